@@ -70,7 +70,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("exec");
     args.add("--json");
     args.add("--color=never");
-    // Nobody is there to be asked whether the directory is trusted.
+    // A run has no one to ask whether the directory is trusted.
     args.add("--skip-git-repo-check");
     args.add(NO_WAITING_FOR_A_NETWORK);
     options(params, &mut args);

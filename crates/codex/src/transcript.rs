@@ -5,7 +5,7 @@
 //! on. Each request to the model leaves lines with the total so far.
 //!
 //! A sub-agent is a session with a file of its own. Its records of usage name the session of the main agent,
-//! whoever in between started it.
+//! by any agent in between.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -232,7 +232,7 @@ impl Recorded {
         }
     }
 
-    /// Sub-agents are told apart by the session.
+    /// Sub-agents are distinguished by the session.
     pub(crate) fn session_known(&mut self, id: &str) {
         self.session = Some(id.to_ascii_lowercase());
     }

@@ -241,7 +241,7 @@ fn suite() -> Suite {
 
 teamster_testkit::conformance_tests!(suite());
 
-/// The run started an agent, which asked the model; all that is told is that it was waited for.
+/// The run started an agent, which asked the model; only the wait for it is reported.
 #[test]
 fn an_agent_of_the_newer_kind_is_not_told_before_it_is_waited_for() {
     let names = |scenario: &str| -> Vec<String> {

@@ -36,13 +36,13 @@ pub trait Adapter: Send {
     /// Whether it is there for the next tick. One that has begun and needs no process before that is.
     fn is_alive(&self) -> bool;
 
-    /// Whether it knows in one tick what it was told in the one before.
+    /// Whether its context lasts from one tick to the next.
     fn keeps_context(&self) -> bool;
 
     /// Whether [`clear`](Self::clear) leaves the process as it is. Only then clears are held back.
     fn clears_in_session(&self) -> bool;
 
-    /// Empties the context. On an error nobody knows what is in it.
+    /// Empties the context. After an error its content is unknown.
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>>;
 
     /// Plays a tick. Nothing happens before the stream is polled.
@@ -69,7 +69,7 @@ pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEn
         (true, false) => TickEnd::Stuck,
         _ if result.status == RunStatus::Completed => TickEnd::Completed,
         _ if has(ErrorKind::SessionNotFound) || has(ErrorKind::ContextWindow) => TickEnd::Unusable,
-        // What nobody has a word for is in doubt too: a session that fails each time must not go on for ever.
+        // An unknown error is in doubt too: a session that fails each time must not go on for ever.
         (false, true) if has(ErrorKind::Invalid) || has(ErrorKind::Internal) => TickEnd::Refused,
         (false, true) => TickEnd::Failed,
         (false, false) => TickEnd::Died,

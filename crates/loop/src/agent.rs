@@ -36,7 +36,7 @@ pub fn params(
     let mut ignored = Vec::new();
     params.working_directory = Some(folder.directory().to_owned());
     params.env.clone_from(env);
-    // Nobody is there to be asked.
+    // A loop has no one to ask.
     params.permission = PermissionMode::Bypass;
     params.model.clone_from(&settings.model);
     params.effort.clone_from(&settings.reasoning);
@@ -125,7 +125,7 @@ fn without(file: &Path, servers: &[(String, String)], folder: &AgentFolder) -> O
     Some(format!("{ORCHESTRATOR}/{MCP_AVAILABLE}"))
 }
 
-/// The text of a file. Nobody waits for anything else that is in its place: a pipe may have no writer.
+/// The text of a file. Anything else in its place is not waited for: a pipe may have no writer.
 fn read(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is not a regular file"));
@@ -253,7 +253,7 @@ mod tests {
         assert!(error.contains(".mcp.json"), "{error}");
         #[cfg(unix)]
         {
-            // A pipe into which nobody writes.
+            // A pipe without a writer.
             let pipe = directory.path().join(".mcp.json");
             fs::remove_file(&pipe).unwrap();
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();

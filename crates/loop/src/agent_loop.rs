@@ -62,7 +62,7 @@ pub struct AgentLoop {
     stuck: Vec<Flag>,
     /// The variables of the agent's file, if its parameters are looked at again.
     variables: Option<BTreeMap<String, String>>,
-    /// What was told of them.
+    /// What was reported of them.
     told: Vec<String>,
     /// Why the last tick, or a start since then, did not come to its own end.
     trouble: Option<Trouble>,
@@ -306,7 +306,7 @@ impl AgentLoop {
         let cleared = tokio::select! {
             cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
             () = limit => Err(format!("no answer within {} s", CLEAR_LIMIT.as_secs())),
-            // The next loop begins anew in any case.
+            // The next loop starts a new session in any case.
             () = self.control.stopping() => return,
         };
         match cleared {
@@ -331,7 +331,7 @@ impl AgentLoop {
         }
         self.log
             .line("reset-session: ending the agent to start it anew");
-        // What begins anew has nothing to clear.
+        // A new session has nothing to clear.
         let clear = self.take(Flag::ClearSession);
         self.adapter.end().await;
         self.machine.reset();

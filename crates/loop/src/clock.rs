@@ -92,7 +92,7 @@ impl Clock for TokioClock {
 }
 
 /// Waits until it is so much later by either clock: the time of day also goes on while the machine is
-/// suspended, and the other one also when somebody sets the time of day back.
+/// suspended, and the other one also when the time of day is set back.
 pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
     /// How often the time of day is looked at.
     const LOOK: Duration = Duration::from_secs(30);

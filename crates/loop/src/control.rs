@@ -62,7 +62,7 @@ impl Control {
         self.0.woken.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits until a tick is asked for that [`take_wake`](Self::take_wake) has not told of yet.
+    /// Waits until a tick is asked for that [`take_wake`](Self::take_wake) has not returned yet.
     pub(crate) async fn woken(&self) {
         while !self.0.woken.load(Ordering::Acquire) {
             self.0.wake.notified().await;
@@ -82,7 +82,7 @@ mod tests {
         control.woken().await;
         assert!(control.take_wake());
         assert!(!control.take_wake());
-        // What was told is not waited for again.
+        // A request that was returned is not waited for again.
         tokio::select! {
             biased;
             () = control.woken() => panic!("nobody asked"),

@@ -15,7 +15,7 @@ mod tests;
 /// Where everything lies that is not the agent's own work.
 pub const ORCHESTRATOR: &str = ".orchestrator";
 
-/// Whoever has the lock on this one is the loop.
+/// The loop holds the lock on this one.
 pub(crate) const LOCK: &str = "loop.lock";
 
 /// So much is read of a file of JSON, in bytes. All of them are far shorter.
@@ -30,7 +30,7 @@ pub enum Flag {
     DidWork,
     /// Begin the next tick with an empty context.
     ClearSession,
-    /// End the agent and start it anew.
+    /// End the agent and start another.
     ResetSession,
 }
 
@@ -134,13 +134,13 @@ impl AgentFolder {
         })
     }
 
-    /// Makes `.orchestrator` again, with the lock in it, if somebody has removed them; whether that was so.
+    /// Makes `.orchestrator` again, with the lock in it, if they were removed; whether that was so.
     /// The agent's directory is not made again.
     pub fn mend(&mut self) -> Result<bool, FolderError> {
         if self.is_locked() {
             return Ok(false);
         }
-        // Not the agent's directory too: if that is gone, nobody wants it.
+        // Not the agent's directory too: if that is gone, it is not wanted.
         match fs::create_dir(&self.orchestrator) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let path = self.directory.clone();
@@ -176,7 +176,7 @@ impl AgentFolder {
         self.orchestrator.join(name)
     }
 
-    /// Removes what a loop that begins anew does not want: flags and lists of earlier ones. What cannot be
+    /// Removes what a loop with a new session does not want: flags and lists of earlier ones. What cannot be
     /// removed, such as a directory with something in it.
     pub fn remove_stale(&self) -> Vec<io::Error> {
         let flags = Flag::ALL.map(|flag| [flag.file_name().to_owned(), flag.taken_name()]);
@@ -255,7 +255,7 @@ impl AgentFolder {
 
 impl Drop for AgentFolder {
     fn drop(&mut self) {
-        // Whoever reads the process id later would take another process for this one. The lock goes after this.
+        // A later reader of the process id would take another process for this one. The lock goes after this.
         let _ = self.lock.set_len(0);
     }
 }
@@ -267,7 +267,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A pipe in its place, into which nobody writes, is not waited for.
+        // A pipe in its place, without a writer, is not waited for.
         options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
     }
     let mut text = Vec::new();
@@ -276,7 +276,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Appends values to a file with one of JSON a line, and begins it anew when it has grown to so many bytes; the
+/// Appends values to a file with one of JSON a line, and rotates it when it has grown to so many bytes; the
 /// last is kept beside it.
 pub(crate) fn append_json_lines_within(
     path: &Path,
@@ -337,7 +337,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> 
     replace_file(path, &text, FileMode::New)
 }
 
-/// Removes what a writer has left that was killed. That it cannot be removed is in nobody's way.
+/// Removes what a writer has left that was killed. One that cannot be removed does no harm.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_new = entry

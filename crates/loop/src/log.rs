@@ -15,7 +15,7 @@ use crate::clock::{Clock, stamp};
 
 /// The longest line that is written, in bytes; of a longer one the beginning.
 const LONGEST_LINE: usize = 4000;
-/// So many lines wait for whoever reads the copy.
+/// How many lines wait for the reader of the copy.
 const WAITING: usize = 1000;
 /// How long the last of them wait at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct Inner {
 }
 
 impl Log {
-    /// A log in this file, which begins anew when it is larger than `max_bytes`.
+    /// A log in this file, which is rotated when it is larger than `max_bytes`.
     pub fn new(path: PathBuf, max_bytes: u64, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {
             path,
@@ -46,7 +46,7 @@ impl Log {
         }))
     }
 
-    /// Every line is written to this one too. Nobody waits for whoever reads it: what he does not read in
+    /// Every line is written to this one too. Its reader is not waited for: what it does not read in
     /// time is only in the file.
     pub fn copy_to(&self, copy: impl Write + Send + 'static) {
         // Without a thread there is no copy.
@@ -76,7 +76,7 @@ impl Log {
             let line = anstream::adapter::strip_str(line.trim_end()).to_string();
             let line = teamster_core::text::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
-            // Nothing that an agent says moves the cursor of whoever looks at it, or shows in another order.
+            // Nothing that an agent says moves the cursor of a terminal, or shows in another order.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',
                 c if c.is_control() || teamster_core::text::is_bidi_control(c) => {
@@ -95,7 +95,7 @@ impl Log {
         }
     }
 
-    /// Appends lines to the file, and begins it anew before one that finds no room there.
+    /// Appends lines to the file, and rotates it before one that finds no room there.
     fn append(&self, mut lines: &str) -> io::Result<()> {
         let path = &self.0.path;
         while !lines.is_empty() {
@@ -130,14 +130,14 @@ impl Log {
         #[cfg(unix)]
         {
             use std::os::unix::fs::OpenOptionsExt;
-            // A pipe in its place, which nobody reads, is not waited for.
+            // A pipe in its place, without a reader, is not waited for.
             options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
         }
         options.open(&self.0.path)?.write_all(lines.as_bytes())
     }
 }
 
-/// A writer that nobody waits for: what cannot be written in time is left out, and that is said.
+/// A writer that never blocks: what cannot be written in time is left out, and that is reported.
 #[derive(Debug)]
 pub struct LossyWriter {
     lines: Option<SyncSender<Vec<u8>>>,
@@ -158,7 +158,7 @@ impl LossyWriter {
                         break;
                     }
                 }
-                // Nobody may wait for it.
+                // It must not block.
                 let _ = end.send(());
             })?;
         Ok(Self {

@@ -50,7 +50,7 @@ pub struct Seen {
     pub now: Duration,
     /// The loop is asked to end.
     pub stop: bool,
-    /// Somebody has asked for a tick since this was last told.
+    /// A tick was requested since this was last returned.
     pub woken: bool,
     /// The agent's process is there, or none is needed before the next tick.
     pub alive: bool,
@@ -78,7 +78,7 @@ pub enum Step {
     Reset,
     /// Play a tick.
     Tick(Prompt),
-    /// Wait so long, or until somebody asks for a tick.
+    /// Wait so long, or until a tick is requested.
     Sleep(Sleep),
     /// End the agent and leave.
     End,
@@ -155,7 +155,7 @@ pub enum TickEnd {
 #[derive(Debug)]
 pub struct Machine {
     pace: Pace,
-    /// Whether the agent keeps in its context what one tick told it for the next.
+    /// Whether the agent keeps in its context what it got in one tick for the next.
     keeps_context: bool,
     /// Why the agent is to be started, if it is.
     to_start: Option<Start>,
@@ -165,7 +165,7 @@ pub struct Machine {
     fresh: bool,
     /// What is due after the last tick.
     rest: Option<Sleep>,
-    /// Somebody asked for a tick that has not begun.
+    /// A tick was requested and has not begun.
     woken: bool,
     current_sleep: u64,
     /// Failures in a row.
@@ -313,7 +313,7 @@ impl Machine {
     pub fn start_failed(&mut self) {
         let session = self.session.take();
         self.failed_ticks = self.failed_ticks.saturating_add(1);
-        // Whoever asked for a tick is not answered by trying all the time.
+        // A request for a tick does not mean to try all the time.
         self.woken = false;
         self.failed_with(session);
     }
@@ -414,7 +414,7 @@ impl Machine {
         }
     }
 
-    /// The rest is over, or somebody asked for a tick.
+    /// The rest is over, or a tick was requested.
     pub fn rested(&mut self) {
         self.rest = None;
     }

@@ -45,7 +45,7 @@ pub struct Settings {
     pub light_prompt: Option<PathBuf>,
     /// `KEEP_SESSION`: the next loop goes on with the session after an end in order, too.
     pub keep_session: bool,
-    /// `LOG_MAX_BYTES`: the size at which the log begins anew; the last is kept beside it. 10 MiB.
+    /// `LOG_MAX_BYTES`: the size at which the log is rotated; the last is kept beside it. 10 MiB.
     pub log_max_bytes: u64,
 }
 

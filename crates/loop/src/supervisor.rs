@@ -1,7 +1,7 @@
 //! Keeps the loops of many agents running.
 //!
 //! A [`Supervisor`] starts a loop for every agent of an [`agents.config.json`](Config), starts those again
-//! that crash, after longer and longer delays, and does what it is told over a Unix socket
+//! that crash, after longer and longer delays, and takes commands over a Unix socket
 //! ([`protocol`], [`Client`]). What is wanted and what runs is on the disk, so the next supervisor finds the
 //! loops that a killed one has left, and takes them over.
 //!

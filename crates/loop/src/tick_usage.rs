@@ -33,7 +33,7 @@ pub struct UsageRecord {
     /// Premium requests, which Copilot counts.
     #[serde(serialize_with = "number")]
     pub premium_requests: f64,
-    /// What it cost, in USD, if anybody knows.
+    /// What it cost, in USD, if that is known.
     pub cost_usd: Option<f64>,
     /// Who says so: the CLI, or the table of prices.
     pub cost_source: Option<CostSource>,
@@ -44,7 +44,7 @@ impl UsageRecord {
     pub const NAME: &str = "usage.jsonl";
 }
 
-/// A whole number without a point, as whoever reads these files is used to.
+/// A whole number without a point, as readers of these files expect.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 #[expect(
     clippy::cast_possible_truncation,

@@ -47,7 +47,7 @@ impl Chance {
 /// What happened, by the agent's own account.
 #[derive(Default)]
 struct Account {
-    /// When each tick began, and whether it was told everything.
+    /// When each tick began, and whether it had the full prompt.
     ticks: Vec<(Duration, bool)>,
     completed: u32,
     worked: u32,

@@ -21,7 +21,7 @@ pub(crate) use ended::{Ended, broken_off};
 pub(crate) use spent::Spent;
 use spent::sum;
 
-/// How much of a call's input is told to the agent again, in bytes.
+/// How much of a call's input is repeated to the agent, in bytes.
 const CALL_BYTES: usize = 500;
 
 /// Keeps account of one run.
@@ -52,7 +52,7 @@ struct Current {
     provider: String,
     model: Option<String>,
     session: Option<Id>,
-    /// The agent has told its session itself, or the session was there before.
+    /// The agent has reported its session itself, or the session was there before.
     session_exists: bool,
     resumed: bool,
     announces_tools: bool,
@@ -62,7 +62,7 @@ struct Current {
     began_ms: u64,
     /// How many messages there were before it.
     messages_before: usize,
-    /// How many messages of all were told.
+    /// How many messages of all were emitted.
     told: usize,
     tools: Vec<OpenTool>,
     /// Uses of tools that count, until they turn out to have been denied.
@@ -134,7 +134,7 @@ impl Account {
         };
     }
 
-    /// The attempt that [began](Self::begin) is made, and is told at once if the run has been.
+    /// The attempt that [began](Self::begin) is made, and is announced at once if the run was.
     pub(crate) fn attempt_begins(&mut self, out: &mut Vec<RunEvent>) {
         self.begun = Some(RunEvent::Attempt {
             run_id: self.run_id.clone(),
@@ -302,7 +302,7 @@ impl Account {
         self.messages(out);
     }
 
-    /// After the end of an attempt: the prompt is sent anew, and what the agent said is void.
+    /// After the end of an attempt: the prompt is sent again, and what the agent said is void.
     pub(crate) fn discard(&mut self) {
         self.said.truncate(self.now.messages_before);
     }

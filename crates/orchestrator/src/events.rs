@@ -56,7 +56,7 @@ pub(crate) struct Receiver {
 impl Sender {
     /// Sends events, when there is room for more. When the consumer is gone, the run is aborted.
     ///
-    /// A run that was told to stop waits for nobody: else one whose consumer has fallen asleep could
+    /// A run that was asked to stop waits for no consumer: else one whose consumer has fallen asleep could
     /// not be stopped, and would keep its slot for ever.
     pub(crate) async fn send(&self, events: &mut Vec<Part>, abort: &AbortHandle) {
         if events.is_empty() {
@@ -85,7 +85,7 @@ impl Sender {
 
     /// Sends events without waiting for room.
     pub(crate) fn send_at_once(&self, events: Vec<Part>) {
-        // Without a consumer they are for nobody.
+        // Without a consumer they are dropped.
         let _ = self.events.send((events, 0));
     }
 }
@@ -107,7 +107,7 @@ impl Receiver {
 
     /// What was sent together next; `None` when there will be no more.
     pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Part>>> {
-        // More than was taken if the events were sent after an abort, when nobody waits any more.
+        // More than was taken if the events were sent after an abort, when no consumer waits any more.
         self.room.add_permits(mem::take(&mut self.taken));
         self.events.poll_recv(cx).map(|batch| {
             let (events, room) = batch?;
@@ -119,7 +119,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // Whoever waits for room shall see that nobody reads any more.
+        // A sender that waits for room must see that the reader is gone.
         self.room.close();
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Merge {
     retries: u32,
     now: Current,
     total: Total,
-    /// Errors that were told of attempts before this.
+    /// Errors that were emitted of attempts before this.
     told: Vec<AgentError>,
     /// The result of the last attempt that is over.
     last: RunResult,
@@ -66,7 +66,7 @@ struct Current {
     held: Vec<LogEntry>,
     /// All its errors.
     errors: Vec<AgentError>,
-    /// How many of them were told.
+    /// How many of them were emitted.
     told: usize,
     /// Messages with text that was not retracted, those of sub-agents too.
     messages: Vec<Id>,
@@ -422,7 +422,7 @@ impl Current {
             && !self.denials.is_empty()
     }
 
-    /// Takes back its errors of this kind, unless they were told.
+    /// Takes back its errors of this kind, unless they were emitted.
     fn forget(&mut self, kind: ErrorKind) {
         let before = self.held.len();
         self.held

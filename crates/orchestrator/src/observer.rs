@@ -10,10 +10,10 @@ use crate::Outcome;
 /// What an observer does in answer to something: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Keeps account of runs, for example in a database. The run itself calls it, so it is told of the
-/// end also if nobody reads the run's events any more.
+/// Keeps account of runs, for example in a database. The run itself calls it, so it sees the
+/// end also if the run's events are no longer read.
 ///
-/// The run waits for each call, for at most 30 s (3 s once it was told to stop), and none of them can make it fail: what goes wrong in an
+/// The run waits for each call, for at most 30 s (3 s once it was asked to stop), and none of them can make it fail: what goes wrong in an
 /// observer is for the observer to tell.
 pub trait RunObserver: Send + Sync {
     /// A run was accepted. Called once, before its first attempt.

@@ -20,7 +20,7 @@ use crate::log::{LifecycleEntry, Part, View};
 use crate::registry::Registry;
 use crate::{ActiveRun, Held, Limits, Outcome, RunEvent, RunRequest};
 
-/// How many events may wait for a slow consumer before the run waits for it, unless it was told to
+/// How many events may wait for a slow consumer before the run waits for it, unless it was asked to
 /// stop. The agent itself never does: beyond this its events wait in memory and on disk.
 const EVENTS: usize = 256;
 
@@ -39,7 +39,7 @@ pub struct OrchestratorConfig {
     /// For how long a provider is put on hold that throttles without saying for how long. 5 s.
     #[serde(with = "humantime_serde")]
     pub rate_limit_hold: Duration,
-    /// For how long a provider is put on hold whose quota is used up, where no reset is told. 5 min.
+    /// For how long a provider is put on hold whose quota is used up, where no reset is known. 5 min.
     #[serde(with = "humantime_serde")]
     pub quota_hold: Duration,
     /// How long a runtime may take to end a run that was aborted, before its stream is dropped. 30 s:
@@ -173,7 +173,7 @@ impl Orchestrator {
     }
 
     /// Ends the hold on a provider (or a group of candidates) before its time, for example because
-    /// somebody has paid. Whether there was one.
+    /// the account was topped up. Whether there was one.
     pub async fn release(&self, provider: &str) -> bool {
         self.registry.release(provider).await
     }

@@ -18,7 +18,7 @@ pub(crate) struct Who {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The candidate of this number is tried after the delay. With `resume`, its session goes on;
-    /// else the prompt is sent anew.
+    /// else the prompt is sent again.
     Try {
         candidate: usize,
         delay: Duration,

@@ -166,7 +166,7 @@ impl RetryPolicy {
     }
 }
 
-/// What a run does once a tool has been used that can change things. The prompt is never sent anew
+/// What a run does once a tool has been used that can change things. The prompt is never sent again
 /// then: the agent would do it all again.
 #[derive(Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -174,7 +174,7 @@ impl RetryPolicy {
 pub struct SideEffects {
     /// What is done in place of a new start.
     pub then: AfterSideEffects,
-    /// What the agent is told when its session is resumed. Calls that were cut off are named after it: some
+    /// The prompt that the agent gets when its session is resumed. Calls that were cut off are named after it: some
     /// CLIs forget them.
     #[setters(into)]
     pub continuation: String,

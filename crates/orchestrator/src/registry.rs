@@ -1,7 +1,7 @@
 //! Which runs there are, and when the next attempt may begin.
 //!
 //! One task owns all of it. Everyone else sends it commands, so there is nothing to lock, and what
-//! was sent by one caller is done in that order. Whoever holds something (a place among the active
+//! was sent by one caller is done in that order. A holder of something (a place among the active
 //! runs, a place in a queue, a slot) holds a guard whose drop sends a command, so nothing is left
 //! over when a future is dropped or a task panics.
 
@@ -54,7 +54,7 @@ pub(crate) enum RegisterError {
 pub(crate) struct Registry {
     commands: mpsc::UnboundedSender<Command>,
     /// The next number of a registration or a place. They are drawn here and not by the task, so
-    /// that the guard is there before the command is sent, and an answer that nobody waits for any
+    /// that the guard is there before the command is sent, and an answer without a waiter any
     /// more needs no care.
     numbers: Arc<AtomicU64>,
 }
@@ -181,7 +181,7 @@ impl Registry {
     }
 }
 
-/// A number that the task is told of when it is not needed any more, whatever became of it.
+/// A number that is returned to the task when it is dropped.
 #[derive(Debug)]
 struct Guard {
     number: u64,
@@ -213,7 +213,7 @@ impl Registration {
     /// The run is [`RunPhase::Queued`] or [`RunPhase::OnHold`] meanwhile, and then
     /// [`RunPhase::Starting`].
     ///
-    /// Each time that it begins to wait, or waits for something else, `waits` is told: for the end of this
+    /// Each time that it begins to wait, or waits for something else, `waits` is called: for the end of this
     /// hold, or for room.
     ///
     /// A run that still has the slot of its last attempt may wait for itself: drop it before.

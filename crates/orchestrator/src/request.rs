@@ -74,7 +74,7 @@ impl RunRequest {
         self
     }
 
-    /// A handle for the run: whoever cancels the first candidate's `cancel` aborts it too.
+    /// A handle for the run. Cancelling the first candidate's `cancel` aborts it too.
     pub(crate) fn abort_handle(&self) -> AbortHandle {
         let parent = self.candidates.first().map(|first| &first.params.cancel);
         parent.map(AbortHandle::new).unwrap_or_default()
@@ -245,7 +245,7 @@ pub struct Budget {
     /// Time from the run's acceptance, waiting included.
     #[serde(with = "humantime_serde")]
     pub time: Option<Duration>,
-    /// Answers of the model. Where the CLI has no limit of its own they are told apart by the tool
+    /// Answers of the model. Where the CLI has no limit of its own they are separated by the tool
     /// results between them.
     pub turns: Option<u32>,
 }

@@ -45,7 +45,7 @@ const MEANINGS_OF_STDERR: &[(&str, ErrorKind)] = &[
 ];
 
 /// Lines of stderr that say nothing about a failure: what it reads, which tool calls of the model it
-/// refused (the model was told), what MCP servers do not support, and what it can no longer write
+/// refused (the model got the reason), what MCP servers do not support, and what it can no longer write
 /// after SIGINT.
 const NOISE: &[&str] = &[
     "Reading additional input from stdin...",

@@ -37,7 +37,7 @@ pub(crate) struct Items {
 pub(crate) struct Open {
     /// The item's id on the wire.
     item: String,
-    /// The id under which it was told.
+    /// The id under which it was announced.
     pub(crate) id: Id,
     pub(crate) kind: ToolKind,
     mcp: Option<McpTool>,

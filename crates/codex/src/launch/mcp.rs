@@ -189,7 +189,7 @@ fn definition(
         }
         other => return Err(format!("type: Codex takes no {} servers", other.as_str())),
     }
-    // Without it no tool of the server runs: nobody is there to approve.
+    // Without it no tool of the server runs: a run has no one to approve.
     table.insert("default_tools_approval_mode".to_owned(), "approve".into());
     for (key, limit) in [
         ("startup_timeout_sec", server.startup_timeout),

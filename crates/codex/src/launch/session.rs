@@ -34,7 +34,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     Ok(Launch {
         args,
         private_files,
-        // Which server did not start is told by a message, so the log need not tell it.
+        // A message reports which server did not start, so the log is not needed.
         env: (servers.env.into_iter())
             .filter(|(name, _)| name != "RUST_LOG")
             .collect(),
@@ -94,7 +94,7 @@ pub(crate) struct Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     Nobody,
-    /// Whoever it is allows everything.
+    /// The policy allows everything.
     Always,
     Somebody,
 }

@@ -145,7 +145,7 @@ impl CodexSession {
         matches!(self.settings, Asked::Answered(_))
     }
 
-    /// The user's settings, or where they are not known those of somebody who has none.
+    /// The user's settings, or where they are not known those of a user who has none.
     pub(super) fn settings(&self) -> Settings {
         match &self.settings {
             Asked::Answered(settings) => settings.clone(),

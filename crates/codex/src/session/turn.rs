@@ -51,7 +51,7 @@ pub(super) enum Interrupt {
     No,
     /// As soon as that can be.
     Wanted,
-    /// The CLI was told.
+    /// The CLI got the request.
     Told,
 }
 

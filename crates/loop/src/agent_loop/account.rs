@@ -36,7 +36,7 @@ impl ByItself {
 }
 
 impl AgentLoop {
-    /// Turns that the agent has begun by itself since the last tick: they are nobody's, and have accounts of
+    /// Turns that the agent has begun by itself since the last tick: they belong to no tick, and have accounts of
     /// their own. One that is still being played may take as long as any other, or is interrupted
     /// at once.
     pub(super) async fn unasked(&mut self, interrupt: bool) {
@@ -61,7 +61,7 @@ impl AgentLoop {
         }
     }
 
-    /// Waits for the end of the next such turn, in a sleep: of those that nobody takes only the last few are
+    /// Waits for the end of the next such turn, in a sleep: of those that are not taken only the last few are
     /// kept. Cancel-safe.
     pub(super) async fn next_unasked(&mut self) -> RunResult {
         loop {

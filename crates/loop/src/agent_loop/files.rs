@@ -11,7 +11,7 @@ use crate::tick_record::{TickBegin, TickRecord};
 
 impl AgentLoop {
     /// An agent that cleans up its directory may have removed `.orchestrator`. Then neither flags nor files
-    /// have a place, and another loop could begin. Without the directory itself nobody would know of this one.
+    /// have a place, and another loop could begin. Without the directory itself this one would be unknown.
     pub(super) fn mend(&mut self) {
         match self.folder.mend() {
             Ok(false) => {}

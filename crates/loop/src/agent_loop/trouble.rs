@@ -6,7 +6,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 use crate::machine::TickEnd;
 use crate::status::TickError;
 
-/// So much of it is told beside the reason of a sleep, in bytes.
+/// How much of it is shown beside the reason of a sleep, in bytes.
 const LONGEST: usize = 200;
 
 /// Why the last tick or start failed.

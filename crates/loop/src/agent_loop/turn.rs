@@ -100,7 +100,7 @@ impl AgentLoop {
 }
 
 /// The next event. Of a CLI that prints without end there is always one: now and then it is kept back, so that
-/// whoever waits for something else has his turn. Cancel-safe.
+/// other branches of a `select!` have their turn. Cancel-safe.
 async fn next(stream: &mut EventStream) -> Option<AgentEvent> {
     tokio::task::coop::consume_budget().await;
     stream.next().await

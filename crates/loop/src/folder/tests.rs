@@ -75,7 +75,7 @@ fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
     assert!(!first.mend().unwrap());
     let error = AgentFolder::open(directory.path()).unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }), "{error}");
-    // Who was slower is told.
+    // The slower one gets an error.
     fs::remove_dir_all(first.path("")).unwrap();
     let _second = AgentFolder::open(directory.path()).unwrap();
     let error = first.mend().unwrap_err();
@@ -129,7 +129,7 @@ fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
     fs::create_dir(folder.path("clear-session")).unwrap();
     assert_eq!(errors(folder.set_again()), [""; 0]);
     assert_eq!(names(&folder), ["clear-session"]);
-    // What cannot be removed is in nobody's way.
+    // What cannot be removed does no harm.
     fs::create_dir_all(folder.path("did-work/x")).unwrap();
     fs::write(folder.path("tools.json"), "{}").unwrap();
     let told = errors(folder.remove_stale());

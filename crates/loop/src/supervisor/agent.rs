@@ -18,7 +18,7 @@ pub struct Policy {
     pub settled_after: Duration,
     /// How long until an agent whose directory or instructions are missing is looked at again.
     pub look_again: Duration,
-    /// How long a loop that was told to end may take before it is killed.
+    /// How long a loop that was asked to end may take before it is killed.
     pub grace: Duration,
 }
 
@@ -51,13 +51,13 @@ pub(crate) enum Exit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// It was no child of this supervisor's, so nobody says.
+    /// Unknown: it was no child of this supervisor's.
     Unknown,
 }
 
 /// So many crashes in a row make a crash loop: a single one may come from outside.
 const CRASHES_IN_A_ROW: u32 = 2;
-/// In order: the loop was told to end, by somebody else.
+/// In order: another program asked the loop to end.
 const IN_ORDER: i32 = 0;
 /// The loop says that its directory or its settings are wrong. It is started again after the longest delay.
 pub(super) const UNUSABLE: i32 = 2;
@@ -110,9 +110,9 @@ pub(crate) enum Phase {
 /// How far the stopping is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It has to be told.
+    /// The request is still to be sent.
     Ask,
-    /// It has been told, and is killed then.
+    /// The request was sent; it is killed then.
     Wait { until: Instant },
     /// It has been killed.
     Killed,
@@ -136,7 +136,7 @@ pub(crate) struct Agent {
     wanted: bool,
     phase: Phase,
     delays: ExponentialBackoff,
-    /// How often it was started again by itself since somebody asked for a start.
+    /// How often it was restarted automatically since the last requested start.
     restarts: u32,
     /// Crashes in a row, without a loop that ran well for a while between them.
     crashes: u32,
@@ -198,7 +198,7 @@ impl Agent {
         };
     }
 
-    /// Somebody asks for it. One that runs goes on.
+    /// A requested start. A loop that runs goes on.
     pub(crate) fn start(&mut self, now: Instant) {
         self.wanted = true;
         match self.phase {
@@ -211,7 +211,7 @@ impl Agent {
         }
     }
 
-    /// Somebody asks for its end.
+    /// A requested stop.
     pub(crate) fn stop(&mut self) {
         self.wanted = false;
         match self.phase {
@@ -223,7 +223,7 @@ impl Agent {
         }
     }
 
-    /// Somebody asks for another loop in the place of the one that runs.
+    /// A requested restart.
     pub(crate) fn restart(&mut self, now: Instant) {
         if let Phase::Running { process, .. } = self.phase {
             self.wanted = true;
@@ -400,7 +400,7 @@ impl Agent {
     }
 }
 
-/// A time so far off that it cannot be told is never reached either.
+/// A time beyond the clock's range is never reached either.
 fn later(now: Instant, delay: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(24 * 365);
     now.checked_add(delay).unwrap_or(now + YEAR)

@@ -148,7 +148,7 @@ impl fmt::Display for Line {
 struct Written<'a> {
     company_name: Option<String>,
     agents_root: Option<PathBuf>,
-    // As they stand, so that their lines can be told.
+    // As they stand, so that errors can name their lines.
     #[serde(borrow)]
     agents: Vec<&'a RawValue>,
 }
@@ -312,7 +312,7 @@ fn line(error: &serde_json::Error, before: usize) -> Option<usize> {
 
 fn explain(error: &serde_json::Error, form: &str) -> String {
     let text = error.to_string();
-    // Lines are told by ourselves, from the beginning of the file.
+    // Errors name lines by our own count, from the beginning of the file.
     let text = text.split(" at line ").next().unwrap_or(&text);
     if error.is_data() {
         format!("{text}: {form}")

@@ -31,7 +31,7 @@ pub enum Event {
         /// Its process id.
         pid: u32,
     },
-    /// The loop of an agent has ended as it was told to.
+    /// The loop of an agent has ended as requested.
     Stopped {
         /// Which.
         agent: String,

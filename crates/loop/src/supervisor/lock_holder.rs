@@ -1,4 +1,4 @@
-//! The loop that has the lock of a directory, whoever has started it.
+//! The loop that holds the lock of a directory, started by any program.
 
 use std::fs;
 use std::path::Path;

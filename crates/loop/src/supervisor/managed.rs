@@ -27,9 +27,9 @@ pub(crate) struct Managed {
     pub(crate) enabled: bool,
     /// What runs, as it is written down.
     pub(crate) process: Option<ProcessState>,
-    /// It was started by somebody else.
+    /// It was started by another program.
     pub(crate) adopted: bool,
-    /// What was told of it last.
+    /// The last reason of a change.
     pub(crate) reason: Option<String>,
     /// Its loop ended because it was asked to, and in order.
     pub(crate) stopped_in_order: bool,
@@ -116,7 +116,7 @@ impl Managed {
         match identity.directory() {
             // It went along with a directory that was renamed.
             Some(found) if found == directory => true,
-            // Where it was cannot be asked any more. Its end is about to be told.
+            // Where it was cannot be asked any more. Its end is about to be reported.
             None if !identity.is_running() => true,
             _ => real(&process.working_dir) == directory,
         }

@@ -1,4 +1,4 @@
-//! What can be told of agents without a supervisor: from the files that it and the loops leave.
+//! The status of agents without a supervisor, from the files that it and the loops leave.
 
 use std::cmp::Ordering;
 use std::fs;

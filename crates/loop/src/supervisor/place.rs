@@ -102,7 +102,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    // A link would lead where somebody else is master.
+    // A link could lead to a folder of another user.
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() {
         return Err(io::Error::other("it is no directory"));

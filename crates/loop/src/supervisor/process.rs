@@ -103,7 +103,7 @@ impl Gated {
 
     /// Lets it begin.
     pub(crate) async fn release(mut self) -> Child {
-        // If it is gone, whoever waits for it learns of that.
+        // If it is gone, its waiter learns of that.
         let _ = self.gate.write_all(b"go\n").await;
         self.child
     }
@@ -120,7 +120,7 @@ fn open_log(path: &Path) -> io::Result<File> {
     }
     let mut options = OpenOptions::new();
     options.create(true).append(true);
-    // A pipe in its place, which nobody reads, is not waited for.
+    // A pipe in its place, without a reader, is not waited for.
     options.custom_flags(OFlag::O_NONBLOCK.bits());
     options.open(path)
 }

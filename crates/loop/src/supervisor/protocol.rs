@@ -275,12 +275,12 @@ pub struct AgentStatus {
     /// The loop was started by an earlier supervisor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
-    /// How often it was started again by itself since somebody asked for a start.
+    /// How often it was restarted automatically since the last requested start.
     pub restarts: u32,
     /// When it is started again, in milliseconds since the Unix epoch; of one that crashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<u64>,
-    /// What was told of it last, such as how its loop ended.
+    /// The last reason of a change, such as how its loop ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its loop ended because it was asked to, and in order: `reason` says no more than `state`.
@@ -330,13 +330,13 @@ pub enum AgentState {
     Limited,
     /// It is being started.
     Starting,
-    /// It was told to end.
+    /// It was asked to end.
     Stopping,
     /// It crashed, and is started again after a delay.
     BackingOff,
     /// It was stopped, or never started.
     Stopped,
-    /// It ended in order without being told to by this supervisor, and is not started again by itself.
+    /// It ended in order without a request of this supervisor, and is not started again by itself.
     Ended,
     /// It cannot run until something is put right. It is tried again from time to time.
     Failed,

@@ -65,7 +65,7 @@ impl Supervisor {
             (Ok(()), _) => Response::new(Outcome::Ok(self.status())),
             (Err((code, message)), _) => Response::refused(code, message),
         };
-        // Whoever asked may be gone.
+        // The client may be gone.
         let _ = answer.to.send(response);
     }
 

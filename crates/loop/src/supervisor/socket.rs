@@ -24,7 +24,7 @@ use super::updates::{Lines, WAITING};
 const MOST_CONNECTIONS: usize = 64;
 /// How often is looked whether the socket is still there.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long somebody who says nothing more, or reads nothing, keeps his place.
+/// Idle timeout of a client connection.
 const SILENCE: Duration = Duration::from_mins(5);
 /// The same of one who has not asked for anything yet.
 const FIRST_SILENCE: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
-/// Somebody else is the supervisor.
+/// Another process is the supervisor.
 #[derive(Debug)]
 pub(crate) struct Taken {
     /// His process id, if he has written it down yet.
@@ -50,7 +50,7 @@ pub(crate) struct Taken {
 }
 
 impl Lock {
-    /// Takes it. Somebody else may have it.
+    /// Takes it, unless another process has it.
     pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Taken>> {
         let mut file = OpenOptions::new()
             .create(true)
@@ -158,7 +158,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Nobody listens there any more; the next one replaces it.
+        // Nothing listens there any more; the next one replaces it.
         if id(&self.path).is_ok_and(|found| found == self.id) {
             let _ = fs::remove_file(&self.path);
         }

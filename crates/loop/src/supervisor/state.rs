@@ -45,7 +45,7 @@ pub(crate) struct AgentState {
     pub(crate) process: Option<ProcessState>,
     #[serde(default)]
     pub(crate) restarts: u32,
-    /// What was told of it last.
+    /// The last reason of a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// Its loop ended because it was asked to, and in order.

@@ -134,7 +134,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// By what it is told what to do.
+    /// The sender of its commands.
     pub fn handle(&self) -> Handle {
         Handle(self.tell.clone())
     }
@@ -294,7 +294,7 @@ impl Supervisor {
             return;
         }
         if let Some((process, started_at_ms)) = managed.started_elsewhere() {
-            // Somebody else has started it meanwhile.
+            // Another program has started it meanwhile.
             let process = managed.process_state(process, started_at_ms);
             self.adopt(index, process, 0);
             return;
@@ -316,7 +316,7 @@ impl Supervisor {
         let started_at_ms = epoch_ms();
         managed.process = Some(managed.process_state(process, started_at_ms));
         managed.adopted = false;
-        // Else it would run without anybody's knowing if we were killed. Dropped, it does not begin.
+        // Otherwise it would run unknown if this process were killed. Dropped, it does not begin.
         if let Err(error) = self.write_state() {
             let managed = &mut self.agents[index];
             managed.process = None;
@@ -364,7 +364,7 @@ impl Supervisor {
         let tell = self.tell.clone();
         tokio::spawn(async move {
             let exit = exit.await;
-            // Nobody is left to hear it.
+            // The caller is gone.
             let _ = tell.send(Order::Exited(process, exit));
         });
     }

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const MOST: usize = 16;
 /// How many updates may wait for a subscriber before its connection is closed.
 pub(crate) const WAITING: usize = 256;
-/// The size at which the history begins anew, in bytes; the last is kept beside it.
+/// The size at which the history is rotated, in bytes; the last is kept beside it.
 const LONGEST_HISTORY: u64 = 1 << 20;
 
 /// Updates of a subscriber, each a line.
@@ -35,7 +35,7 @@ struct Entry<'a> {
     event: &'a Event,
 }
 
-/// Those who are told what happens.
+/// The subscribers to updates.
 #[derive(Debug)]
 pub(crate) struct Updates {
     history: PathBuf,

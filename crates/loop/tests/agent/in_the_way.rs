@@ -58,7 +58,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     // What the second and the third used; and the lock went with the folder, so a new one is there.
     assert_eq!(costs(directory.path()), [1.0, 1.0]);
     assert!(orchestrator.join("loop.lock").exists());
-    // A process that is started later is told of it.
+    // A process that is started later gets it.
     assert!(orchestrator.join("session-settings.json").exists());
     assert!(!orchestrator.join("session.json").exists());
 }

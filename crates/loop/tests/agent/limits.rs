@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, read};
 
-/// A turn that always has something to say, so that nobody who reads it ever waits.
+/// A turn that always has something to say, so that its reader never waits.
 fn flood() -> EventStream {
-    /// More than anybody reads in a millisecond.
+    /// More than is read in a millisecond.
     const EVENTS: u32 = 1_000_000;
     let abort = AbortHandle::new(&CancellationToken::new());
     let aborted = abort.clone();
@@ -39,7 +39,7 @@ fn no_time() -> Settings {
     settings
 }
 
-// In real time: while somebody always has something to do, a clock that is paused stands still.
+// In real time: while a task is always ready, a clock that is paused stands still.
 #[tokio::test]
 async fn a_turn_that_always_has_something_to_say_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();

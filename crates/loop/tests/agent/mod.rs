@@ -79,7 +79,7 @@ struct Agent {
     /// Its process goes when it is asked for turns of its own so often, which is before each step.
     dies: Option<u32>,
     asked: u32,
-    /// When it was begun, in ticks, and which ticks were told everything.
+    /// When it was begun, in ticks, and which ticks had the full prompt.
     begun: Arc<Mutex<Vec<u32>>>,
     full: Arc<Mutex<Vec<u32>>>,
 }

@@ -97,7 +97,7 @@ impl Company {
         let handle = supervisor.handle();
         let (tell, events) = std::sync::mpsc::channel();
         let task = self.runtime.spawn(supervisor.run(move |event| {
-            // Nobody listens at the end of a test.
+            // Nothing listens at the end of a test.
             let _ = tell.send(event);
         }));
         Ok(Running {

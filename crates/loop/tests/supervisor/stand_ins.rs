@@ -81,7 +81,7 @@ fn a_loop() {
                 _ = end.recv() => break,
             }
         }
-        // It is in the group that was told to end.
+        // It is in the group that was asked to end.
         child.wait().unwrap();
     });
     tell("ended");

@@ -47,7 +47,7 @@ fn a_loop_is_started_stopped_and_started_again() {
 
     supervisor.end();
     assert!(!is_alive(third) && !is_alive(other));
-    // Its own end is nobody's stop.
+    // Its own end is no requested stop.
     let state = company.state();
     assert_eq!(state["agents"]["a"]["enabled"], true);
     assert_eq!(state["agents"]["a"].get("process"), None);

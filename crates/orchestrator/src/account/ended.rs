@@ -48,7 +48,7 @@ impl Current {
         !self.denied.contains(id) && self.changes.iter().any(|(used, _)| used == id)
     }
 
-    /// Why something may have been changed although nothing was told, if so.
+    /// Why something may have been changed although nothing was reported, if so.
     pub(super) fn unseen(&self, result: Option<&RunResult>, error: &AgentError) -> Option<String> {
         let provider = &self.provider;
         let Some(result) = result else {

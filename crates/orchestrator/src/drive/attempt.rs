@@ -265,9 +265,9 @@ impl Driver {
 /// What is known of an attempt while it is watched.
 #[derive(Default)]
 struct Watch {
-    /// It has told something.
+    /// It has emitted an event.
     began: bool,
-    /// It has told its result.
+    /// It has emitted its result.
     is_over: bool,
     stop: Stop,
     /// Until when its runtime may take to end it.
@@ -308,7 +308,7 @@ impl Driver {
         over(&self.budget, &self.account.spent_so_far())
     }
 
-    /// Until when a runtime may take to end what it was told to.
+    /// The deadline of a runtime that was asked to stop.
     fn patience(&self) -> Instant {
         let now = Instant::now();
         // A time that no clock can show is as good as a year.

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 /// How long an observer may keep a run waiting.
 const OBSERVER: Duration = Duration::from_secs(30);
 
-/// How long it may keep one waiting that was told to stop.
+/// How long it may delay a run that was asked to stop.
 const OBSERVER_OF_A_STOPPED_RUN: Duration = Duration::from_secs(3);
 
 /// Waits for an observer, but neither for ever nor for one that panics.

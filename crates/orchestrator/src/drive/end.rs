@@ -42,7 +42,7 @@ impl Driver {
             let result = self.split(&mut outcome.result);
             last.push(AgentEvent::Done(Done::new(result)).into());
         }
-        // Whoever has seen the end finds the run no longer active.
+        // A caller that has seen the end finds the run no longer active.
         drop(registration);
         let end = RunEvent::End(Box::new(outcome));
         self.report((self.config.clock)(), &mut vec![end]);

@@ -140,7 +140,7 @@ impl Driver {
         let attempt = self.account.current_attempt();
         for entry in &mut entries {
             self.seq += 1;
-            // An error that was held back is told at this time.
+            // An error that was held back is reported now.
             self.at_ms = self.at_ms.max(entry.at_ms);
             entry.seq = self.seq;
             entry.at_ms = self.at_ms;

@@ -95,7 +95,7 @@ fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_
     let mut two = plan(&["a", "b", "a"], |_| {});
     assert_eq!(two.after(now), again(2, 0, true));
     assert_eq!(two.current(), 2);
-    // Nobody would have gone on anyway.
+    // It would not have continued anyway.
     assert_eq!(two.after(now), Step::End(None));
     let mut other = plan(&["a", "b"], |_| {});
     let why = Step::End(Some((

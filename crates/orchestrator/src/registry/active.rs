@@ -13,13 +13,13 @@ pub enum RunPhase {
     Queued,
     /// It waits because its provider is on hold for everyone.
     OnHold,
-    /// Its agent is being started, and has told nothing yet.
+    /// Its agent is being started, and has emitted nothing yet.
     Starting,
     /// A tool of its agent's works.
     InTool,
     /// It waits before its next attempt.
     Waiting,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopping,
     /// Its agent works, or what only a newer version knows.
     #[serde(other)]
@@ -74,7 +74,7 @@ pub struct ActiveRun {
 /// What has changed about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Update {
-    /// What it is doing. Once it was told to stop, it is stopping, whatever comes here.
+    /// What it is doing. Once it was asked to stop, it is stopping, whatever comes here.
     Phase(RunPhase),
     /// It waits before its next attempt, until then (Unix).
     WaitingUntil(u64),
@@ -86,7 +86,7 @@ pub(crate) enum Update {
         /// The session that it goes on with.
         session_id: Option<Id>,
     },
-    /// The agent has told its session, and maybe its model.
+    /// The agent has reported its session, and maybe its model.
     Session {
         session_id: Id,
         model: Option<String>,

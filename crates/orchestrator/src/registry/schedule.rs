@@ -1,4 +1,4 @@
-//! Who comes next. No time passes here, and nobody is woken: that is the task's.
+//! The order of waiters. No time passes here, and no waiter is woken: that is the task's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -31,7 +31,7 @@ impl From<&str> for Key {
     }
 }
 
-/// A provider on which no attempt begins for a while, whoever asks. Those that ask for another model than
+/// A provider on which no attempt begins for a while. Those that ask for another model than
 /// the one that met the limit are not held back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -88,11 +88,11 @@ struct Group {
     lines: BTreeMap<u64, Id>,
 }
 
-/// One is here as long as somebody waits in it.
+/// One is here as long as it has a waiter.
 #[derive(Debug)]
 struct Queue {
     turn: u64,
-    /// By group, those in which somebody waits.
+    /// By group, those with waiters.
     lines: HashMap<Key, Line>,
 }
 
@@ -275,7 +275,7 @@ impl Schedule {
         self.holds.values()
     }
 
-    /// When the next hold ends that somebody waits for (Unix).
+    /// When the next hold with a waiter ends (Unix).
     pub(super) fn next_release(&self) -> Option<u64> {
         self.holds
             .iter()
@@ -315,7 +315,7 @@ impl Schedule {
         }
     }
 
-    /// Nobody waits, nothing runs, and nothing is remembered of who did.
+    /// No waiter is left, nothing runs, and nothing is remembered of who did.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         self.groups.is_empty()

@@ -79,7 +79,7 @@ pub(super) struct Wanted {
     pub(super) run: u64,
     pub(super) group: Key,
     pub(super) queue: Id,
-    /// Who is told for what it waits.
+    /// Called with the reason of its wait.
     pub(super) waits: mpsc::UnboundedSender<Option<Held>>,
 }
 
@@ -202,7 +202,7 @@ impl State {
     }
 
     fn obey(&mut self, command: Command) {
-        // An answer that nobody waits for any more is no answer: guards give back what it gave.
+        // An answer without a waiter is no answer: guards give back what it gave.
         match command {
             Command::Register { number, run, reply } => {
                 let _ = reply.send(self.register(number, run));

@@ -215,7 +215,7 @@ async fn by_dropping_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_completes_all_the_same_is_a_success() {
-    // It is told to stop, and its result comes nevertheless.
+    // It is asked to stop, and its result comes nevertheless.
     let claude = mock(
         "claude",
         [Script::new().text("all").delay(secs(5)).adjust(|result| {

@@ -114,7 +114,7 @@ async fn nothing_is_begun_with_nothing_left() {
         let mut request = request(&[&claude]);
         set(&mut request.budget);
         let events = events(orchestrator().run(request)).await;
-        // Without a retry that is told and never comes.
+        // Without a retry that is announced and never comes.
         assert_eq!(told(&events), ["start claude", "error Budget", "end error"]);
         assert_spent(&events, &format!("the run's budget of {what} is spent"));
         assert_eq!(claude.runs().len(), 1);

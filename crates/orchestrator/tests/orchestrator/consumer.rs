@@ -82,7 +82,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
             _ => drop(run),
         }
         tokio::time::sleep(secs(31)).await;
-        // Though nobody has read a word.
+        // Though no event was read.
         assert_over(&orchestrator, &[&claude]).await;
         let Some(run) = kept else { continue };
         let events = events(run).await;

@@ -259,7 +259,7 @@ async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
     zero.observer = Some(log.clone());
     zero.budget.turns = Some(0);
     events(orchestrator.run(zero)).await;
-    // One that nobody can make.
+    // One that cannot be created.
     let mut nobody = request(&[&claude]);
     nobody.observer = Some(log.clone());
     nobody.candidates.clear();

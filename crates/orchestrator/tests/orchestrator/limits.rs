@@ -216,7 +216,7 @@ async fn a_hold_that_comes_while_one_waits_for_a_slot_is_noticed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_throttling_that_says_no_time_holds_for_the_configured_one() {
-    // The run has no retry left, so nobody has said how long.
+    // The run has no retry left, so its length is unknown.
     for (kind, ms) in [(ErrorKind::RateLimit, 5000), (ErrorKind::Quota, 300_000)] {
         let a = mock("a", [fails(kind)]);
         let orchestrator = orchestrator();
@@ -318,7 +318,7 @@ async fn another_model_of_a_provider_that_is_on_hold_is_not_held_back() {
     let held = orchestrator.holds().await;
     assert_eq!(held[0].model.as_deref(), Some("large"));
 
-    // The same model waits, and so does whoever names none.
+    // The same model waits, and so does a run that names none.
     let mut same = request(&[&a]);
     same.candidates[0].params.model = Some("large".into());
     let same = start(&orchestrator, same);

@@ -15,7 +15,7 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
     let claude = mock(
         "claude",
         [
-            // Void: the prompt is sent anew.
+            // Void: the prompt is sent again.
             Script::new()
                 .session("a")
                 .model("m1")

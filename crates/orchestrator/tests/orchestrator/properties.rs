@@ -298,7 +298,7 @@ async fn play(case: &Case) {
     assert_not_done_twice(case, &mocks, &told);
 }
 
-/// What the outcome has is what was told and did not become void.
+/// The outcome has what was emitted and not retracted.
 fn assert_messages(told: &[RunEvent]) {
     let mut stand: Vec<&str> = Vec::new();
     let mut first = 0;
@@ -362,7 +362,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEve
         assert_eq!(again, !before, "attempt {n}");
         assert_eq!(done.attempts[n].resumed, before);
         let (provider, plays) = &case.candidates[*candidate];
-        // Whoever has no script left fails and changes nothing.
+        // A runtime without a script fails and changes nothing.
         if let Some(play) = plays.get(taken[*candidate]) {
             before |= changed(play, case.announces[usize::from(*provider)]);
         } else {

@@ -197,7 +197,7 @@ async fn what_the_service_says_is_waited_exactly() {
             reset(T0 + 50_001),
             // In the past: that says nothing.
             reset(T0 - 5),
-            // Told by an event on the way only, and as refused.
+            // Reported by an event on the way only, and as refused.
             Script::new()
                 .rate_limit("allowed_warning", Some(T0 + 999_000))
                 .rate_limit("rejected", Some(T0 + 100_000))

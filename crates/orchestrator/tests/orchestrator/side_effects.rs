@@ -48,7 +48,7 @@ pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunReques
     assert!(!log[0].resumed && log[1].resumed);
 }
 
-/// Asserts that the prompt was sent anew.
+/// Asserts that the prompt was sent again.
 pub(crate) async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) {
     let events = events(orchestrator().run(request)).await;
     let prompts: Vec<_> = claude

@@ -258,7 +258,7 @@ fn a_web_search_has_its_id_twice_and_is_said_when_its_query_is_known() {
     assert_eq!(results(&events)[0].is_error, None);
     assert_eq!(result.diagnostics.unknown, 0);
 
-    // If the run breaks off before, the call is still told.
+    // If the run breaks off before, the call is still reported.
     let (events, result) = run_with(
         CodexDecoder::new(),
         &[thread(), turn(), started.into()],

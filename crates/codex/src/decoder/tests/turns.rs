@@ -445,7 +445,7 @@ fn an_answer_in_the_shape_of_a_schema_is_read_as_json() {
     };
     assert_eq!(answer("{\"a\": 1}"), Some(json!({"a": 1})));
     assert_eq!(answer("no JSON"), None);
-    // Nobody asked for it.
+    // It has no prompt.
     let (_, result) = turn_of(&[message(0, "{\"a\": 1}")]);
     assert_eq!(result.structured_output, None);
 }

@@ -74,7 +74,7 @@ fn is_credential(name: &str) -> bool {
 /// whose variable is empty, or holds what no header can.
 type Sorted<'a> = (Vec<&'a str>, Vec<(&'a str, &'a str)>);
 
-/// Sorts headers by how the CLI can be told. The error names the field.
+/// Sorts headers by how the CLI can get them. The error names the field.
 pub(super) fn sorted(headers: &BTreeMap<String, String>) -> Result<Sorted<'_>, String> {
     let (mut empty, mut full) = Sorted::default();
     for (name, value) in headers {

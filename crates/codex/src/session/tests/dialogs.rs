@@ -67,7 +67,7 @@ fn options(mode: PermissionMode) -> SessionOptions {
 fn interrupted() {
     let mut dialog = Dialog::new("interrupted", &options(PermissionMode::Bypass));
     dialog.begin(3, "[[sleep_tool]]");
-    // The command is the last thing that was told.
+    // The command is the last thing that was reported.
     dialog.play.until(|line| line["id"] == 4);
     dialog.play.order(Order::Interrupt);
     let (events, result) = dialog.end();
@@ -236,7 +236,7 @@ fn retried() {
     dialog.over();
 }
 
-/// The agent of the first turn works on in the second one; what agents do is not told.
+/// The agent of the first turn works on in the second one; what agents do is not reported.
 #[test]
 fn agents() {
     let mut options = options(PermissionMode::Bypass);

@@ -55,7 +55,7 @@ fn lines_of_another_turn_or_thread_are_not_of_this_one() {
     );
 }
 
-/// As those that speak of a tool or of the answer: the model is told, and the turn goes on.
+/// As those that speak of a tool or of the answer: the model gets the reason, and the turn goes on.
 #[test]
 fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
     let hook = |turn: &str, status: &str| {
@@ -376,7 +376,7 @@ fn a_session_that_the_cli_lets_go_of_is_resumed() {
     play.json(&opened(4));
     assert_eq!(play.params("turn/start")["threadId"], THREAD);
     assert_eq!(play.methods(), ["thread/resume", "turn/start"]);
-    // One that is not on the disk begins anew.
+    // One that is not on the disk starts over.
     let mut play = Play::new(&bypassing());
     play.json(&opened(2));
     play.json(&notification("thread/closed", json!({})));

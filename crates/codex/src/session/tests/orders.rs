@@ -94,7 +94,7 @@ fn another_mode_and_model_go_with_the_next_turn_and_those_after_it() {
     let (events, result) = play.over();
     assert_eq!(shown(&events)[0], "session gpt-6");
     assert_eq!(result.model.as_deref(), Some("gpt-6"));
-    // Back to what the session began with, which the CLI has told.
+    // Back to what the session began with, which the CLI has reported.
     play.order(Order::SetPermission(order(4), PermissionMode::Default));
     play.begin("and again");
     let params = play.params("turn/start");
@@ -132,7 +132,7 @@ fn a_new_session_in_the_same_process() {
     // It is not on the disk yet.
     assert_eq!(play.session.session_id(), None);
     play.json(&turn_answer(6, "t2"));
-    // What is left of the old one is nobody's.
+    // What is left of the old one belongs to no turn.
     play.json(&message("completed", "t1", "m1", "late"));
     play.json(
         &json!({"method": "turn/completed", "params": {"threadId": "other",
@@ -194,7 +194,7 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
     play.order(Order::Interrupt);
     play.json(&delta("t1", "m1", "a"));
     assert!(play.methods().is_empty(), "once is enough");
-    // It says all the same that there is none: it is told again with the next line of the turn.
+    // It says all the same that there is none: it is reported again with the next line of the turn.
     play.json(
         &json!({"id": 4, "error": {"code": -32600, "message": "no active turn to interrupt"}}),
     );
@@ -281,7 +281,7 @@ fn agents_and_commands_of_a_turn_end_with_it_when_it_is_interrupted() {
         [(terminate.clone(), json!("77")), (terminate, json!("99"))]
     );
     let (events, _) = play.over();
-    // What an agent does is not told.
+    // What an agent does is not reported.
     assert!(!shown(&events).iter().any(|line| line.contains("c3")));
 }
 

@@ -37,7 +37,7 @@ fn who_answers_decides_whether_the_cli_asks() {
         (AcceptEdits, somebody(), ("workspace-write", "on-request")),
         (Bypass, somebody(), ("danger-full-access", "never")),
         (Default, PermissionPolicy::Allow, ("-", "-")),
-        // Nothing may be changed, whoever says yes to all.
+        // Nothing may be changed, even where all requests are allowed.
         (ReadOnly, PermissionPolicy::Allow, ("read-only", "never")),
     ] {
         let (sandbox, approvals) = policy(mode, permissions);

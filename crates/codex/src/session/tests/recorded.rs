@@ -472,7 +472,7 @@ fn a_process_that_ends_in_a_turn() {
     while let Some(line) = play.lines.pop_front() {
         play.line(&line);
     }
-    // It ends with this code when it is told to end.
+    // It ends with this code when it is asked to end.
     let exit = Exit {
         code: Some(0),
         stderr: "\u{1b}[2m2026-11-21T20:54:00.314995Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_app_server\u{1b}[0m\u{1b}[2m:\u{1b}[0m Codex could not find bubblewrap on PATH. Install it.\n\u{1b}[2m2026-11-21T20:54:02.574955Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_core::session\u{1b}[0m\u{1b}[2m:\u{1b}[0m failed to record rollout items: thread 01a1ffe3 not found\n".into(),

@@ -64,7 +64,7 @@ struct World {
     wake: bool,
     /// A wake that no tick has answered yet.
     unanswered: bool,
-    /// The context of the agent: whether it was told everything.
+    /// The context of the agent: whether it got the full prompt.
     told: bool,
     ticks: u32,
     /// The session that failed last, and how often in a row.
@@ -132,7 +132,7 @@ impl World {
                 }
                 self.session = resume;
                 self.alive = true;
-                // A new process is told everything, also where a session goes on.
+                // A new process gets the full prompt, also where a session goes on.
                 self.told = false;
                 self.machine.started();
             }

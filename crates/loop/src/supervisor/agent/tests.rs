@@ -86,7 +86,7 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
     bench.pass(300);
     bench.crash(process);
     assert_eq!(bench.delay(), Some(1));
-    // How often it happened is still told.
+    // How often it happened is still reported.
     assert_eq!(bench.agent.restarts(), 4);
 }
 

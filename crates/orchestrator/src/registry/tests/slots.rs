@@ -125,7 +125,7 @@ async fn between_providers_too_queues_take_turns() {
     );
 }
 
-/// Whoever is served at one provider again and again still has its turn at another.
+/// A queue that is served at one provider again and again still has its turn at another.
 #[tokio::test(start_paused = true)]
 async fn a_turn_at_one_provider_costs_none_at_another() {
     let registry = start(Limits::default().per_provider(1));
@@ -377,7 +377,7 @@ fn limits_of_nothing_are_refused_by_name() {
     );
 }
 
-/// On real threads: what is granted and dropped at the same moment is not lost, and nobody is let in
+/// On real threads: what is granted and dropped at the same moment is not lost, and no waiter is let in
 /// who should wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_between_threads() {
