@@ -57,7 +57,7 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: params::working_directory(&args.place),
-        // Of the session is told at the end of the chat.
+        // The session is shown at the end of the chat.
         resume: None,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: epoch_ms,
@@ -108,7 +108,7 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// Tells why nothing begins, as a run does.
+/// Prints why nothing starts, as a run does.
 fn refuse(display: &Display, error: AgentError) -> u8 {
     let mut sink = display.sink(None);
     let mut code = exit_code::AGENT_ERROR;

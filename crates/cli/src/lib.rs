@@ -134,7 +134,7 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
     let error = words::printable(words::without_error_word(&format!("{error:#}")));
-    // Nobody is left to tell if it is gone.
+    // Without it the message cannot be shown.
     let _ = writeln!(out, "{style}error:{style:#} {error}");
 }
 

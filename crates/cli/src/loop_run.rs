@@ -49,7 +49,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             Err(error) => return Ok(refuse(&directory, &error)),
         };
         let ended = agent_loop.run().await;
-        // An error is told on stderr: there it is not wanted twice.
+        // An error is printed on stderr: there it is not wanted twice.
         log.end_copy();
         if let Err(error) = &ended {
             log.line(&error.message);
@@ -98,7 +98,7 @@ fn listen(control: &Control) -> io::Result<()> {
 type Prepared = (AgentLoop, Log, Option<Guard>);
 
 /// Everything that comes before the first start; `None` if the end was asked for meanwhile. It reads files of
-/// the agent, and nobody knows what they are: a pipe into which nobody writes is waited for only so long.
+/// the agent, and may be anything: a pipe without a writer is waited for only so long.
 async fn prepared(args: &LoopArgs, control: Control) -> anyhow::Result<Option<Prepared>> {
     let directory = args.directory.clone();
     let ticks = args.ticks;
@@ -119,7 +119,7 @@ fn prepare(directory: &Path, ticks: Option<u64>, control: Control) -> anyhow::Re
     let folder = AgentFolder::open(directory)?;
     env::set_current_dir(folder.directory())?;
     let file = variables(&folder.directory().join(".env"))?;
-    // What is no UTF-8 cannot be any setting, and is told so.
+    // What is no UTF-8 cannot be any setting, and is reported.
     let environment = |name: &str| Some(env::var_os(name)?.to_string_lossy().into_owned());
     let settings = Settings::read(
         &environment,

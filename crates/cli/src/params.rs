@@ -168,7 +168,7 @@ fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
 /// The settings that every run of this program has.
 pub(crate) fn base_config() -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
-    // Whoever kills teamster does not want its agent to go on unseen.
+    // A killed teamster must not leave its agent running unseen.
     config.die_with_parent = true;
     // It may be a URL with a password.
     config.env_remove = vec![STORE_VARIABLE.to_owned()];

@@ -13,7 +13,7 @@ use teamster_process::{FileMode, replace_file};
 use crate::args::STORE_VARIABLE;
 use crate::tokio_runtime;
 
-/// How long a CLI may take to say its version. The run is over, and nobody shall wait for this.
+/// How long a CLI may take to say its version. The run is over, so this must be short.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A recording that is to be made.

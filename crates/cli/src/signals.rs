@@ -74,7 +74,7 @@ pub(crate) async fn run_ended_and_read() {
 /// Waits until nothing is left of the run, and then for as long as given.
 async fn run_ended(more: Duration) {
     let mut looks = interval(LOOK);
-    // The stream would tell it too, but whoever reads that may be stuck.
+    // The stream would report it too, but its reader may be stuck.
     while live_runs() > 0 {
         looks.tick().await;
     }

@@ -58,7 +58,7 @@ pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
         Ok(store) => Ok(Some(store)),
         Err(missing @ StoreError::Missing { .. }) if args.url.is_none() => {
             let missing = words::printable(&missing.to_string());
-            // Nobody is left to tell if stderr is gone.
+            // Without stderr the message cannot be shown.
             let _ = writeln!(
                 anstream::stderr(),
                 "{missing}: the first `teamster run` makes it"

@@ -11,7 +11,7 @@ use crate::args::SuperviseArgs;
 use crate::loop_run::agent_of;
 use crate::{exit_code, tokio_runtime, words};
 
-/// Supervises until it is told to end; the exit code.
+/// Supervises until a signal; the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     // As it is called now: after an update the loops that are started are those of the new version.
     let program = std::env::current_exe().context("cannot find the program that this is")?;
@@ -69,7 +69,7 @@ struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        // The agents are to go on even if nobody is left to tell. A disk that is full may have room again.
+        // The agents are to go on even without a reader. A disk that is full may have room again.
         let _ = anstream::stderr().write_all(text);
         Ok(text.len())
     }

@@ -47,7 +47,7 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
 }
 
 enum Trouble {
-    /// It cannot be written: mostly because nobody reads it any more.
+    /// It cannot be written: mostly because its reader is gone.
     Output(io::Error),
     Log(io::Error),
 }
@@ -64,7 +64,7 @@ async fn show<W: Write>(
                 if !std::mem::replace(&mut told, true) {
                     let agent = words::one_line(&args.agent);
                     let note = format!("there is no log of {agent} yet: waiting for it");
-                    // Nobody is left to tell if it is gone.
+                    // Without it the message cannot be shown.
                     let _ = writeln!(anstream::stderr(), "{note}");
                 }
                 sleep(LOOK).await;
@@ -73,7 +73,7 @@ async fn show<W: Write>(
         }
     };
     let (mut at, missing) = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
-    // It has begun anew since: the others are in the one before.
+    // It was rotated since: the others are in the one before.
     if missing > 0
         && let Ok(mut before) = File::open(path.with_extension("log.1"))
     {
@@ -87,7 +87,7 @@ async fn show<W: Write>(
         }
         out.flush().map_err(Trouble::Output)?;
         sleep(LOOK).await;
-        // It may have begun anew under its name, or have been cut.
+        // It may have been rotated, or have been cut.
         let now = file.metadata().map_err(Trouble::Log)?;
         if now.len() < at {
             at = 0;

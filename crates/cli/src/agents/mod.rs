@@ -1,4 +1,4 @@
-//! `teamster agents`: what a supervisor does, and what it is told to do.
+//! `teamster agents`: the status of a supervisor, and commands to it.
 
 mod logs;
 mod orders;

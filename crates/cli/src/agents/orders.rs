@@ -1,4 +1,4 @@
-//! What a supervisor is told to do, and what comes of it.
+//! Commands to a supervisor, and their results.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::{Failure, ask, connect, of_printed};
 use crate::args::AgentsSelection;
 use crate::{exit_code, words};
 
-/// How often is looked whether it has come to what it was told.
+/// The pause between two looks at whether a command is done.
 const LOOK: Duration = Duration::from_millis(50);
 /// A loop that runs for so long without saying what it does is none that says it.
 const SILENT: Duration = Duration::from_secs(2);

@@ -27,7 +27,7 @@ pub(super) trait Source {
     fn read(&mut self) -> Entry;
 }
 
-/// Messages from a source, which waits in a thread of its own: whoever ends meanwhile does not wait for it.
+/// Messages from a source, which waits in a thread of its own: the end of the chat does not wait for it.
 pub(super) struct Input {
     wanted: Sender<()>,
     entries: mpsc::UnboundedReceiver<Entry>,
@@ -78,7 +78,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// With a prompt, which goes to stderr, for somebody who types without an editor.
+    /// With a prompt, which goes to stderr, for a user who types without an editor.
     pub(super) fn new(reader: R, prompt: Option<String>) -> Self {
         Self {
             reader,
@@ -156,7 +156,7 @@ impl<R: BufRead> Lines<R> {
 impl<R: BufRead> Source for Lines<R> {
     fn read(&mut self) -> Entry {
         if let Some(prompt) = &self.prompt {
-            // Nobody is left to tell if stderr is gone.
+            // Without stderr the message cannot be shown.
             let _ = write!(io::stderr(), "{prompt}");
         }
         self.message()

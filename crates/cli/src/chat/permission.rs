@@ -35,7 +35,7 @@ const HOW_WITH_REASON: &[u8] =
 
 const HOW_TO_SERVER: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
 
-/// A tool that somebody has to be asked about.
+/// A tool that needs an answer of the user.
 #[derive(Debug)]
 pub(super) struct Question {
     request: PermissionRequest,
@@ -210,7 +210,7 @@ fn dialogue(
     let stdin = io::stdin();
     // What was typed before the question is no answer to it.
     let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
-    // If nobody can see it, nobody answers.
+    // A request that cannot be shown is not answered.
     let _ = write_to_terminal(text.as_bytes());
     loop {
         let _ = write_to_terminal(match schema {

@@ -33,7 +33,7 @@ enum Now {
 }
 
 impl Signals {
-    /// From now on, signals do what this says. Where nobody types, Ctrl-C between two turns ends the chat.
+    /// From now on, signals do what this says. Without a user at the terminal, Ctrl-C between two turns ends the chat.
     pub(super) fn listen(at_terminal: bool) -> io::Result<Self> {
         let mut source = Source::new()?;
         let (tell, interrupts) = watch::channel(());
@@ -105,7 +105,7 @@ impl Signals {
         Playing(self)
     }
 
-    /// The session is being ended: whoever does not want to wait for that need not.
+    /// The session is being ended: another signal ends the wait for it.
     pub(super) fn closing(&self) {
         *self.now() = Now::Closing;
     }

@@ -26,7 +26,7 @@ use crate::drive::{self, Beside, Feed, View};
 use crate::render::{Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
-/// How often is looked for a turn that nobody asked for, while a program may be waiting for it.
+/// The pause between two looks for a turn that the CLI began, while a program may be waiting for it.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How a chat is shown.
@@ -68,7 +68,7 @@ impl Display {
         }
     }
 
-    /// What shows a turn, in a session of which was told already or not.
+    /// The display of a turn, in a session that was shown already or not.
     pub(super) fn sink(&self, known: Option<Id>) -> Box<dyn Sink> {
         let narrator = Narrator::new(self.view.clone());
         (self.sinks)(match known {
@@ -84,11 +84,11 @@ impl Display {
 
     /// The answer to a command.
     fn say(&mut self, text: &str) {
-        // Nobody is left to tell if stderr is gone.
+        // Without stderr the message cannot be shown.
         let _ = writeln!(self.aside, "{text}");
     }
 
-    /// What nobody asked for.
+    /// Turns that the CLI began by itself.
     fn mention(&mut self, text: &str) {
         if !self.json && !self.view.quiet {
             self.say(text);
@@ -106,10 +106,10 @@ pub(super) struct Chat {
     info: &'static CliInfo,
     display: Display,
     signals: Signals,
-    /// Tools that the user is to be asked about, if somebody is there.
+    /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
     account: Account,
-    /// The session of which was told last.
+    /// The session that was shown last.
     told: Option<Id>,
     code: u8,
 }
@@ -199,7 +199,7 @@ impl Chat {
         ControlFlow::Continue(())
     }
 
-    /// Shows a turn to its end; its exit code. Breaks if nobody can read it, or if the chat shall end.
+    /// Shows a turn to its end; its exit code. Breaks if the output is gone, or if the chat shall end.
     async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
         let mut sink = self.display.sink(self.told.clone());
         let denied = Rc::new(Cell::new(0));
@@ -320,7 +320,7 @@ impl Chat {
     }
 }
 
-/// Whether an order was carried out; if not, why is told.
+/// Whether a command was carried out; if not, the reason is shown.
 async fn carried_out(
     signals: &mut Signals,
     display: &mut Display,

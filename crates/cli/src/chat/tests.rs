@@ -206,7 +206,7 @@ async fn commands_are_carried_out() {
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
-    // After /clear it is told again, because it is another one.
+    // After /clear it is shown again, because it is another one.
     assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
 }
 

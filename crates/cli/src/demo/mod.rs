@@ -61,7 +61,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
 fn say(args: &DemoArgs, text: &str) {
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();
-        // If stderr is gone there is nobody to tell.
+        // Without stderr the message cannot be shown.
         let _ = writeln!(anstream::stderr(), "{dim}{text}{dim:#}");
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     let info = claude.info();
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();
-        // Said on stderr, and if that is gone there is nobody to tell.
+        // Printed on stderr; without it the message cannot be shown.
         let _ = writeln!(
             anstream::stderr(),
             "{dim}A recorded run of {} {}. A stand-in plays it: no CLI, no key and no network is used.{dim:#}\n",

@@ -209,7 +209,7 @@ fn leave(screen: &mut Screen, id: &str, quiet: bool) -> u8 {
         return exit_code::of_lost(error);
     }
     if !quiet {
-        // Nobody is left to tell if stderr is gone.
+        // Without stderr the message cannot be shown.
         let _ = writeln!(
             anstream::stderr(),
             "detached: the run goes on; `teamster attach {id}` shows it, `teamster cancel {id}` stops it"

@@ -87,7 +87,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Whether somebody can be asked here.
+    /// Whether there is a user to ask.
     pub(super) fn can_ask() -> bool {
         let stdin = io::stdin();
         // In the background, reading would stop this process.

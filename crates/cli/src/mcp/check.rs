@@ -117,7 +117,7 @@ fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
     Ok(given)
 }
 
-/// Tries all at once and tells of each as soon as those before it are through.
+/// Tries all at once and prints each as soon as those before it are done.
 async fn check(
     args: &McpCheckArgs,
     servers: Vec<McpServer>,

@@ -46,7 +46,7 @@ pub(crate) fn left(directory: &Path) -> Vec<Left> {
 /// Restores what [`left`] finds, without a word.
 pub(crate) fn restore_quietly(directory: &Path) {
     for left in left(directory) {
-        // Whoever looks for it is told why it cannot be.
+        // The user sees why it cannot be.
         let _ = lease::restore(&left.file);
     }
 }

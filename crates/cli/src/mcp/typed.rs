@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value, json};
 
-/// What means something to a shell, and to nobody else, where it is a word of its own.
+/// Words with a meaning only to a shell.
 const OPERATORS: [&str; 18] = [
     "|", "||", "|&", "&", "&&", ";", ";;", ">", ">>", ">|", "<", "<<", "<<<", "&>", "2>", "2>>",
     "2>&1", ">&2",

@@ -140,7 +140,7 @@ async fn stop(child: &mut Child, signals: &mut Source) {
     let _ = child.kill().await;
 }
 
-/// As a shell tells it.
+/// In the form of a shell.
 fn code_of(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status

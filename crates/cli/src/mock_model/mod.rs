@@ -89,7 +89,7 @@ fn named(args: &MockModelArgs) -> Vec<Cli> {
     args.cli.iter().filter_map(|id| Cli::from_id(id)).collect()
 }
 
-/// Those of the only one, or nobody's.
+/// Those of the only one, or none.
 fn only(clis: &[Cli]) -> Option<Cli> {
     match clis {
         [cli] => Some(*cli),

@@ -1,4 +1,4 @@
-//! Tells of the requests as they come.
+//! Prints requests as they come.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use teamster_mock_model::{Cli, MockModel, Protocol, Request};
 
 use crate::words;
 
-/// Where requests are told.
+/// Where requests are printed.
 #[derive(Debug)]
 pub(super) struct Teller {
     told: usize,
@@ -35,7 +35,7 @@ impl Teller {
         })
     }
 
-    /// Tells of all that come, for ever. Cancel-safe.
+    /// Prints all that come, for ever. Cancel-safe.
     pub(super) async fn tell(&mut self, model: &MockModel) {
         loop {
             model.wait_for_requests(self.told + 1).await;
@@ -43,12 +43,12 @@ impl Teller {
         }
     }
 
-    /// Tells of those that have come.
+    /// Prints those that have come.
     pub(super) fn catch_up(&mut self, model: &MockModel) {
         for request in model.requests_from(self.told) {
             self.told += 1;
             if self.stderr {
-                // The server serves also when nobody looks.
+                // The server serves also without a reader.
                 let _ = writeln!(anstream::stderr(), "{}", line(&request));
             }
             if let Some(log) = &mut self.log

@@ -1,4 +1,4 @@
-//! Serves until it is told to stop.
+//! Serves until a signal.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -41,7 +41,7 @@ pub(super) fn main(
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            // Before anybody is told where it is: whoever ends it then finds nothing left.
+            // Before the address is printed: a signal then leaves nothing behind.
             let mut signals = Source::new().context("cannot listen for signals")?;
             let model = super::start(script, settings).await?;
             let pointed = Pointed::new(model.url(), home, directory, &clis)?;

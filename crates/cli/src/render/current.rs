@@ -21,7 +21,7 @@ pub(crate) struct Current {
 pub(crate) enum Before {
     /// It stands: the session goes on.
     Stands,
-    /// It is void: the prompt is sent anew.
+    /// It is void: the prompt is sent again.
     Void,
 }
 
@@ -79,7 +79,7 @@ impl Current {
         }
     }
 
-    /// Whether the stream tells at this moment that another attempt follows. What the CLI itself
+    /// Whether the stream announces at this moment that another attempt follows. What the CLI itself
     /// withdraws or tries again is no such thing.
     pub(crate) fn before(&self) -> Option<Before> {
         match self.before.load(Ordering::Relaxed) {
@@ -89,7 +89,7 @@ impl Current {
         }
     }
 
-    /// The same, and that has been told then.
+    /// The same, and that was shown then.
     pub(crate) fn take_before(&self) -> Option<Before> {
         let before = self.before();
         self.before.store(0, Ordering::Relaxed);

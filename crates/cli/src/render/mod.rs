@@ -1,6 +1,6 @@
 //! How a run is shown: for a person at a terminal, as plain text, or as JSON.
 //!
-//! Everything here writes to a [`Write`](io::Write) and is told the time, so it is tested with
+//! Everything here writes to a [`Write`](io::Write) and gets the time, so it is tested with
 //! events made by hand.
 
 mod current;
@@ -31,7 +31,7 @@ pub(crate) use terminal::Terminal;
 
 /// Shows the events of one run.
 pub(crate) trait Sink<E = LogEntry> {
-    /// Shows an event that came `now` after the start. An error means that nobody can read what is
+    /// Shows an event that came `now` after the start. An error means that no reader is left for what is
     /// written.
     fn event(&mut self, event: &E, now: Duration) -> io::Result<()>;
 
@@ -44,7 +44,7 @@ pub(crate) trait Sink<E = LogEntry> {
     /// The user asked to stop the run; it will end soon.
     fn stopping(&mut self, _now: Duration) {}
 
-    /// Somebody else writes whole lines to the terminal now.
+    /// Another writer prints whole lines to the terminal now.
     fn make_room(&mut self) {}
 }
 

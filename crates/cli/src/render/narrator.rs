@@ -1,4 +1,4 @@
-//! Tells in single lines what happens in a run beside the agent's text.
+//! Single lines about a run, beside the agent's text.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ use crate::{hints, words};
 /// Columns by which a tool is moved to the right, and each level of sub-agents further.
 pub(super) const INDENT: usize = 2;
 
-/// Tells what happens in a run. The text of the main agent is left to whoever asks.
+/// Lines about a run. The text of the main agent is left to the caller.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     view: View,
@@ -83,14 +83,14 @@ impl Narrator {
         }
     }
 
-    /// The same for a run that goes on in a session of which was told already.
+    /// The same for a run in a session that was shown already.
     pub(crate) fn goes_on(mut self, session: Id) -> Self {
         self.session = Some(session);
         self.doing = Doing::Waiting;
         self
     }
 
-    /// How it is to be told.
+    /// How it is shown.
     pub(crate) fn view(&self) -> &View {
         &self.view
     }
@@ -155,7 +155,7 @@ impl Narrator {
                 return lines;
             }
             AgentEvent::Done(done) => self.end(&done.result, &mut lines),
-            // Text is not told here, the figures of usage and the end of a turn come with `done`.
+            // Text is not shown here, the figures of usage and the end of a turn come with `done`.
             _ => {}
         }
         if self.view.quiet { Vec::new() } else { lines }
@@ -357,7 +357,7 @@ impl Narrator {
                 if let Some(tool) = self.running.iter_mut().find(|tool| Some(&tool.id) == id) {
                     tool.denied = Some(reason.to_owned());
                 }
-                // The line of the tool tells it, or has told it as a failure.
+                // The line of the tool shows it, or has shown it as a failure.
                 (!known).then(|| {
                     let reason = words::one_line(reason);
                     let body = if reason.is_empty() {
@@ -408,7 +408,7 @@ impl Narrator {
         }
     }
 
-    /// Tells what was thought or said by a sub-agent, unless the event continues it.
+    /// Shows what was thought or said by a sub-agent, unless the event continues it.
     fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
         let next = match event {
             AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),

@@ -46,7 +46,7 @@ pub(crate) struct Plain<O, E> {
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
-    /// Writes what `narrator` tells and the text; if it is quiet, only the last message.
+    /// Writes the lines of `narrator` and the text; if it is quiet, only the last message.
     ///
     /// To a pipe the text goes as it is; if `out` is a `terminal`, without control characters, by
     /// which an agent's words could do more there than be read.
@@ -220,7 +220,7 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn lines(&mut self, lines: &[Line]) {
         for line in lines {
-            // If nobody reads stderr the answer still counts.
+            // Without a reader of stderr the answer still counts.
             let _ = writeln!(self.err, "{}", line.show(None, false));
         }
     }

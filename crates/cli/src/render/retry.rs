@@ -1,4 +1,4 @@
-//! The line that tells that something is tried again.
+//! The line about a retry.
 
 use std::fmt::Write;
 

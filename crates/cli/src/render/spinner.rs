@@ -20,7 +20,7 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 
 /// A spinner on stderr.
 ///
-/// It is drawn only when it is told to, never by a thread of its own, so it cannot come between the
+/// It is drawn only on request, never by a thread of its own, so it cannot come between the
 /// parts of what else is written. And it leaves the cursor in its own line, behind the text: the
 /// `^C` that a terminal echoes there goes away with it.
 #[derive(Debug)]

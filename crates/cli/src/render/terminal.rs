@@ -44,7 +44,7 @@ enum Block {
 }
 
 impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
-    /// Shows what `narrator` tells and the text. `width` is asked for each line: it may change.
+    /// Shows the lines of `narrator` and the text. `width` is asked for each line: it may change.
     pub(crate) fn new(
         out: O,
         err: E,

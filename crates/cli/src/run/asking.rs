@@ -14,7 +14,7 @@ use crate::hints;
 /// How long a request waits for an answer, unless the user says otherwise.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// Who answers the requests of a detached run, and when nobody does.
+/// How the requests of a detached run are answered, and when they time out.
 pub(super) struct Asking {
     requests: Requests,
     limit: Option<Duration>,

@@ -10,8 +10,8 @@ use crate::drive::Feed;
 pub(super) struct Closing<F> {
     feed: F,
     has_ended: bool,
-    /// Whoever waits for the next event looks up again and again meanwhile, so this must go on where it
-    /// was: begun anew each time, it would never come to its end, nor to its limit of time.
+    /// `next` is polled inside `select!` and dropped between polls, so the cleanup future is stored and resumed
+    /// instead of restarted.
     after: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 

@@ -202,7 +202,7 @@ fn run(
     Ok(exit_code::of(&result))
 }
 
-/// Tells the one who waits for it, and lets go of the terminal.
+/// Notifies the waiting command, and detaches from the terminal.
 fn accepted(run: &NewRun) -> anyhow::Result<()> {
     let stderr = File::options()
         .create(true)
@@ -211,7 +211,7 @@ fn accepted(run: &NewRun) -> anyhow::Result<()> {
         .open(run.folder.path().join(STDERR))
         .context("cannot make the runner's log")?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    // If nobody waits any more the run goes on: it is accepted.
+    // Without a waiting command the run goes on: it is accepted.
     let _ = writeln!(io::stdout(), "{ACCEPTED}{}", run.folder.id());
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;

@@ -152,7 +152,7 @@ impl History {
         Ok(())
     }
 
-    /// Tells the first of these. Who asks for quiet does not want to hear of a store of which nothing
+    /// Prints the first of these. A quiet run does not want to hear of a store of which nothing
     /// was said, but of one that was named.
     pub(super) fn complain(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {

@@ -12,7 +12,7 @@ use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
 
-/// How much of an id is shown: of the ids that teamster makes, all that tells the time. `runs show` takes
+/// How much of an id is shown: of the ids that teamster makes, all of the time. `runs show` takes
 /// as much.
 const ID: usize = 13;
 

@@ -46,7 +46,7 @@ pub(super) fn runs(
         Err(StoreError::Missing { .. }) if args.url.is_none() => Ok(Runs::default()),
         Err(error) if args.url.is_none() => {
             let error = words::printable(&error.to_string());
-            // Nobody is left to tell if stderr is gone.
+            // Without stderr the message cannot be shown.
             let _ = writeln!(
                 anstream::stderr(),
                 "without the history of runs, which cannot be read: {error}"
@@ -86,7 +86,7 @@ struct Part<'a> {
     turns: Option<u32>,
 }
 
-/// The parts of a run that used something: its attempts, or where they are not told, the run as a whole.
+/// The parts of a run that used something: its attempts, or where they are unknown, the run as a whole.
 fn parts(record: &RunRecord) -> Vec<Part<'_>> {
     let attempts = record.attempt_log.iter().map(|attempt| Part {
         provider: &attempt.provider,

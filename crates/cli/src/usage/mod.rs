@@ -155,7 +155,7 @@ fn read(
     let (done, is_done) = channel();
     let reading = thread::spawn(move || {
         let accounts = scan.run();
-        // Whoever waits is gone only if this program ends.
+        // The waiter is gone only if this program ends.
         let _ = done.send(());
         accounts
     });

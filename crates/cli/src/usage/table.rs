@@ -182,7 +182,7 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     left_out
 }
 
-/// What tells a group from the others.
+/// The name of a group.
 fn naming(report: &Report<'_>, group: &Group) -> Vec<String> {
     let name = group.name.as_deref().unwrap_or("(unknown)");
     let name = words::one_line(name);

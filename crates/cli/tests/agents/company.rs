@@ -115,7 +115,7 @@ impl Company {
         supervisor
     }
 
-    /// One that says there what it has to say. Nobody waits for it.
+    /// One that prints there. It is not waited for.
     pub(crate) fn supervise_into(&self, stderr: impl Into<Stdio>) -> Supervisor {
         let mut command = self.teamster(["supervise"]);
         Supervisor(command.stderr(stderr).spawn().unwrap())

@@ -1,4 +1,4 @@
-//! What a supervisor is told, with and without one.
+//! Commands to a supervisor, with and without one.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -152,7 +152,7 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
             "{}",
             ended.stderr
         );
-        // Without anybody's name.
+        // Without a name.
         assert_eq!(company.run(["agents", order]).code, Some(2), "{order}");
     }
     for args in [["status", "x"], ["logs", "x"]] {
@@ -223,7 +223,7 @@ fn the_log_to_its_end_and_beyond() {
     };
     append("four\n");
     assert_eq!(next(), "four");
-    // It begins anew, as the loop has it.
+    // It starts over, as the loop has it.
     fs::rename(&file, folder.join("agent-loop.log.1")).unwrap();
     append("five\n");
     assert_eq!(next(), "five");

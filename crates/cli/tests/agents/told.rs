@@ -1,4 +1,4 @@
-//! What is told of agents, and of those that do nothing.
+//! What is reported of agents, and of those that do nothing.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

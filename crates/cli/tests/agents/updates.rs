@@ -1,4 +1,4 @@
-//! What a supervisor tells of its agents, and loops that others have started.
+//! What a supervisor reports of its agents, and loops that others have started.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

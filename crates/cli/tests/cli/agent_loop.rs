@@ -28,7 +28,7 @@ struct Agent {
 }
 
 impl Agent {
-    /// One that does what it is told.
+    /// One that follows its plan.
     fn new(plan: impl FnOnce(Plan) -> Plan) -> Self {
         Self::of(StandIn::Claude, plan)
     }

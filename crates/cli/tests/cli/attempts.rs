@@ -124,7 +124,7 @@ fn a_limit_is_waited_for_without_retries_if_asked() {
         assert_eq!(agents.starts("claude"), 1);
         assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
 
-        // Not if it takes too long, and not if nobody asked.
+        // Not if it takes too long, and not without a request.
         for args in [&["x", "--max-wait=30s", "--json"][..], &["x", "--json"]] {
             let agents = limited(status, 3600);
             let ended = run(&mut agents.run(args.iter().copied()));
@@ -267,7 +267,7 @@ fn a_fallback_that_does_not_know_the_conversation_is_left_out() {
     assert_eq!(done(&second.stdout).errors[0].kind, ErrorKind::Auth);
     assert_eq!(agents.starts("codex"), 0);
 
-    // Where nobody knows it yet, it begins with whoever comes to it.
+    // A conversation that is unknown yet begins with the agent that gets it.
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);

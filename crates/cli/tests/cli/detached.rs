@@ -29,7 +29,7 @@ fn runs_folder(claude: &Claude) -> PathBuf {
     claude.path("state").join("teamster/runs")
 }
 
-/// Starts a detached run that asks nobody; its id.
+/// Starts a detached run that never asks; its id.
 fn detach<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> String {
     let mut command = claude.run(args);
     let ended = run(with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"]));

@@ -92,7 +92,7 @@ impl Claude {
     fn new(script: &Script) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let claude = Self { dir };
-        // The report tells how the agent was started, and is the sign that it was.
+        // The report has how the agent was started, and is the sign that it was.
         let script = Script::new()
             .step(Step::Report {
                 file: claude.path("report.json"),

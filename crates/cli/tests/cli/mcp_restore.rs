@@ -26,7 +26,7 @@ fn running() -> (OpenCode, Running) {
     (opencode, run)
 }
 
-/// The same, killed so that nobody could undo anything.
+/// The same, killed before anything was undone.
 #[cfg(target_os = "linux")]
 fn killed() -> OpenCode {
     let (opencode, mut run) = running();

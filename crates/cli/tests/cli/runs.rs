@@ -203,7 +203,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
         "{}",
         ended.stderr
     );
-    // It was named, so that is told in any case.
+    // It was named, so that is reported in any case.
     let quiet = agent(&claude, &["x", "-q"]);
     assert_eq!(quiet.code, Some(0));
     assert!(
@@ -229,7 +229,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
 #[test]
 fn a_store_that_says_nothing_is_not_waited_for() {
     let claude = Claude::plays("text", 0);
-    // Connections are made, and nobody reads them.
+    // Connections are accepted, and never read.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = server.local_addr().unwrap();
     let url = format!("postgres://user:secret@{place}/db");

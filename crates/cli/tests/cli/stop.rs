@@ -155,7 +155,7 @@ fn a_reader_that_goes_away_stops_an_agent_that_says_nothing_more() {
     }
 }
 
-/// Runs an agent that says far more than the pipes on the way hold, to nobody who reads it.
+/// Runs an agent that says far more than the pipes on the way hold, without a reader.
 fn unread(script: Script) -> (Claude, Running) {
     let claude = Claude::new(&Script::new());
     let finished = claude.path("finished");
@@ -272,7 +272,7 @@ fn what_a_run_and_its_guard_left_when_both_were_killed_ends_with_the_next() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_hides_from_the_run_is_ended_too() {
-    // Out of the tree and without the mark of the run, before anybody looked.
+    // Out of the tree and without the mark of the run, before any look.
     for kind in [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon] {
         let place = tempfile::tempdir().unwrap();
         let pid_file = place.path().join("pid");

@@ -46,7 +46,7 @@ fn on_terminal(args: &[&str], term: &str) -> String {
     // So that ours is not open when the program's is closed.
     drop(command);
     let mut shown = Vec::new();
-    // Ends with an error, which is how a terminal says that nobody has it open.
+    // Ends with an error, which is how a terminal reports that it is closed.
     let _ = File::from(terminal.master).read_to_end(&mut shown);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     String::from_utf8(shown).unwrap()

@@ -270,7 +270,7 @@ fn files_that_are_broken_are_told_and_the_rest_counts() {
 fn a_path_that_is_no_text_does_not_break_the_output_off() {
     let home = home(&ALL[..1]);
     let projects = home.path().join(".claude/projects");
-    // A link to itself cannot be read by anybody.
+    // A link to itself cannot be read.
     let name = OsStr::from_bytes(b"\xff.jsonl");
     std::os::unix::fs::symlink(name, projects.join(name)).unwrap();
     let report = json(home.path(), []);
@@ -421,7 +421,7 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
     assert_eq!(unknown["history"]["onlyThere"], 1);
     assert_eq!(unknown["total"]["unpricedRequests"], 1, "of Codex");
 
-    // What its transcript tells is not counted again.
+    // What its transcript has is not counted again.
     let folder = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&folder).unwrap();
     let line = r#"{"type":"assistant","sessionId":"11111111-2222-4333-8444-555555555555","timestamp":"2026-11-22T19:00:00Z","message":{"id":"m","model":"claude-opus-4-8","usage":{"input_tokens":12,"output_tokens":25}}}"#;

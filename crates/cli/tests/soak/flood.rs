@@ -10,7 +10,7 @@ use crate::world::{LIMIT, World};
 #[test]
 fn an_agent_that_prints_without_end_is_interrupted_and_ended() {
     let mut world = World::new(StandIn::Claude, "TIMEOUT_SECS=1\n", |plan| plan);
-    // It hears nothing any more after the first that it is told.
+    // It hears nothing any more after the first signal.
     let script = "#!/bin/sh\nread -r line\nexec yes 'this is no JSON at all'\n";
     fs::write(world.path("bin/claude"), script).unwrap();
     world.start();

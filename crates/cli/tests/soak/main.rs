@@ -38,7 +38,7 @@ const SET: Set = Set {
     clear_min_gap_ms: 0,
 };
 
-/// The size at which the log begins anew, in bytes.
+/// The size at which the log is rotated, in bytes.
 const LOG_MAX_BYTES: u64 = 64 * 1024;
 
 /// How long a loop may take to play a tick or to see that it cannot.
@@ -139,7 +139,7 @@ fn soak(cli: StandIn, set: Set) {
 struct Soak {
     world: World,
     truth: Truth,
-    /// How much of what was seen the truth was told.
+    /// How much of what was seen was passed to the truth.
     told: usize,
     chance: Chance,
     /// What the loop used when it rested for the first time.

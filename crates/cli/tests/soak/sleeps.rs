@@ -49,7 +49,7 @@ impl Sleeps {
         self.known = true;
     }
 
-    /// A tick begins. If nobody saw a rest after the last one, the loop was woken in it, and it ended so.
+    /// A tick begins. If no rest was seen after the last one, the loop was woken in it, and it ended so.
     pub(crate) fn tick(&mut self, last: Over) {
         self.unseen(last);
         self.rested = false;

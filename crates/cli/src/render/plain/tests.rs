@@ -200,7 +200,7 @@ fn what_the_agent_says_goes_to_a_pipe_as_it_is() {
 }
 
 /// What stdout and stderr have got of a run of several attempts after each of these steps: an event of
-/// the run, if any is told, and the agent's.
+/// the run, if it is known, and the agent's.
 fn held_back(
     terminal: bool,
     steps: &[(Option<teamster::orchestrator::RunEvent>, AgentEvent)],

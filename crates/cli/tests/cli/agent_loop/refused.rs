@@ -1,4 +1,4 @@
-//! What cannot work is told by name before anything starts.
+//! What cannot work is named before anything starts.
 
 use std::fs;
 

@@ -53,7 +53,7 @@ impl Terminal {
         let all = shown.clone();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Ends with an error, which is how a terminal says that nobody has it open.
+            // Ends with an error, which is how a terminal reports that it is closed.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 all.lock().unwrap().extend(&bytes[..count]);
             }

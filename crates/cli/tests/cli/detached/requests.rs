@@ -159,7 +159,7 @@ fn without_an_answer_in_time_it_is_denied() {
     assert_eq!(done(&log).text, "denied: no answer within 50ms");
     assert_eq!(decisions(&log).len(), 2);
 
-    // Nobody is to be asked.
+    // No request is wanted.
     let id = detach(&agent, &["write", "--ask-timeout", "0"]);
     command(&agent, &["wait", &id]);
     assert!(!self::log(&agent, &id).contains("requestId"));
