@@ -50,10 +50,8 @@ use crate::exit_code;
 const COMMON: Option<&str> = None;
 
 const SHORT: &str = "\
-Examples:
-  teamster demo                         watch a run; no key needed
-  git diff | teamster run claude \"Review this diff\"
-More examples and the exit codes: teamster --help";
+Watch a run, without any key: teamster demo
+Examples and the exit codes: teamster --help";
 
 const EXAMPLES: &str = "\
 Examples:
