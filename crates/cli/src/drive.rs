@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::orchestrator::{LifecycleEntry, Run, RunEvent};
+use teamster::orchestrator::{LifecycleEntry, Run, RunEvent, RunLog, RunLogEntry};
 use teamster::{AbortHandle, AgentEvent, EventStream, LogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -57,6 +57,40 @@ impl Feed for EventStream {
             AgentEvent::Done(done) => Some(exit_code::of(&done.result)),
             _ => None,
         }
+    }
+}
+
+/// A run's log as its agents' entries. The events of the run itself are observed on the way.
+pub(crate) struct Agents<O> {
+    log: RunLog,
+    observe: O,
+}
+
+impl<O: FnMut(&RunEvent)> Agents<O> {
+    pub(crate) fn new(log: RunLog, observe: O) -> Self {
+        Self { log, observe }
+    }
+}
+
+impl<O: FnMut(&RunEvent)> Feed for Agents<O> {
+    type Event = LogEntry;
+
+    async fn next(&mut self) -> Option<LogEntry> {
+        loop {
+            match self.log.next().await? {
+                RunLogEntry::Agent(entry) => return Some(entry),
+                RunLogEntry::Run(entry) => (self.observe)(&entry.event),
+                _ => {}
+            }
+        }
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        self.log.abort_handle()
+    }
+
+    fn exit_code(entry: &LogEntry) -> Option<u8> {
+        EventStream::exit_code(entry)
     }
 }
 

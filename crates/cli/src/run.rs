@@ -125,8 +125,8 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         }
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request, kept) = prepared.await?;
-            let events = orchestrator.execute_observed(request, observe);
-            Ok(Closing::new(events, close(kept, keyed, unkept.clone())))
+            let agents = drive::Agents::new(orchestrator.log(request), observe);
+            Ok(Closing::new(agents, close(kept, keyed, unkept.clone())))
         })
     };
     let code = match code {

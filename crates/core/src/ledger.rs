@@ -1,8 +1,10 @@
-//! What the events of a run add up to: text and tools, kept once. Pure.
+//! What the events of a run add up to: text, tools and usage, kept once. Pure.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Add;
 
-use crate::{AgentEvent, Id, TextPiece};
+use crate::{AgentEvent, Id, RunResult, TextPiece, Usage};
 
 /// The messages of the main agent, with what can still be retracted.
 ///
@@ -223,56 +225,110 @@ impl TextLedger {
     }
 }
 
-/// The tools that were called.
-#[derive(Debug, Clone, Default)]
-pub struct ToolLedger {
-    by_id: HashMap<Id, String>,
+/// The calls of tools, each with what its reader needs of it (`T`): kept after its end, too.
+#[derive(Debug, Clone)]
+pub struct ToolLedger<T = ()> {
+    calls: HashMap<Id, T>,
     open: Vec<Id>,
 }
 
-impl ToolLedger {
-    /// A tool is called. `false` if the id was used before.
-    pub fn start(&mut self, id: &Id, name: &str) -> bool {
-        if self.by_id.contains_key(id) {
-            return false;
+impl<T> Default for ToolLedger<T> {
+    fn default() -> Self {
+        Self {
+            calls: HashMap::new(),
+            open: Vec::new(),
         }
-        self.by_id.insert(id.clone(), name.to_owned());
+    }
+}
+
+impl<T> ToolLedger<T> {
+    /// A tool is called. `false` if the id was used before.
+    pub fn start(&mut self, id: &Id, call: T) -> bool {
+        let Entry::Vacant(new) = self.calls.entry(id.clone()) else {
+            return false;
+        };
+        new.insert(call);
         self.open.push(id.clone());
         true
     }
 
-    /// A call ended. `false` if none of this id is open.
-    pub fn end(&mut self, id: &Id) -> bool {
-        match self.open.iter().position(|open| open == id) {
-            Some(index) => {
-                self.open.remove(index);
-                true
-            }
-            None => false,
-        }
+    /// A call ended; `None` if none of this id is open.
+    pub fn end(&mut self, id: &Id) -> Option<&T> {
+        let index = self.open.iter().position(|open| open == id)?;
+        self.open.remove(index);
+        self.calls.get(id)
     }
 
     /// Whether no tool was called.
     pub fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
+        self.calls.is_empty()
+    }
+
+    /// A call, be it open or not.
+    pub fn get(&self, id: &Id) -> Option<&T> {
+        self.calls.get(id)
+    }
+
+    /// A call that is open, to be changed.
+    pub fn open_mut(&mut self, id: &Id) -> Option<&mut T> {
+        self.calls.get_mut(id).filter(|_| self.open.contains(id))
     }
 
     /// The calls that have not ended, in order.
-    pub fn open(&self) -> &[Id] {
-        &self.open
+    pub fn open(&self) -> impl ExactSizeIterator<Item = (&Id, &T)> + DoubleEndedIterator {
+        // Each is in the map: it was put there with its id.
+        self.open.iter().map(|id| (id, &self.calls[id]))
     }
 
-    /// The same, without a copy.
+    /// The ids of the calls that have not ended, in order.
     pub fn into_open(self) -> Vec<Id> {
         self.open
     }
+}
 
-    /// The names of the tools that have not ended.
-    pub fn open_names(&self) -> Vec<String> {
-        self.open
-            .iter()
-            .filter_map(|id| self.by_id.get(id).cloned())
-            .collect()
+/// What was used, as it is reported while it goes on. A figure that was not reported is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct UsageLedger {
+    /// Tokens.
+    pub usage: Option<Usage>,
+    /// What they cost, in USD.
+    pub cost_usd: Option<f64>,
+}
+
+impl UsageLedger {
+    /// Takes an event into account: its figures are those of all that was used so far.
+    pub fn event(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Usage(report) => {
+                self.usage = Some(report.usage);
+                self.cost_usd = report.cost_usd.or(self.cost_usd);
+            }
+            AgentEvent::TurnEnd(end) => self.cost_usd = end.cost_usd.or(self.cost_usd),
+            _ => {}
+        }
+    }
+
+    /// Takes a result into account, which knows better.
+    pub fn result(&mut self, result: &RunResult) {
+        self.usage = result.usage.or(self.usage);
+        self.cost_usd = result.total_cost_usd.or(self.cost_usd);
+    }
+
+    /// Both together. What only one has is kept as it is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            usage: sum(self.usage, other.usage, Usage::plus),
+            cost_usd: sum(self.cost_usd, other.cost_usd, f64::add),
+        }
+    }
+}
+
+/// The sum; what only one side has is kept as it is.
+fn sum<T>(a: Option<T>, b: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (one, None) | (None, one) => one,
     }
 }
 

@@ -57,7 +57,7 @@ pub use event::{
     Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
     Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
-pub use ledger::{TextLedger, ToolLedger};
+pub use ledger::{TextLedger, ToolLedger, UsageLedger};
 pub use log::LogEntry;
 pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport};
 pub use params::{

@@ -10,7 +10,7 @@ use std::mem;
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    RunResult, Text, TextLedger, ToolUse, Usage,
+    RunResult, Text, TextLedger, ToolLedger, ToolUse, UsageLedger,
 };
 
 use crate::policy::SideEffects;
@@ -19,7 +19,6 @@ use crate::{Attempt, RunEvent};
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
 pub(crate) use spent::Spent;
-use spent::sum;
 
 /// How much of a call's input is repeated to the agent, in bytes.
 const CALL_BYTES: usize = 500;
@@ -37,6 +36,8 @@ pub(crate) struct Account {
     /// What the agents have said, as far as it stands.
     said: TextLedger,
     log: Vec<Attempt>,
+    /// The calls of all attempts, by the ids that they have in the log.
+    tools: ToolLedger<Call>,
     /// What of finished attempts counts against the budget.
     spent: Spent,
     /// Why nothing may be started over, in words.
@@ -64,7 +65,8 @@ struct Current {
     messages_before: usize,
     /// How many messages of all were emitted.
     told: usize,
-    tools: Vec<OpenTool>,
+    /// How many calls of all attempts were open before it, or, when it is over, after it.
+    open_before: usize,
     /// Uses of tools that count, until they turn out to have been denied.
     changes: Vec<(Id, String)>,
     /// How many of them may have run, whatever comes: those before the last result of a tool.
@@ -72,21 +74,33 @@ struct Current {
     /// Something was changed that no denial takes back.
     changed: Option<String>,
     denied: HashSet<Id>,
-    usage: Usage,
-    cost_usd: Option<f64>,
+    used: UsageLedger,
     turns: u32,
     turn_open: bool,
     is_over: bool,
     resets_at: Option<u64>,
 }
 
-#[derive(Debug)]
-struct OpenTool {
-    id: Id,
+/// The call of a tool.
+#[derive(Debug, Clone)]
+struct Call {
     name: String,
     since_ms: u64,
     /// The call in words, if it can change things.
-    call: Option<String>,
+    changes: Option<String>,
+}
+
+impl Call {
+    /// The event of its end.
+    fn ended(&self, run_id: &Id, id: &Id, is_error: bool, now_ms: u64) -> RunEvent {
+        RunEvent::ToolEnd {
+            run_id: run_id.clone(),
+            tool_name: self.name.clone(),
+            tool_id: id.clone(),
+            duration_ms: now_ms.saturating_sub(self.since_ms),
+            is_error,
+        }
+    }
 }
 
 impl Account {
@@ -99,6 +113,7 @@ impl Account {
             begun: None,
             said: TextLedger::default(),
             log: Vec::new(),
+            tools: ToolLedger::default(),
             spent: Spent::default(),
             changed: None,
             cut_off: Vec::new(),
@@ -130,6 +145,7 @@ impl Account {
             began_ms: now_ms,
             messages_before: self.said.count(),
             told: self.said.count(),
+            open_before: self.tools.open().len(),
             ..Current::default()
         };
     }
@@ -201,16 +217,13 @@ impl Account {
                     };
                 }
             }
-            AgentEvent::Usage(report) => {
-                self.now.usage = report.usage;
-                self.now.cost_usd = report.cost_usd.or(self.now.cost_usd);
-            }
+            AgentEvent::Usage(_) => self.now.used.event(event),
             AgentEvent::RateLimit(limit) if !limit.status.starts_with("allowed") => {
                 self.now.resets_at = limit.resets_at.or(self.now.resets_at);
             }
-            AgentEvent::TurnEnd(end) => {
+            AgentEvent::TurnEnd(_) => {
                 self.now.turn_open = false;
-                self.now.cost_usd = end.cost_usd.or(self.now.cost_usd);
+                self.now.used.event(event);
                 self.said.event(event);
                 self.messages(out);
             }
@@ -229,17 +242,20 @@ impl Account {
     ) -> Ended {
         self.start(out);
         let mut cut_off = Vec::new();
-        for mut tool in mem::take(&mut self.now.tools) {
-            cut_off.extend(tool.call.take().map(|call| (tool.id.clone(), call)));
-            self.tool_ended(tool, true, now_ms, out);
+        for (id, call) in self.tools.open().skip(self.now.open_before) {
+            let changes = call.changes.clone();
+            cut_off.extend(changes.map(|changes| (id.clone(), changes)));
+            if self.details {
+                out.push(call.ended(&self.run_id, id, true, now_ms));
+            }
         }
         let now = &mut self.now;
+        now.open_before = self.tools.open().len();
         if let Some(result) = result {
             now.session_exists |= result.session_id.is_some();
             now.session = result.session_id.clone().or(now.session.take());
             now.model = result.model.clone().or(now.model.take());
-            now.usage = result.usage.unwrap_or(now.usage);
-            now.cost_usd = result.total_cost_usd.or(now.cost_usd);
+            now.used.result(result);
             now.denied.extend(
                 result
                     .permission_denials
@@ -262,9 +278,7 @@ impl Account {
         {
             error.resets_at = now.resets_at;
         }
-        self.spent.usage = self.spent.usage.plus(now.usage);
-        self.spent.cost_usd = sum(self.spent.cost_usd, now.cost_usd);
-        self.spent.turns = self.spent.turns.saturating_add(now.turns);
+        self.spent = self.spent.plus(now.spent());
         let failed = ended.error.as_ref().filter(|_| begun);
         if let (Some(result), Some(error)) = (result, failed) {
             now.forget_calls_not_run(result, error);
@@ -282,8 +296,8 @@ impl Account {
             session_id: now.session.clone(),
             resumed: now.resumed,
             duration_ms: now_ms.saturating_sub(now.began_ms),
-            usage: Some(now.usage).filter(|usage| !usage.is_empty()),
-            cost_usd: now.cost_usd,
+            usage: now.used.usage.filter(|usage| !usage.is_empty()),
+            cost_usd: now.used.cost_usd,
             error: ended.error.clone(),
         });
         ended
@@ -374,12 +388,12 @@ impl Account {
             self.turn();
             self.messages(out);
         }
-        let mut call = None;
+        let mut changes = None;
         if self.side_effects.counts(tool) {
             let input = excerpt(&tool.input.to_string(), CALL_BYTES);
-            call = Some(format!("`{}` {input}", tool.tool_name));
-            let changes = (tool.tool_id.clone(), tool.tool_name.clone());
-            self.now.changes.push(changes);
+            changes = Some(format!("`{}` {input}", tool.tool_name));
+            let change = (tool.tool_id.clone(), tool.tool_name.clone());
+            self.now.changes.push(change);
             if tool.parent_tool_id.is_some() {
                 // The call that started the sub-agent runs.
                 self.now.ran = self.now.changes.len();
@@ -392,30 +406,19 @@ impl Account {
                 tool_id: tool.tool_id.clone(),
             });
         }
-        self.now.tools.push(OpenTool {
-            id: tool.tool_id.clone(),
+        let call = Call {
             name: tool.tool_name.clone(),
             since_ms: now_ms,
-            call,
-        });
+            changes,
+        };
+        self.tools.start(&tool.tool_id, call);
     }
 
     fn tool_end(&mut self, id: &Id, is_error: bool, now_ms: u64, out: &mut Vec<RunEvent>) {
-        if let Some(index) = self.now.tools.iter().position(|tool| tool.id == *id) {
-            let tool = self.now.tools.remove(index);
-            self.tool_ended(tool, is_error, now_ms, out);
-        }
-    }
-
-    fn tool_ended(&self, tool: OpenTool, is_error: bool, now_ms: u64, out: &mut Vec<RunEvent>) {
-        if self.details {
-            out.push(RunEvent::ToolEnd {
-                run_id: self.run_id.clone(),
-                tool_name: tool.name,
-                tool_id: tool.id,
-                duration_ms: now_ms.saturating_sub(tool.since_ms),
-                is_error,
-            });
+        if let Some(call) = self.tools.end(id)
+            && self.details
+        {
+            out.push(call.ended(&self.run_id, id, is_error, now_ms));
         }
     }
 

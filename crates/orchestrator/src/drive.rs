@@ -323,7 +323,7 @@ impl Driver {
             params.max_turns = Some(params.max_turns.map_or(left, |own| own.min(left)));
         }
         if let Some(usd) = self.budget.usd.filter(|_| capabilities.max_budget_usd) {
-            let left = (usd - spent.cost_usd.unwrap_or_default()).max(0.0);
+            let left = (usd - spent.used.cost_usd.unwrap_or_default()).max(0.0);
             params.max_budget_usd = Some(params.max_budget_usd.map_or(left, |own| own.min(left)));
         }
         params

@@ -12,10 +12,8 @@ use crate::{Run, RunEvent};
 /// What of a run's log its consumer gets. The numbers of the entries are the same in each view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// All of it.
+    /// All of it. The result of `run:end` is without its text, which `done` has.
     Log,
-    /// The agents' events, and those of the run itself without the text of its result.
-    Agents,
     /// The events of the run itself, and [those that follow from the agents'](RunEvent::is_derived).
     Lifecycle,
 }
@@ -23,7 +21,7 @@ pub(crate) enum View {
 impl View {
     /// The agents' events are in it.
     pub(crate) fn has_agents(self) -> bool {
-        self != Self::Lifecycle
+        self == Self::Log
     }
 }
 
@@ -186,7 +184,8 @@ impl RunLogEntry {
 /// The log of a run as it is written: made by [`Orchestrator::log`](crate::Orchestrator::log).
 ///
 /// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
-/// last. An event of the run itself comes before the agents' events that follow from it. Every other way to
+/// last. An event of the run itself comes before the agents' events that follow from it. The text of the result
+/// is in `done` alone, and not in `run:end` before it: it may be long. Every other way to
 /// read a run is a view of it, with the numbers, times and attempts of the log:
 /// [`Orchestrator::execute`](crate::Orchestrator::execute) has the agents' entries,
 /// [`Orchestrator::run`](crate::Orchestrator::run) has the `run:` entries and the events that follow from the

@@ -10,7 +10,7 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Decision, ErrorDetail, ErrorKind, Id, LogEntry,
     NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunResult, RunStatus, Text,
-    TextLedger, ToolLedger, Usage,
+    TextLedger, UsageLedger,
 };
 
 use crate::{Next, RunEvent};
@@ -24,8 +24,6 @@ pub(crate) struct Merge {
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    /// The tools of all attempts, by the names that they have in the stream.
-    calls: ToolLedger,
     /// Who works.
     provider: String,
     /// Attempts that were made and followed by another.
@@ -57,6 +55,10 @@ pub(crate) struct Ending<'a> {
     pub(crate) model: Option<&'a str>,
     /// What the agents have said, as far as it stands.
     pub(crate) said: TextLedger,
+    /// The calls of all attempts that have not ended.
+    pub(crate) open: Vec<Id>,
+    /// What the last attempt has used, as far as it was reported.
+    pub(crate) used: UsageLedger,
 }
 
 /// The attempt that goes on.
@@ -75,8 +77,6 @@ struct Current {
     unnamed_count: u32,
     /// The message of the main agent's text that the last event was: its id, if it had one, and its name.
     last_text: Option<(Option<Id>, Id)>,
-    usage: Option<Usage>,
-    cost_usd: Option<f64>,
     denials: Vec<PermissionDenial>,
     result: Option<Box<RunResult>>,
 }
@@ -89,8 +89,13 @@ impl Merge {
         }
     }
 
-    /// What of the stream follows from an event of the run itself.
-    pub(crate) fn lifecycle(&mut self, event: &RunEvent, out: &mut Vec<LogEntry>) {
+    /// What of the stream follows from an event of the run itself, of which the last attempt has used this.
+    pub(crate) fn lifecycle(
+        &mut self,
+        event: &RunEvent,
+        used: UsageLedger,
+        out: &mut Vec<LogEntry>,
+    ) {
         match event {
             RunEvent::Start { provider, .. } => self.provider.clone_from(provider),
             RunEvent::Retry {
@@ -99,14 +104,13 @@ impl Merge {
                 delay_ms,
                 next,
                 ..
-            } => self.again(*attempt, reason, *delay_ms, next, false, out),
+            } => self.again(*attempt, reason, Some(*delay_ms), next, used, out),
             RunEvent::Fallback {
                 attempt,
                 reason,
-                delay_ms,
                 next,
                 ..
-            } => self.again(*attempt, reason, *delay_ms, next, true, out),
+            } => self.again(*attempt, reason, None, next, used, out),
             _ => {}
         }
     }
@@ -233,11 +237,9 @@ impl Merge {
             }
             AgentEvent::ToolUse(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
-                self.calls.start(&e.tool_id, &e.tool_name);
             }
             AgentEvent::ToolResult(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
-                self.calls.end(&e.tool_id);
             }
             AgentEvent::Permission(e) if e.decision == Decision::Denied => {
                 now.denials.push(
@@ -246,19 +248,9 @@ impl Merge {
                         .reason(e.reason.clone()),
                 );
             }
-            AgentEvent::TurnEnd(e) => {
-                now.unnamed = None;
-                now.cost_usd = e.cost_usd.or(now.cost_usd);
-            }
-            AgentEvent::Usage(e) => {
-                now.usage = Some(e.usage);
-                // The figures are those of the run so far, which began before this attempt.
-                if let Some(before) = self.total.usage {
-                    e.usage = before.plus(e.usage);
-                }
-                now.cost_usd = e.cost_usd.or(now.cost_usd);
-                e.cost_usd = self.total.cost_with(e.cost_usd);
-            }
+            AgentEvent::TurnEnd(_) => now.unnamed = None,
+            // The figures are those of the run so far, which began before this attempt.
+            AgentEvent::Usage(e) => self.total.add_to(e),
             AgentEvent::Error(e) => now.errors.push(e.error.clone()),
             _ => {}
         }
@@ -266,14 +258,14 @@ impl Merge {
 }
 
 impl Merge {
-    /// The attempt has failed, and another follows.
+    /// The attempt has failed, and another follows: one of the same candidate after this delay, or of another.
     fn again(
         &mut self,
         attempt: u32,
         reason: &AgentError,
-        delay_ms: u64,
+        retry_after_ms: Option<u64>,
         next: &Next,
-        fallback: bool,
+        used: UsageLedger,
         out: &mut Vec<LogEntry>,
     ) {
         // A candidate that is on hold is given up without an attempt.
@@ -290,7 +282,7 @@ impl Merge {
         let told = now.errors.iter().take(now.told).cloned();
         self.told.extend(told);
         if attempted {
-            self.last = now.result();
+            self.last = now.result(used);
             self.total.add(&mut self.last);
             self.last.structured_output = None;
         }
@@ -300,7 +292,11 @@ impl Merge {
                 out.push(AgentEvent::Retract(Retract::new(message_id)).into());
             }
         }
-        if fallback {
+        if let Some(delay_ms) = retry_after_ms {
+            self.retries += 1;
+            let retry = Retry::new(self.retries, error).delay_ms(delay_ms);
+            out.push(AgentEvent::Retry(Box::new(retry)).into());
+        } else {
             let model = next
                 .model
                 .as_ref()
@@ -310,10 +306,6 @@ impl Merge {
                 self.provider, reason.message, next.provider
             );
             out.push(runtime_notice(message));
-        } else {
-            self.retries += 1;
-            let retry = Retry::new(self.retries, error).delay_ms(delay_ms);
-            out.push(AgentEvent::Retry(Box::new(retry)).into());
         }
         self.provider.clone_from(&next.provider);
         self.made = attempt.saturating_sub(1);
@@ -348,7 +340,7 @@ impl Merge {
         }
         out.append(&mut now.held);
         let mut result = if attempted {
-            now.result().errors(mem::take(&mut now.errors))
+            now.result(ending.used).errors(mem::take(&mut now.errors))
         } else {
             mem::take(&mut self.last).errors(Vec::new())
         };
@@ -374,7 +366,7 @@ impl Merge {
         total.put(&mut result);
         result.pieces = ending.said.text_pieces();
         result.text = ending.said.into_text();
-        result.open_tool_ids = mem::take(&mut self.calls).into_open();
+        result.open_tool_ids = ending.open;
         let mut errors = mem::take(&mut self.told);
         errors.append(&mut result.errors);
         if let Some(error) = own {
@@ -396,16 +388,16 @@ impl Merge {
 impl Current {
     /// Its result; of an attempt that broke off, what was seen of it. What it does not say of figures, its
     /// events have said.
-    fn result(&mut self) -> RunResult {
+    fn result(&mut self, used: UsageLedger) -> RunResult {
         let mut result = match self.result.take() {
             Some(result) => *result,
             None => RunResult::default().permission_denials(mem::take(&mut self.denials)),
         };
-        let seen = self.usage.filter(|usage| !usage.is_empty());
+        let seen = used.usage.filter(|usage| !usage.is_empty());
         result.usage = result.usage.or(seen);
         if result.total_cost_usd.is_none() {
-            result.total_cost_usd = self.cost_usd;
-            result.cost_source = self.cost_usd.map(|_| CostSource::Reported);
+            result.total_cost_usd = used.cost_usd;
+            result.cost_source = used.cost_usd.map(|_| CostSource::Reported);
         }
         result
     }

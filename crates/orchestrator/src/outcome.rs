@@ -28,8 +28,7 @@ pub struct Outcome {
     /// The attempts, in order; none if none could begin.
     pub attempts: Vec<Attempt>,
     /// The result of all attempts together, the same that `done` has in the run's
-    /// [log](crate::Orchestrator::log). It has no text where
-    /// [`execute_observed`](crate::Orchestrator::execute_observed) gives it, whose `done` has that.
+    /// [log](crate::Orchestrator::log). In that log itself it has no text, which its `done` has.
     pub result: RunResult,
 }
 

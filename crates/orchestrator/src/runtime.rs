@@ -8,7 +8,7 @@ use teamster_core::{
 use tokio::runtime::Handle;
 
 use crate::log::{Part, View};
-use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLog, RunRequest};
+use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunLog, RunRequest};
 
 impl Orchestrator {
     /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
@@ -44,18 +44,6 @@ impl Orchestrator {
     /// }
     /// ```
     pub fn execute(&self, request: RunRequest) -> EventStream {
-        self.execute_observed(request, |_| {})
-    }
-
-    /// Like [`execute`](Self::execute), and calls `observe` with the events of the run itself (`run:start`,
-    /// `run:retry`, `run:fallback`, `run:error` and `run:end`) when the stream gets there: after the agents'
-    /// events before them, and before those that follow. [`RunRequest::on_event`] is called earlier, when
-    /// they happen.
-    pub fn execute_observed(
-        &self,
-        request: RunRequest,
-        mut observe: impl FnMut(&RunEvent) + Send + 'static,
-    ) -> EventStream {
         let abort = request.abort_handle();
         let order = abort.clone();
         let orchestrator = self.clone();
@@ -69,11 +57,10 @@ impl Orchestrator {
                 yield RunAssembler::refuse(error).map(Into::into).into();
                 return;
             }
-            let mut log = RunLog::new(orchestrator.run_stopped_by(request, order, View::Agents));
+            let mut log = RunLog::new(orchestrator.run_stopped_by(request, order, View::Log));
             while let Some(part) = log.next_part().await {
-                match part {
-                    Part::Agents(entries) => yield entries,
-                    Part::Run(entry) => observe(&entry.event),
+                if let Part::Agents(entries) = part {
+                    yield entries;
                 }
             }
         };

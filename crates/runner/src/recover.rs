@@ -100,7 +100,7 @@ impl Known {
                 self.result.session_id = Some(session.session_id);
             }
             AgentEvent::ToolUse(tool) => {
-                self.tools.start(&tool.tool_id, &tool.tool_name);
+                self.tools.start(&tool.tool_id, ());
             }
             AgentEvent::ToolResult(tool) => {
                 self.tools.end(&tool.tool_id);

@@ -1,6 +1,6 @@
 //! Single lines about a run, beside the agent's text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::mem;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use teamster::{
     AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
     RateLimit, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
+use teamster_core::ToolLedger;
 use teamster_core::time::millis;
 
 use super::line::{Line, Tone};
@@ -23,10 +24,7 @@ pub(super) const INDENT: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Narrator {
     view: View,
-    /// Tools that run, in the order in which they began.
-    running: Vec<RunningTool>,
-    /// How deep each tool is nested. Kept after its end: sub-agents may outlive their call.
-    depths: HashMap<Id, usize>,
+    tools: ToolLedger<ShownTool>,
     changed_files: BTreeSet<String>,
     session: Option<Id>,
     /// Thinking, or what a sub-agent says, until it is whole.
@@ -38,9 +36,10 @@ pub(crate) struct Narrator {
 }
 
 #[derive(Debug)]
-struct RunningTool {
-    id: Id,
+struct ShownTool {
     parent: Option<Id>,
+    /// How deep it is nested.
+    depth: usize,
     name: String,
     summary: String,
     since: Duration,
@@ -72,8 +71,7 @@ impl Narrator {
     pub(crate) fn new(view: View) -> Self {
         Self {
             view,
-            running: Vec::new(),
-            depths: HashMap::new(),
+            tools: ToolLedger::default(),
             changed_files: BTreeSet::new(),
             session: None,
             murmur: None,
@@ -173,10 +171,10 @@ impl Narrator {
             }
         };
         let info = self.view.info();
-        match (self.doing, self.running.last()) {
+        match (self.doing, self.tools.open().next_back()) {
             (Doing::Stopping, _) => format!("stopping {}", info.name),
-            (_, Some(tool)) => {
-                let more = self.running.len() - 1;
+            (_, Some((_, tool))) => {
+                let more = self.tools.open().len() - 1;
                 let more = if more == 0 {
                     String::new()
                 } else {
@@ -240,56 +238,46 @@ impl Narrator {
     fn tool_use(&mut self, tool: &ToolUse, now: Duration, lines: &mut Vec<Line>) {
         self.announce(tool.parent_tool_id.as_ref(), lines);
         let depth = self.depth_below(tool.parent_tool_id.as_ref());
-        self.depths.insert(tool.tool_id.clone(), depth);
         let name = match &tool.mcp {
             Some(mcp) => format!("{}/{}", mcp.server, mcp.tool),
             None => tool.tool_name.clone(),
         };
-        self.running.push(RunningTool {
-            id: tool.tool_id.clone(),
+        let shown = ShownTool {
             parent: tool.parent_tool_id.clone(),
+            depth,
             name: words::one_line(&name),
             summary: words::tool_input(&tool.input, self.view.directory.as_deref()),
             since: now,
             kind: tool.kind,
             announced: false,
             denied: None,
-        });
+        };
+        self.tools.start(&tool.tool_id, shown);
     }
 
     /// Says that the tool which started a sub-agent began, before the sub-agent's own tools.
     fn announce(&mut self, id: Option<&Id>, lines: &mut Vec<Line>) {
-        let Some(index) = id.and_then(|id| self.running.iter().position(|tool| tool.id == *id))
-        else {
+        let tool = id.and_then(|id| self.tools.open_mut(id));
+        let Some(tool) = tool.filter(|tool| !tool.announced) else {
             return;
         };
-        if self.running[index].announced {
-            return;
-        }
-        self.running[index].announced = true;
-        let parent = self.running[index].parent.clone();
+        tool.announced = true;
+        let begins = Line::new(
+            Tone::Aside,
+            format!("▸ {}", tool.name),
+            tool.summary.clone(),
+        )
+        .fitting(indent(tool.depth), "");
+        let parent = tool.parent.clone();
         self.announce(parent.as_ref(), lines);
-        let tool = &self.running[index];
-        lines.push(
-            Line::new(
-                Tone::Aside,
-                format!("▸ {}", tool.name),
-                tool.summary.clone(),
-            )
-            .fitting(indent(self.depth_below(parent.as_ref())), ""),
-        );
+        lines.push(begins);
     }
 
     fn tool_result(&mut self, result: &ToolResult, now: Duration, lines: &mut Vec<Line>) {
-        let Some(index) = self
-            .running
-            .iter()
-            .position(|tool| tool.id == result.tool_id)
-        else {
+        let Some(tool) = self.tools.end(&result.tool_id) else {
             return;
         };
-        let tool = self.running.remove(index);
-        let indent = indent(self.depths.get(&tool.id).copied().unwrap_or_default());
+        let indent = indent(tool.depth);
         let failed = result.is_error == Some(true) || tool.denied.is_some();
         let took = words::duration_ms(millis(now.saturating_sub(tool.since)));
         let tone = match (failed, result.is_error) {
@@ -298,10 +286,11 @@ impl Narrator {
             (false, None) if tool.kind == ToolKind::Execute => Tone::Ended,
             (false, _) => Tone::Ok,
         };
-        lines.push(Line::new(tone, tool.name, tool.summary).fitting(indent, took));
-        let detail = match tool.denied {
+        let line = Line::new(tone, tool.name.clone(), tool.summary.clone());
+        lines.push(line.fitting(indent, took));
+        let detail = match &tool.denied {
             Some(reason) if reason.is_empty() => "permission denied".to_owned(),
-            Some(reason) => format!("permission denied: {}", words::one_line(&reason)),
+            Some(reason) => format!("permission denied: {}", words::one_line(reason)),
             None if failed => words::tool_failure(&result.output),
             None => String::new(),
         };
@@ -311,7 +300,7 @@ impl Narrator {
     }
 
     fn depth_below(&self, parent: Option<&Id>) -> usize {
-        parent.map_or(0, |id| 1 + self.depths.get(id).copied().unwrap_or_default())
+        parent.map_or(0, |id| 1 + self.tools.get(id).map_or(0, |tool| tool.depth))
     }
 
     fn plan(&self, plan: &Plan) -> Option<Line> {
@@ -353,8 +342,8 @@ impl Narrator {
         match permission.decision {
             Decision::Denied => {
                 let id = permission.tool_id.as_ref();
-                let known = id.is_some_and(|id| self.depths.contains_key(id));
-                if let Some(tool) = self.running.iter_mut().find(|tool| Some(&tool.id) == id) {
+                let known = id.is_some_and(|id| self.tools.get(id).is_some());
+                if let Some(tool) = id.and_then(|id| self.tools.open_mut(id)) {
                     tool.denied = Some(reason.to_owned());
                 }
                 // The line of the tool shows it, or has shown it as a failure.

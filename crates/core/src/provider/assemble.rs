@@ -22,7 +22,8 @@ pub struct RunAssembler {
     include_native: bool,
     secrets: Secrets,
     text: TextLedger,
-    tools: ToolLedger,
+    /// By their names.
+    tools: ToolLedger<String>,
     errors: Vec<AgentError>,
     denials: Vec<PermissionDenial>,
     session_id: Option<Id>,
@@ -167,8 +168,8 @@ impl RunAssembler {
         match self.decoder.activity() {
             Activity::None if self.turn_ended => Phase::Ended,
             Activity::Background if self.turn_ended => Phase::Background,
-            _ if self.tools.open().is_empty() => Phase::Model,
-            _ => Phase::Tools(self.tools.open_names()),
+            _ if self.tools.open().len() == 0 => Phase::Model,
+            _ => Phase::Tools(self.tools.open().map(|(_, name)| name.clone()).collect()),
         }
     }
 
@@ -315,9 +316,9 @@ impl RunAssembler {
                 if e.parent_tool_id.is_none() {
                     self.turn_ended = false;
                 }
-                return self.tools.start(&e.tool_id, &e.tool_name);
+                return self.tools.start(&e.tool_id, e.tool_name.clone());
             }
-            AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id),
+            AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id).is_some(),
             AgentEvent::Session(e) => {
                 self.session_id = Some(e.session_id.clone());
                 if e.model.is_some() {

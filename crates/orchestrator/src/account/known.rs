@@ -2,10 +2,10 @@
 
 use std::mem;
 
-use teamster_core::{Id, TextLedger};
+use teamster_core::{Id, TextLedger, UsageLedger};
 
 use super::Account;
-use super::spent::{Spent, sum};
+use super::spent::Spent;
 use crate::Attempt;
 
 impl Account {
@@ -48,25 +48,25 @@ impl Account {
 
     /// Whether a tool is running.
     pub(crate) fn in_tool(&self) -> bool {
-        !self.now.tools.is_empty()
+        self.tools.open().len() > self.now.open_before
     }
 
     /// What has been used so far, the attempt that goes on included.
     pub(crate) fn spent_so_far(&self) -> Spent {
-        Spent {
-            usage: self.spent.usage.plus(self.now.usage),
-            cost_usd: sum(self.spent.cost_usd, self.now.cost_usd),
-            turns: self.spent.turns.saturating_add(self.now.turns),
-        }
+        self.spent.plus(self.now.spent())
     }
 
     /// How many turns the attempt that goes on has had without a word of what they used.
     pub(crate) fn silent_turns(&self) -> u32 {
-        if self.now.usage.is_empty() {
-            self.now.turns
-        } else {
-            0
+        match self.now.used.usage {
+            Some(usage) if !usage.is_empty() => 0,
+            _ => self.now.turns,
         }
+    }
+
+    /// What the attempt that goes on has used, or the last.
+    pub(crate) fn used(&self) -> UsageLedger {
+        self.now.used
     }
 
     /// What the finished attempts have used.
@@ -77,6 +77,11 @@ impl Account {
     /// What the agents have said, as far as it stands: at the end of the run.
     pub(crate) fn take_said(&mut self) -> TextLedger {
         mem::take(&mut self.said)
+    }
+
+    /// The calls that have not ended: at the end of the run.
+    pub(crate) fn take_open(&mut self) -> Vec<Id> {
+        mem::take(&mut self.tools).into_open()
     }
 
     /// The attempts that are over.

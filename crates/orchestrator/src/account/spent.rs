@@ -1,19 +1,37 @@
 //! What a run has used.
 
-use teamster_core::Usage;
+use teamster_core::UsageLedger;
+
+use super::Current;
 
 /// What has been used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Spent {
-    pub(crate) usage: Usage,
-    pub(crate) cost_usd: Option<f64>,
+    pub(crate) used: UsageLedger,
     pub(crate) turns: u32,
 }
 
-/// The sum; what only one side has is kept as it is.
-pub(super) fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (one, None) | (None, one) => one,
+impl Spent {
+    /// Both together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            used: self.used.plus(other.used),
+            turns: self.turns.saturating_add(other.turns),
+        }
+    }
+
+    /// The tokens that were reported.
+    pub(crate) fn tokens(&self) -> Option<u64> {
+        self.used.usage?.total_tokens()
+    }
+}
+
+impl Current {
+    /// What the attempt has used so far.
+    pub(super) fn spent(&self) -> Spent {
+        Spent {
+            used: self.used,
+            turns: self.turns,
+        }
     }
 }

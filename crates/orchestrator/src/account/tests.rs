@@ -1,5 +1,5 @@
 use serde_json::json;
-use teamster_core::ErrorCode;
+use teamster_core::{ErrorCode, Usage};
 
 use super::*;
 
@@ -117,7 +117,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
             json!({"type": "usage", "usage": {"inputTokens": tokens}}),
         );
     }
-    assert_eq!(account.spent_so_far().usage, usage(5));
+    assert_eq!(account.spent_so_far().used.usage, Some(usage(5)));
     let done = RunResult::default().usage(usage(9));
     account.end(Some(&done), true, 0, &mut Vec::new());
     account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
@@ -125,8 +125,8 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
         &mut account,
         json!({"type": "usage", "usage": {"inputTokens": 1}}),
     );
-    assert_eq!(account.spent().usage, usage(9));
-    assert_eq!(account.spent_so_far().usage, usage(10));
+    assert_eq!(account.spent().used.usage, Some(usage(9)));
+    assert_eq!(account.spent_so_far().used.usage, Some(usage(10)));
 }
 
 #[test]

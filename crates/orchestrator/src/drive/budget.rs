@@ -14,11 +14,11 @@ impl Driver {
     /// Why no further attempt may begin: nothing is left.
     pub(super) fn over_budget(&self) -> Option<AgentError> {
         let (budget, spent) = (&self.budget, self.account.spent());
-        let used = spent.usage.total_tokens();
+        let used = spent.tokens();
         if let Some(most) = budget.tokens.filter(|most| used >= Some(*most)) {
             return Some(budget_error(BudgetKind::Tokens, Some(figure(most))));
         }
-        if let Some(most) = budget.usd.filter(|most| spent.cost_usd >= Some(*most)) {
+        if let Some(most) = budget.usd.filter(|most| spent.used.cost_usd >= Some(*most)) {
             return Some(budget_error(BudgetKind::Usd, Some(most)));
         }
         let turns = budget.turns.filter(|most| spent.turns >= *most);
@@ -56,12 +56,12 @@ impl Driver {
 
 /// Whether more was used than the budget allows.
 pub(super) fn over(budget: &Budget, spent: &Spent) -> Option<AgentError> {
-    if let (Some(most), Some(used)) = (budget.tokens, spent.usage.total_tokens())
+    if let (Some(most), Some(used)) = (budget.tokens, spent.tokens())
         && used > most
     {
         return Some(budget_error(BudgetKind::Tokens, Some(figure(most))));
     }
-    if let (Some(most), Some(used)) = (budget.usd, spent.cost_usd)
+    if let (Some(most), Some(used)) = (budget.usd, spent.used.cost_usd)
         && used > most
     {
         return Some(budget_error(BudgetKind::Usd, Some(most)));

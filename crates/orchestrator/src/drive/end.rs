@@ -6,7 +6,6 @@ use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry
 
 use super::caught::observed;
 use super::{Course, Driver};
-use crate::log::View;
 use crate::merge::Ending;
 use crate::registry::Registration;
 use crate::{Outcome, RunEvent};
@@ -32,20 +31,23 @@ impl Driver {
         };
         let mut last = Vec::new();
         let attempts = self.account.attempt() - 1;
-        let mut outcome = self.outcome(error, aborted, attempts, &mut last);
+        let outcome = self.outcome(error, aborted, attempts, &mut last);
         if let Some(observer) = &self.observer
             && registration.is_some()
         {
             observed(observer.ended(&outcome), &self.abort).await;
         }
-        if self.view.has_agents() {
-            let result = self.split(&mut outcome.result);
-            last.push(AgentEvent::Done(Done::new(result)).into());
-        }
         // A caller that has seen the end finds the run no longer active.
         drop(registration);
-        let end = RunEvent::End(Box::new(outcome));
-        self.report((self.config.clock)(), &mut vec![end]);
+        let mut end = RunEvent::End(Box::new(outcome));
+        self.call(&end);
+        if self.view.has_agents()
+            && let RunEvent::End(outcome) = &mut end
+        {
+            let result = split(&mut outcome.result);
+            last.push(AgentEvent::Done(Done::new(result)).into());
+        }
+        self.log_event((self.config.clock)(), end);
         self.add(last);
         self.ended = true;
         self.send_parts().await;
@@ -82,6 +84,7 @@ impl Driver {
     ) -> Outcome {
         let duration_ms = self.elapsed_ms();
         let said = self.account.take_said();
+        let open = self.account.take_open();
         let account = &self.account;
         let result = self.merge.end(
             Ending {
@@ -92,6 +95,8 @@ impl Driver {
                 session_id: account.known_session(),
                 model: account.model(),
                 said,
+                open,
+                used: account.used(),
             },
             out,
         );
@@ -106,25 +111,15 @@ impl Driver {
             result,
         }
     }
+}
 
-    /// The result for `done`. A long text is moved there, and copied only where the end of the run is to have
-    /// it as well.
-    fn split(&self, result: &mut RunResult) -> RunResult {
-        if self.view != View::Agents || self.on_event.is_some() {
-            // An answer that is all of the text is there once.
-            let message = (result.final_message).take_if(|message| *message == result.text);
-            let whole = result.clone();
-            return match message {
-                Some(message) => whole.final_message(message),
-                None => whole,
-            };
-        }
-        let (text, pieces) = (mem::take(&mut result.text), mem::take(&mut result.pieces));
-        let message = result.final_message.take();
-        let mut whole = result.clone();
-        (whole.text, whole.pieces, whole.final_message) = (text, pieces, message);
-        whole
-    }
+/// The result for `done`, with the text, of which there may be much: it is moved there.
+fn split(result: &mut RunResult) -> RunResult {
+    let (text, pieces) = (mem::take(&mut result.text), mem::take(&mut result.pieces));
+    let message = result.final_message.take();
+    let mut whole = result.clone();
+    (whole.text, whole.pieces, whole.final_message) = (text, pieces, message);
+    whole
 }
 
 fn aborted_error() -> AgentError {

@@ -111,25 +111,36 @@ impl Driver {
     /// Adds events of the run at this time, and what of the agents' stream follows from them, to the log.
     pub(super) fn report(&mut self, at_ms: u64, events: &mut Vec<RunEvent>) {
         for event in events.drain(..) {
-            if let Some(call) = &self.on_event {
-                // A callback that panics is its caller's affair.
-                let _ = catch_unwind(AssertUnwindSafe(|| call(&event)));
-            }
-            let mut following = Vec::new();
-            self.merge.lifecycle(&event, &mut following);
-            self.at_ms = self.at_ms.max(at_ms);
-            let is_derived = event.is_derived();
-            self.seq += u64::from(!is_derived);
-            if !is_derived || self.view == View::Lifecycle {
-                self.parts.push(Part::Run(LifecycleEntry {
-                    seq: self.seq,
-                    at_ms: self.at_ms,
-                    attempt: self.account.current_attempt(),
-                    event,
-                }));
-            }
-            self.add(following);
+            self.call(&event);
+            self.log_event(at_ms, event);
         }
+    }
+
+    /// Reports an event of the run to the callback.
+    pub(super) fn call(&self, event: &RunEvent) {
+        if let Some(call) = &self.on_event {
+            // A callback that panics is its caller's affair.
+            let _ = catch_unwind(AssertUnwindSafe(|| call(event)));
+        }
+    }
+
+    /// Adds an event of the run at this time, and what of the agents' stream follows from it, to the log.
+    pub(super) fn log_event(&mut self, at_ms: u64, event: RunEvent) {
+        let mut following = Vec::new();
+        self.merge
+            .lifecycle(&event, self.account.used(), &mut following);
+        self.at_ms = self.at_ms.max(at_ms);
+        let is_derived = event.is_derived();
+        self.seq += u64::from(!is_derived);
+        if !is_derived || self.view == View::Lifecycle {
+            self.parts.push(Part::Run(LifecycleEntry {
+                seq: self.seq,
+                at_ms: self.at_ms,
+                attempt: self.account.current_attempt(),
+                event,
+            }));
+        }
+        self.add(following);
     }
 
     /// Adds agents' events to the log.

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Add;
 
-use teamster_core::{CostSource, Diagnostics, ModelUsage, PermissionDenial, RunResult, Usage};
+use teamster_core::{
+    CostSource, Diagnostics, ModelUsage, PermissionDenial, RunResult, UsageLedger, UsageReport,
+};
 
 /// What all attempts used. A figure that none reported is absent.
 #[derive(Debug, Default)]
 pub(super) struct Total {
-    pub(super) usage: Option<Usage>,
+    used: UsageLedger,
     usage_by_model: BTreeMap<String, ModelUsage>,
-    cost_usd: Option<f64>,
     cost_source: Option<CostSource>,
     num_turns: Option<u32>,
     api_duration_ms: Option<u64>,
@@ -22,7 +23,10 @@ pub(super) struct Total {
 impl Total {
     /// Takes the figures out of the result of an attempt.
     pub(super) fn add(&mut self, result: &mut RunResult) {
-        self.usage = sum(self.usage, result.usage.take(), Usage::plus);
+        self.used = self.used.plus(UsageLedger {
+            usage: result.usage.take(),
+            cost_usd: result.total_cost_usd.take(),
+        });
         for (model, more) in mem::take(&mut result.usage_by_model) {
             let so_far = self.usage_by_model.entry(model).or_default();
             so_far.usage = so_far.usage.plus(more.usage);
@@ -30,7 +34,6 @@ impl Total {
             so_far.context_window = more.context_window.or(so_far.context_window);
             so_far.max_output_tokens = more.max_output_tokens.or(so_far.max_output_tokens);
         }
-        self.cost_usd = sum(self.cost_usd, result.total_cost_usd.take(), f64::add);
         // What is estimated in part is estimated.
         self.cost_source = match (self.cost_source, result.cost_source.take()) {
             (Some(CostSource::Estimated), _) => self.cost_source,
@@ -48,16 +51,21 @@ impl Total {
         self.diagnostics.unknown += more.unknown;
     }
 
-    /// What all attempts cost with an attempt that goes on.
-    pub(super) fn cost_with(&self, now: Option<f64>) -> Option<f64> {
-        sum(self.cost_usd, now, f64::add)
+    /// Adds what all attempts used to what the one that goes on reports.
+    pub(super) fn add_to(&self, report: &mut UsageReport) {
+        let used = self.used.plus(UsageLedger {
+            usage: Some(report.usage),
+            cost_usd: report.cost_usd,
+        });
+        report.usage = used.usage.unwrap_or_default();
+        report.cost_usd = used.cost_usd;
     }
 
     /// Puts the figures of all into the result.
     pub(super) fn put(self, result: &mut RunResult) {
-        result.usage = self.usage;
+        result.usage = self.used.usage;
         result.usage_by_model = self.usage_by_model;
-        result.total_cost_usd = self.cost_usd;
+        result.total_cost_usd = self.used.cost_usd;
         result.cost_source = self.cost_source;
         result.num_turns = self.num_turns;
         result.api_duration_ms = self.api_duration_ms;

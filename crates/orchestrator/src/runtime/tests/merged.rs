@@ -382,6 +382,12 @@ async fn the_log_has_all_events_in_one_order() {
         }
         let wire: serde_json::Value = serde_json::from_str(&wire).unwrap();
         assert_eq!(wire["runId"], "r");
+        // The text of the result is there once.
+        match &wire["type"] {
+            end if end == "run:end" => assert_eq!(wire["result"]["payloads"], json!([]), "{wire}"),
+            done if done == "done" => assert_eq!(wire["result"]["text"], "right"),
+            _ => {}
+        }
         lines.push(format!(
             "{} {}",
             wire["attempt"],
