@@ -355,10 +355,25 @@ fn last_pid() -> Option<u32> {
 /// The runs that the process belongs to, by the environment that it was started with: the outermost
 /// first.
 fn run_ids(pid: u32) -> Vec<String> {
-    let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else {
-        return Vec::new();
-    };
-    run_ids_of(&environ)
+    environ(pid).map_or_else(|_| Vec::new(), |environ| run_ids_of(&environ))
+}
+
+/// The environment that a process was started with. Every process of the machine is asked for it, and each
+/// read costs: `fs::read` begins with 32 bytes and takes three times as many system calls.
+fn environ(pid: u32) -> io::Result<Vec<u8>> {
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
+    let (mut environ, mut len) = (vec![0; 8 << 10], 0);
+    loop {
+        let read = file.read(&mut environ[len..])?;
+        if read == 0 {
+            environ.truncate(len);
+            return Ok(environ);
+        }
+        len += read;
+        if len == environ.len() {
+            environ.resize(2 * len, 0);
+        }
+    }
 }
 
 fn run_ids_of(environ: &[u8]) -> Vec<String> {
@@ -416,6 +431,29 @@ mod tests {
         }));
         assert!(pids().any(|other| other == pid));
         assert!(last_pid().unwrap() > 0);
+    }
+
+    #[test]
+    fn an_environment_is_read_whole() {
+        use std::io::BufRead as _;
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "echo; read end"])
+            .env("LONG", "x".repeat(100_000))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = io::BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut String::new()).unwrap();
+        let read = environ(child.id()).unwrap();
+        assert!(read.len() > 100_000);
+        assert_eq!(
+            read,
+            fs::read(format!("/proc/{}/environ", child.id())).unwrap()
+        );
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(environ(child.id()).is_err());
     }
 
     #[test]
