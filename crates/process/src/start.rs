@@ -67,11 +67,13 @@ pub(crate) async fn start<R: Reader + 'static>(
     reader: impl FnOnce(Limits, Option<u32>) -> R,
 ) -> Result<(), Refused> {
     let start = async {
-        start_in_span(provider, config, params, launch, record, abort, reader)
-            .await
-            .inspect_err(|_refused| {
-                trace!(WARN, why = _refused.error.message, "not started");
-            })
+        let start = start_in_span(provider, config, params, launch, record, abort, reader);
+        let started = start.await;
+        #[cfg(feature = "tracing")]
+        if let Err(refused) = &started {
+            trace!(WARN, why = refused.error.message, "not started");
+        }
+        started
     };
     #[cfg(feature = "tracing")]
     let start = tracing::Instrument::instrument(
