@@ -5,11 +5,13 @@
 //! measure make FILE                    some 4 MB of recorded text deltas
 //! measure load|split|decode FILE       work to count instructions of
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
-//! measure latency LINES MICROSECONDS   time from a line's printing to the consumer
+//! measure latency LINES MICROSECONDS   time from a line's printing to the consumer; a fourth argument names one
 //! measure short RUNS                   a whole short run, beside spawning and reading
 //! measure slow LINES                   peak memory while the consumer sleeps
 //! measure stream|run LINES             a runtime's stream, or a run of one attempt, to count instructions of
 //! measure starts RUNNING STARTS        the same latency of so many runs while others are started
+//! measure program TEAMSTER RUNS        a short run of the program (its path), beside spawning and reading
+//! measure memory TEAMSTER MIB          the program's peak memory for lines of all kinds and for one answer
 //! ```
 //!
 //! The lines of `cpu` and of all below it are text deltas in the shape that Claude Code prints, made by this
@@ -18,6 +20,7 @@
 
 #[path = "../../benches/common/mod.rs"]
 mod common;
+mod program;
 mod starts;
 
 use std::hint::black_box;
@@ -60,13 +63,19 @@ fn main() -> Result<()> {
             Ok(())
         }
         ["cpu", lines] => cpu(lines),
-        ["latency", lines, pause] => latency(lines, pause),
+        ["latency", lines, pause] => latency(lines, pause, ""),
+        ["latency", lines, pause, name] => latency(lines, pause, name),
         ["short", runs] => short(runs.parse()?),
         ["slow", lines] => slow(lines),
         ["stream", lines] => stream(lines),
         ["run", lines] => run(lines),
         ["starts", running, count] => starts::starts(running.parse()?, count),
         ["start", count] => starts::start_many(count.parse()?),
+        ["program", teamster, runs] => program::program(teamster, runs.parse()?),
+        ["memory", teamster, mib] => program::memory(teamster, mib),
+        ["peak", teamster, mib, case] => program::peak(teamster, mib, case),
+        ["mixed", mib] => program::mixed(mib.parse()?),
+        ["answer", mib] => program::answer(mib.parse()?),
         ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
         _ => Err("see the head of this file for what to ask".into()),
     }
@@ -293,12 +302,15 @@ const CONSUMERS: [(&str, Consumer); 7] = [
 ];
 
 /// All consumers in turn, several times: what else the machine does is the same for all.
-fn latency(lines: &str, pause: &str) -> Result<()> {
+fn latency(lines: &str, pause: &str, name: &str) -> Result<()> {
     const ROUNDS: usize = 7;
-    let mut figures = vec![Vec::new(); CONSUMERS.len()];
+    let consumers: Vec<_> = (CONSUMERS.iter())
+        .filter(|consumer| consumer.0.contains(name))
+        .collect();
+    let mut figures = vec![Vec::new(); consumers.len()];
     for _ in 0..ROUNDS {
         let mut floor = None;
-        for ((_, consumer), figures) in CONSUMERS.iter().zip(&mut figures) {
+        for ((_, consumer), figures) in consumers.iter().zip(&mut figures) {
             let times = consumer.times(lines, pause)?;
             let at = [percentile(&times, 50), percentile(&times, 99)];
             let floor = *floor.get_or_insert(at);
@@ -308,7 +320,7 @@ fn latency(lines: &str, pause: &str) -> Result<()> {
     println!(
         "medians of {ROUNDS} rounds of {lines} lines, {pause} µs apart; in brackets times the first"
     );
-    for ((name, _), figures) in CONSUMERS.iter().zip(figures) {
+    for ((name, _), figures) in consumers.iter().zip(figures) {
         let median = |of: usize| {
             let mut values: Vec<f64> = figures.iter().map(|it: &[f64; 4]| it[of]).collect();
             values.sort_by(f64::total_cmp);

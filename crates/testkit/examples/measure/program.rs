@@ -1,0 +1,209 @@
+//! The program `teamster` beside a reader that spawns the same CLI.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+use super::{Result, SESSION, now, percentile};
+
+/// A place with a CLI that prints what this program prints with these arguments.
+struct Place {
+    folder: tempfile::TempDir,
+    cli: PathBuf,
+}
+
+impl Place {
+    fn new(args: &str) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let cli = folder.path().join("cli");
+        let itself = std::env::current_exe()?;
+        fs::write(
+            &cli,
+            format!("#!/bin/sh\nexec '{}' {args}\n", itself.display()),
+        )?;
+        fs::set_permissions(&cli, fs::Permissions::from_mode(0o700))?;
+        Ok(Self { folder, cli })
+    }
+
+    /// A command that knows nothing of this machine's user.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("PATH", path)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, teamster: &Path, args: &[&str]) -> Command {
+        let mut command = self.command(teamster);
+        command.args(["run", "claude", "x", "--bin"]).arg(&self.cli);
+        command.args(args).stderr(Stdio::null());
+        command
+    }
+}
+
+/// Runs of a few lines, in turn with the floor.
+pub(super) fn program(teamster: &str, runs: usize) -> Result<()> {
+    let teamster = fs::canonicalize(teamster)?;
+    let place = Place::new("emit 5 0")?;
+    let kinds: [(&str, &[&str]); 3] = [
+        ("`--version`", &[]),
+        ("`run --json`, no store", &["--json", "--store", "off"]),
+        ("`run --json`", &["--json"]),
+    ];
+    let mut floors = Vec::new();
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..runs {
+        floors.push(time(&mut place.command(&place.cli))?);
+        for ((_, args), times) in kinds.iter().zip(&mut times) {
+            times.push(match args {
+                [] => time(place.command(&teamster).arg("--version"))?,
+                args => time(&mut place.run(&teamster, args))?,
+            });
+        }
+    }
+    floors.sort_unstable();
+    let floor = percentile(&floors, 50);
+    println!("spawn and read: p50 {floor:.0} µs of {runs} runs");
+    for ((name, _), mut times) in kinds.iter().zip(times) {
+        times.sort_unstable();
+        let p50 = percentile(&times, 50);
+        println!("{name}: p50 {p50:.0} µs ({:+.0})", p50 - floor);
+    }
+    Ok(())
+}
+
+/// How long a command takes whose output is read, in nanoseconds.
+fn time(command: &mut Command) -> Result<i64> {
+    let start = now();
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut output = Vec::new();
+    let stdout = child.stdout.as_mut().ok_or("no pipe")?;
+    stdout.read_to_end(&mut output)?;
+    if !child.wait()?.success() {
+        return Err(format!("{command:?} failed").into());
+    }
+    Ok(now() - start)
+}
+
+/// The program's peak memory for so much output of a CLI.
+pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
+    let itself = std::env::current_exe()?;
+    for case in ["mixed", "slow", "answer"] {
+        // In a process of its own: what the system tells is the peak of all children.
+        let mut measured = Command::new(&itself);
+        measured.args(["peak", teamster, mib, case]);
+        if !measured.status()?.success() {
+            return Err(format!("{case} could not be measured").into());
+        }
+    }
+    Ok(())
+}
+
+/// One of these cases.
+pub(super) fn peak(teamster: &str, mib: &str, case: &str) -> Result<()> {
+    /// For each read of at most 64 KiB.
+    const PAUSE: Duration = Duration::from_millis(1);
+    let (emitted, args, pause, name): (_, &[&str], _, _) = match case {
+        "mixed" => (case, &["--json"], None, "lines of all kinds, `--json`"),
+        "slow" => (
+            "mixed",
+            &["--json"],
+            Some(PAUSE),
+            "the same, 1 ms of sleep for each 64 KiB that are read",
+        ),
+        _ => ("answer", &[], None, "one answer, as text"),
+    };
+    let place = Place::new(&format!("{emitted} {mib}"))?;
+    let teamster = fs::canonicalize(teamster)?;
+    let start = now();
+    let mut child = (place.run(&teamster, args))
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdout = child.stdout.take().ok_or("no pipe")?;
+    let (mut bytes, mut chunk) = (0, vec![0; 64 << 10]);
+    loop {
+        let len = stdout.read(&mut chunk)?;
+        if len == 0 {
+            break;
+        }
+        bytes += len;
+        if let Some(pause) = pause {
+            sleep(pause);
+        }
+    }
+    if !child.wait()?.success() {
+        return Err("the program failed".into());
+    }
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss() / 1024;
+    let (mb, ms) = (bytes / 1_000_000, (now() - start) / 1_000_000);
+    println!("{name}: peak memory {peak} MiB, {mb} MB read in {ms} ms");
+    Ok(())
+}
+
+/// Prints a session of so many MiB: text, tools and what they gave.
+pub(super) fn mixed(mib: usize) -> Result<()> {
+    let output = "a line of what a tool has found\\n".repeat(60);
+    let mut number = 0;
+    session(mib, |out| {
+        number += 1;
+        let mut len = 0;
+        for _ in 0..10 {
+            len += delta(out, "a few words ")?;
+        }
+        let lines = format!(
+            r#"{{"type":"assistant","message":{{"id":"msg_{number}","type":"message","role":"assistant","model":"m","content":[{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"find . -name {number}"}}}}],"stop_reason":null,"usage":{{"input_tokens":10,"output_tokens":20}}}},"parent_tool_use_id":null,"session_id":"{SESSION}"}}
+{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_{number}","type":"tool_result","content":"{output}","is_error":false}}]}},"parent_tool_use_id":null,"session_id":"{SESSION}"}}
+"#
+        );
+        out.write_all(lines.as_bytes())?;
+        Ok(len + lines.len())
+    })
+}
+
+/// Prints a session whose answer has so many MiB.
+pub(super) fn answer(mib: usize) -> Result<()> {
+    let text = "the words of a long answer ".repeat(40);
+    session(mib, |out| delta(out, &text).map(|_| text.len()))
+}
+
+fn delta(out: &mut impl Write, text: &str) -> Result<usize> {
+    let line = format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null}}
+"#
+    );
+    out.write_all(line.as_bytes())?;
+    Ok(line.len())
+}
+
+/// Prints a session of so many MiB, by parts that say how long they are.
+fn session(
+    mib: usize,
+    mut part: impl FnMut(&mut BufWriter<std::io::StdoutLock<'_>>) -> Result<usize>,
+) -> Result<()> {
+    let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
+    writeln!(
+        out,
+        r#"{{"type":"system","subtype":"init","session_id":"{SESSION}","model":"m"}}"#
+    )?;
+    let mut len = 0;
+    while len < mib << 20 {
+        len += part(&mut out)?;
+    }
+    writeln!(
+        out,
+        r#"{{"type":"result","subtype":"success","is_error":false,"session_id":"{SESSION}"}}"#
+    )?;
+    Ok(out.flush()?)
+}
