@@ -181,7 +181,10 @@ impl Cli {
     /// The call of its own tool that does what a part asks for, if that is a call.
     pub(crate) fn call(self, part: &Part, place: &Place<'_>) -> Option<Call> {
         match part {
-            Part::Tool { name, input } => Some(Call::new(name, input.clone())),
+            Part::Tool { name, input } => Some(match self {
+                Self::Codex => codex::named_call(name, input.clone()),
+                _ => Call::new(name, input.clone()),
+            }),
             _ => self.own_call(part, place),
         }
     }

@@ -121,6 +121,18 @@ pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
     })
 }
 
+/// A tool by its name, which its namespace stands before if it is in one (`collaboration__send_message`).
+/// Some are not offered before the model has searched for them.
+pub(super) fn named_call(name: &str, input: Value) -> Call {
+    match name.rsplit_once("__") {
+        Some((namespace, name)) => Call {
+            namespace: Some(namespace.to_owned()),
+            ..Call::new(name, input)
+        },
+        None => Call::new(name, input),
+    }
+}
+
 /// No program is needed for it in code mode. Which namespace the tool is in, and with it what it is given,
 /// depends on the model; some models have none.
 fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
@@ -128,7 +140,7 @@ fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
     let namespace = offered.find_map(|head| head.strip_suffix("__"));
     let input = match namespace {
         Some(COLLABORATION) => {
-            json!({"task_name": "helper", "message": prompt, "fork_turns": "none"})
+            json!({"task_name": task_name(prompt), "message": prompt, "fork_turns": "none"})
         }
         _ => json!({"message": prompt}),
     };
@@ -136,6 +148,13 @@ fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
         namespace: namespace.map(str::to_owned),
         ..Call::new(SPAWN_AGENT, input)
     }
+}
+
+/// Two sub-agents of one agent may not have the same name.
+fn task_name(prompt: &str) -> String {
+    let words = prompt.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join("_").to_ascii_lowercase()
 }
 
 /// A sub-agent works beside the one that started it, which has to wait where it wants the answer. In the

@@ -342,7 +342,10 @@ pub(crate) fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_
         Part::Error(kind) => Say::Error(*kind),
         Part::Raw(bytes) => Say::Raw(bytes.clone()),
         Part::ServiceSearch(query) => Say::Search(query.clone()),
-        Part::Tool { name, input } => Say::Call(Call::new(name, input.clone())),
+        Part::Tool { name, input } => Say::Call(match cli {
+            Some(cli) => cli.call(part, place)?,
+            None => Call::new(name, input.clone()),
+        }),
         Part::Shell(_)
         | Part::BackgroundShell(_)
         | Part::ReadFile(_)

@@ -8,7 +8,7 @@ fn call_with(tools: &[&str], part: &Part) -> Call {
         tools: &tools,
         offers: &[],
     };
-    call(part, &place).unwrap()
+    Cli::Codex.call(part, &place).unwrap()
 }
 
 fn write_file(content: &str) -> Part {
@@ -204,19 +204,19 @@ fn the_file_says_what_the_arguments_say() {
 #[test]
 fn a_sub_agent_is_started_by_the_tool_that_the_model_has() {
     let part = Part::Agent {
-        prompt: "Count.".into(),
+        prompt: "Count to 3.".into(),
         background: None,
     };
     for (tools, namespace, input) in [
         (
             &["exec", "collaboration__spawn_agent"][..],
             Some("collaboration"),
-            json!({"task_name": "helper", "message": "Count.", "fork_turns": "none"}),
+            json!({"task_name": "count_to_3", "message": "Count to 3.", "fork_turns": "none"}),
         ),
         (
             &["exec_command", "spawn_agent"],
             None,
-            json!({"message": "Count."}),
+            json!({"message": "Count to 3."}),
         ),
     ] {
         let call = call_with(tools, &part);
@@ -224,6 +224,23 @@ fn a_sub_agent_is_started_by_the_tool_that_the_model_has() {
         assert_eq!(call.namespace.as_deref(), namespace);
         assert_eq!(call.input, input);
     }
+}
+
+#[test]
+fn a_tool_in_a_namespace_is_called_by_both_names() {
+    let named = |name: &str| {
+        let part = Part::Tool {
+            name: name.into(),
+            input: json!({}),
+        };
+        let call = call_with(&["exec"], &part);
+        (call.name, call.namespace)
+    };
+    assert_eq!(
+        named("collaboration__send_message"),
+        ("send_message".into(), Some("collaboration".into()))
+    );
+    assert_eq!(named("exec"), ("exec".into(), None));
 }
 
 #[test]

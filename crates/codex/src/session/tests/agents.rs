@@ -1,0 +1,407 @@
+//! Agents that a turn starts. The lines are made by hand, in the shapes that were recorded.
+
+use teamster_core::{RunStatus, Usage};
+
+use super::shown::shown;
+use super::*;
+
+/// A line of the thread of an agent.
+fn of(thread: &str, mut line: Value) -> Value {
+    line["params"]["threadId"] = json!(thread);
+    line
+}
+
+fn begins(thread: &str, turn: &str, root: &str) -> Value {
+    of(
+        thread,
+        notification(
+            "turn/started",
+            json!({"turn": {"id": turn, "rootTurnId": root, "status": "inProgress"}}),
+        ),
+    )
+}
+
+fn ends(thread: &str, turn: &str, status: &str, error: &Value) -> Value {
+    of(
+        thread,
+        notification(
+            "turn/completed",
+            json!({"turn": {"id": turn, "status": status, "error": error}}),
+        ),
+    )
+}
+
+/// What the CLI prints of a call that starts an agent, or speaks to one.
+fn activity(turn: &str, call: &str, kind: &str, thread: &str) -> [Value; 2] {
+    ["started", "completed"].map(|stage| {
+        item(
+            stage,
+            turn,
+            &json!({"type": "subAgentActivity", "id": call, "kind": kind, "model": null,
+                    "reasoningEffort": null, "agentThreadId": thread,
+                    "agentPath": format!("/root/{thread}")}),
+        )
+    })
+}
+
+fn used(thread: &str, turn: &str, total: u64, last: u64) -> Value {
+    of(
+        thread,
+        notification(
+            "thread/tokenUsage/updated",
+            json!({"turnId": turn, "tokenUsage": {
+                "total": {"inputTokens": total, "outputTokens": 1},
+                "last": {"inputTokens": last, "outputTokens": 1}}}),
+        ),
+    )
+}
+
+impl Play {
+    fn all(&mut self, lines: impl IntoIterator<Item = Value>) {
+        for line in lines {
+            self.json(&line);
+        }
+    }
+
+    /// An agent that works for the turn `t1`.
+    fn agent(&mut self, call: &str, thread: &str, turn: &str) {
+        self.all(activity("t1", call, "started", thread));
+        self.json(&begins(thread, turn, "t1"));
+    }
+}
+
+fn input_of(usage: Option<Usage>) -> Option<u64> {
+    usage.and_then(|usage| usage.input_tokens)
+}
+
+#[test]
+fn a_turn_goes_on_until_its_agents_are_done_and_says_what_they_do() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.agent("c2", "b", "tb");
+    play.json(&message("completed", "t1", "m1", "not waiting"));
+    play.json(&turn_ended("t1", "completed"));
+    assert!(!play.session.is_over());
+    play.json(&of("a", command("started", "ta", "x1", "inProgress")));
+    play.json(&of("b", delta("tb", "m2", "half")));
+    play.json(&of("a", command("completed", "ta", "x1", "completed")));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!play.session.is_over());
+    play.json(&of("b", message("completed", "tb", "m2", "half and whole")));
+    play.json(&ends("b", "tb", "completed", &Value::Null));
+    let (events, result) = play.over();
+    assert_eq!(
+        shown(&events)[1..],
+        [
+            r#"tool_use spawn_agent Task c1 {"agent_path":"/root/a","agent_thread_id":"a"}"#,
+            r#"tool_result c1 Some(false) "/root/a""#,
+            r#"tool_use spawn_agent Task c2 {"agent_path":"/root/b","agent_thread_id":"b"}"#,
+            r#"tool_result c2 Some(false) "/root/b""#,
+            "text m1: not waiting",
+            r#"(c1) tool_use command_execution Execute x1 {"command":"/bin/bash -lc x"}"#,
+            "(c2) text m2: half",
+            r#"(c1) tool_result x1 Some(false) "out""#,
+            "(c2) text m2:  and whole",
+            "turn_end false",
+            "done Completed",
+        ]
+    );
+    assert_eq!(result.text, "not waiting");
+}
+
+#[test]
+fn what_a_nested_agent_does_is_under_the_call_of_the_agent_that_started_it() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    let spawned = activity("ta", "c2", "started", "inner");
+    play.all(spawned.map(|line| of("a", line)));
+    play.json(&begins("inner", "ti", "t1"));
+    play.json(&turn_ended("t1", "completed"));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!play.session.is_over(), "the inner one is at work");
+    play.json(&of("inner", message("completed", "ti", "m1", "inner")));
+    play.json(&ends("inner", "ti", "completed", &Value::Null));
+    let (events, _) = play.over();
+    let lines = shown(&events);
+    assert!(lines[3].starts_with("(c1) tool_use spawn_agent Task c2 "));
+    assert_eq!(lines[5], "(c2) text m1: inner");
+}
+
+/// As gpt-5.5 has them: the thread is in the result of the call.
+#[test]
+fn agents_of_older_models_have_the_call_that_started_them_too() {
+    let call = |stage: &str, receivers: &[&str]| {
+        item(
+            stage,
+            "t1",
+            &json!({"type": "collabAgentToolCall", "id": "c1", "tool": "spawnAgent",
+                    "status": "completed", "receiverThreadIds": receivers, "prompt": "do it",
+                    "agentsStates": {}}),
+        )
+    };
+    let mut play = playing(&bypassing());
+    play.json(&call("started", &[]));
+    play.json(&call("completed", &["a"]));
+    play.json(&begins("a", "ta", "t1"));
+    play.json(&of("a", message("completed", "ta", "m1", "done")));
+    play.json(&turn_ended("t1", "completed"));
+    assert!(!play.session.is_over());
+    // A working agent that is closed has no end of its turn.
+    play.json(&of(
+        "a",
+        notification(
+            "thread/status/changed",
+            json!({"status": {"type": "notLoaded"}}),
+        ),
+    ));
+    let (events, _) = play.over();
+    assert_eq!(shown(&events)[3], "(c1) text m1: done");
+}
+
+#[test]
+fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.json(&of("a", delta("ta", "m1", "cut he")));
+    let error = |message: &str, again: bool| {
+        notification(
+            "error",
+            json!({"turnId": "ta", "willRetry": again, "error": {"message": message}}),
+        )
+    };
+    play.json(&of("a", error("Reconnecting... 1/2", true)));
+    play.json(&of("a", error("It is bad.", false)));
+    play.json(&ends(
+        "a",
+        "ta",
+        "failed",
+        &json!({"message": "It is bad."}),
+    ));
+    play.json(&message("completed", "t1", "m2", "fine"));
+    play.json(&turn_ended("t1", "completed"));
+    let (events, result) = play.over();
+    assert_eq!(
+        shown(&events)[3..],
+        [
+            "(c1) text m1: cut he",
+            "retract m1",
+            "retry 1/2 Network",
+            "notice Warning agent /root/a failed: It is bad.",
+            "text m2: fine",
+            "turn_end false",
+            "done Completed",
+        ]
+    );
+    assert_eq!(result.errors, []);
+}
+
+#[test]
+fn what_agents_use_is_the_turns_and_is_told_while_they_work() {
+    let mut play = playing(&bypassing());
+    play.json(&used(THREAD, "t1", 100, 100));
+    play.agent("c1", "a", "ta");
+    // It comes from an earlier process: only its last request is of this turn.
+    play.json(&used("a", "ta", 1050, 50));
+    play.json(&used("a", "ta", 1110, 60));
+    // The same again.
+    play.json(&used("a", "ta", 1110, 60));
+    play.json(&turn_ended("t1", "completed"));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    let (events, result) = play.over();
+    let reports: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::Usage(report) => input_of(Some(report.usage)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reports, [100, 150, 210]);
+    assert_eq!(input_of(result.usage), Some(210));
+    // The session's own total is the main agent's.
+    assert_eq!(input_of(result.session_usage), Some(100));
+    // What an agent uses between two turns is in the next one.
+    play.json(&used("a", "ta", 1180, 70));
+    play.begin("again");
+    play.json(&turn_answer(4, "t2"));
+    play.json(&turn_started("t2"));
+    play.json(&used(THREAD, "t2", 300, 200));
+    play.json(&turn_ended("t2", "completed"));
+    let (_, result) = play.over();
+    assert_eq!(input_of(result.usage), Some(270));
+}
+
+#[test]
+fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.json(&of("a", command("started", "ta", "x1", "inProgress")));
+    play.written.clear();
+    play.order(Order::Interrupt);
+    let told = |play: &mut Play| -> Vec<_> {
+        let written = std::mem::take(&mut play.written);
+        let told = written.iter().map(|line| {
+            let params = &line["params"];
+            let what = params["turnId"].as_str().or(params["processId"].as_str());
+            (
+                line["method"].as_str().unwrap().to_owned(),
+                what.unwrap().to_owned(),
+            )
+        });
+        told.collect()
+    };
+    let interrupt = |turn: &str| ("turn/interrupt".to_owned(), turn.to_owned());
+    assert_eq!(told(&mut play), [interrupt("t1"), interrupt("ta")]);
+    // One that begins now is ended as well.
+    play.json(&begins("late", "tl", "t1"));
+    assert_eq!(told(&mut play), [interrupt("tl")]);
+    play.json(&turn_ended("t1", "interrupted"));
+    assert!(!play.session.is_over());
+    let terminate = "thread/backgroundTerminals/terminate".to_owned();
+    assert_eq!(told(&mut play), [(terminate, "77".to_owned())]);
+    play.json(&used("a", "ta", 50, 50));
+    play.json(&ends("a", "ta", "interrupted", &Value::Null));
+    assert!(!play.session.is_over());
+    play.json(&ends("late", "tl", "interrupted", &Value::Null));
+    let (_, result) = play.over();
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert_eq!(result.open_tool_ids, ["x1".into()]);
+    assert_eq!(input_of(result.usage), Some(50));
+    // One that the interrupted turn had asked for and that begins only now.
+    play.json(&begins("later", "tm", "t1"));
+    assert_eq!(told(&mut play), [interrupt("tm")]);
+    assert_eq!(play.session.turn(), None);
+}
+
+/// The CLI refuses to interrupt it: it is not waited for, and not told in the next turn.
+#[test]
+fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.order(Order::Interrupt);
+    play.json(&turn_ended("t1", "interrupted"));
+    assert!(!play.session.is_over());
+    let id = play.written.last().unwrap()["id"].clone();
+    play.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
+    let (_, result) = play.over();
+    assert!(result.aborted);
+    play.begin("again");
+    play.json(&turn_answer(6, "t2"));
+    play.json(&turn_started("t2"));
+    play.json(&of("a", message("completed", "ta", "m1", "still here")));
+    play.json(&used("a", "ta", 50, 50));
+    play.json(&turn_ended("t2", "completed"));
+    let (events, result) = play.over();
+    assert_eq!(shown(&events)[1..], ["turn_end false", "done Completed"]);
+    // But what it uses is not lost.
+    assert_eq!(input_of(result.usage), Some(50));
+}
+
+#[test]
+fn agents_can_be_interrupted_when_the_main_one_is_done() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.json(&message("completed", "t1", "m1", "not waiting"));
+    play.json(&turn_ended("t1", "completed"));
+    play.written.clear();
+    play.order(Order::Interrupt);
+    assert_eq!(
+        play.params("turn/interrupt"),
+        &json!({"threadId": "a", "turnId": "ta"})
+    );
+    assert_eq!(play.written.len(), 1);
+    play.json(&ends("a", "ta", "interrupted", &Value::Null));
+    let (_, result) = play.over();
+    assert!(result.aborted);
+    assert_eq!(result.text, "not waiting");
+}
+
+#[test]
+fn something_can_be_said_while_only_agents_are_at_work() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.json(&turn_ended("t1", "completed"));
+    play.written.clear();
+    play.order(Order::Steer(OrderId(1), "and this".into()));
+    assert_eq!(
+        play.params("turn/start"),
+        &json!({"threadId": THREAD,
+                "input": [{"type": "text", "text": "and this", "text_elements": []}]})
+    );
+    // The agent's end is not the turn's: an answer is to come.
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!play.session.is_over());
+    play.json(&turn_answer(4, "t2"));
+    assert_eq!(play.settled, [(OrderId(1), Ok(()))]);
+    play.json(&turn_started("t2"));
+    play.json(&message("completed", "t2", "m1", "heard"));
+    play.json(&turn_ended("t2", "completed"));
+    let (_, result) = play.over();
+    assert_eq!(result.text, "heard");
+
+    play.begin("again");
+    play.json(&turn_answer(5, "t3"));
+    play.json(&turn_started("t3"));
+    play.all(activity("t3", "c2", "interacted", "a"));
+    play.json(&begins("a", "tb", "t3"));
+    play.json(&turn_ended("t3", "completed"));
+    play.order(Order::Steer(OrderId(2), "more".into()));
+    play.json(&json!({"id": 6, "error": {"code": -32600, "message": "no"}}));
+    assert_eq!(play.settled[1], (OrderId(2), Err("no".into())));
+    assert!(!play.session.is_over());
+    // It works for the call that spoke to it last.
+    play.json(&of("a", message("completed", "tb", "m2", "again")));
+    play.json(&ends("a", "tb", "completed", &Value::Null));
+    let (events, _) = play.over();
+    assert_eq!(
+        shown(&events)[1..4],
+        [
+            r#"tool_use send_message Task c2 {"agent_path":"/root/a","agent_thread_id":"a"}"#,
+            r#"tool_result c2 Some(false) "/root/a""#,
+            "(c2) text m2: again",
+        ]
+    );
+}
+
+/// The CLI's own goal, say.
+#[test]
+fn a_turn_that_the_cli_begins_while_agents_work_belongs_to_the_same() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    play.json(&turn_ended("t1", "completed"));
+    play.json(&turn_started("t2"));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!play.session.is_over());
+    play.json(&message("completed", "t2", "m1", "by itself"));
+    play.json(&turn_ended("t2", "completed"));
+    let (_, result) = play.over();
+    assert_eq!(result.text, "by itself");
+}
+
+/// The services of some models number their messages anew for each request.
+#[test]
+fn ids_of_agents_are_not_those_of_others() {
+    let mut play = playing(&bypassing());
+    play.json(&command("started", "t1", "x", "inProgress"));
+    play.agent("c1", "a", "ta");
+    play.json(&of("a", command("started", "ta", "x", "inProgress")));
+    play.json(&of("a", command("completed", "ta", "x", "completed")));
+    play.json(&command("completed", "t1", "x", "completed"));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    play.json(&turn_ended("t1", "completed"));
+    let (events, _) = play.over();
+    let lines = shown(&events);
+    assert!(lines[4].starts_with("(c1) tool_use command_execution Execute x#2 "));
+    assert_eq!(lines[5], r#"(c1) tool_result x#2 Some(false) "out""#);
+    assert_eq!(lines[6], r#"tool_result x Some(false) "out""#);
+}
+
+#[test]
+fn the_plan_of_an_agent_is_not_the_turns() {
+    let mut play = playing(&bypassing());
+    play.agent("c1", "a", "ta");
+    let plan = json!({"turnId": "ta", "plan": [{"step": "its own", "status": "pending"}]});
+    play.json(&of("a", notification("turn/plan/updated", plan)));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    play.json(&turn_ended("t1", "completed"));
+    let (events, _) = play.over();
+    assert_eq!(shown(&events)[3..], ["turn_end false", "done Completed"]);
+}
