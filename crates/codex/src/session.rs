@@ -13,6 +13,7 @@ mod playing;
 mod protocol;
 mod turn;
 mod usage;
+mod work;
 
 use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};

@@ -7,13 +7,13 @@ use teamster_core::Id;
 /// The ids that were given out. The CLI counts its items (`item_0`, `item_1`, …) from 0 in every
 /// process; one that comes again all the same gets a number of its own.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     used: HashSet<Id>,
 }
 
 impl Ids {
     /// An id like this one that was not given out before.
-    pub(super) fn fresh(&mut self, item: &str) -> Id {
+    pub(crate) fn fresh(&mut self, item: &str) -> Id {
         let mut id = Id::from(item);
         let mut number = 2;
         while !self.used.insert(id.clone()) {

@@ -8,9 +8,9 @@ use teamster_core::{
 };
 
 use super::ids::Ids;
-use super::mcp;
 use super::messages::{Kind, Messages};
 use super::wire::{Object, with_underscores};
+use super::{agents, changes, mcp};
 
 /// Where an item stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,6 @@ pub(crate) enum Stage {
 /// The items of a run, or of a turn in a session.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    ids: Ids,
     pub(crate) messages: Messages,
     /// Tool calls without a result, in order.
     open: Vec<Open>,
@@ -69,12 +68,26 @@ struct Outcome {
 }
 
 impl Items {
+    /// Those of an agent that this call has started.
+    pub(crate) fn of_agent(parent: Id) -> Self {
+        Self {
+            messages: Messages::of_agent(parent),
+            ..Self::default()
+        }
+    }
+
     /// Takes an item. `None` if its type is not known; then nothing has happened.
-    pub(crate) fn item(&mut self, stage: Stage, item: &Object<'_>, out: &mut Events) -> Option<()> {
+    pub(crate) fn item(
+        &mut self,
+        stage: Stage,
+        item: &Object<'_>,
+        ids: &mut Ids,
+        out: &mut Events,
+    ) -> Option<()> {
         let wire_type = item.text("type")?;
         match &*with_underscores(&wire_type) {
-            "agent_message" => self.message(stage, Kind::Text, item, out)?,
-            "reasoning" => self.message(stage, Kind::Thinking, item, out)?,
+            "agent_message" => self.message(stage, Kind::Text, item, ids, out)?,
+            "reasoning" => self.message(stage, Kind::Thinking, item, ids, out)?,
             "todo_list" => {
                 // The model made or changed it by a tool. At its end, the turn's, it did nothing.
                 if stage != Stage::Completed {
@@ -89,15 +102,22 @@ impl Items {
             kind => {
                 let call = Call::of(kind, item)?;
                 self.used_sub_agents |= call.kind == ToolKind::Task && item.text("tool").is_some();
-                self.tool(stage, kind, item, call, out);
+                self.tool(stage, kind, item, call, ids, out);
             }
         }
         Some(())
     }
 
     /// A piece of a message.
-    pub(crate) fn piece(&mut self, item: &str, kind: Kind, piece: &str, out: &mut Events) {
-        self.messages.add(item, kind, piece, &mut self.ids, out);
+    pub(crate) fn piece(
+        &mut self,
+        item: &str,
+        kind: Kind,
+        piece: &str,
+        ids: &mut Ids,
+        out: &mut Events,
+    ) {
+        self.messages.add(item, kind, piece, ids, out);
     }
 
     /// The call in this item, if it has no result yet.
@@ -119,7 +139,7 @@ impl Items {
     pub(crate) fn finish(&mut self, out: &mut Events) {
         for open in &mut self.open {
             if let Some(call) = open.unsaid.take() {
-                out.push(call.event(open.id.clone()));
+                out.push(call.event(open.id.clone(), self.messages.parent()));
             }
         }
     }
@@ -129,6 +149,7 @@ impl Items {
         stage: Stage,
         kind: Kind,
         item: &Object<'_>,
+        ids: &mut Ids,
         out: &mut Events,
     ) -> Option<()> {
         let text = match item.text("text") {
@@ -138,7 +159,7 @@ impl Items {
         let id = item.text("id");
         let whole = stage == Stage::Completed;
         self.messages
-            .say(id.as_deref(), kind, &text, whole, &mut self.ids, out);
+            .say(id.as_deref(), kind, &text, whole, ids, out);
         Some(())
     }
 
@@ -164,7 +185,16 @@ impl Items {
         }
     }
 
-    fn tool(&mut self, stage: Stage, kind: &str, item: &Object<'_>, call: Call, out: &mut Events) {
+    fn tool(
+        &mut self,
+        stage: Stage,
+        kind: &str,
+        item: &Object<'_>,
+        call: Call,
+        ids: &mut Ids,
+        out: &mut Events,
+    ) {
+        let parent = self.messages.parent();
         let item_id = id_of(item);
         let at = self.open.iter().position(|open| open.item == item_id);
         if at.is_none() {
@@ -173,7 +203,7 @@ impl Items {
         }
         if stage != Stage::Completed {
             if at.is_none() {
-                let id = self.ids.fresh(&item_id);
+                let id = ids.fresh(&item_id);
                 let mut open = Open {
                     item: item_id,
                     id: id.clone(),
@@ -184,7 +214,7 @@ impl Items {
                 if call.incomplete {
                     open.unsaid = Some(call);
                 } else {
-                    out.push(call.event(id));
+                    out.push(call.event(id, parent));
                 }
                 self.open.push(open);
             }
@@ -194,12 +224,12 @@ impl Items {
         let (id, unsaid) = match at.map(|at| self.open.remove(at)) {
             Some(open) => (open.id, open.unsaid.is_some()),
             // Its start was lost, or it had none.
-            None => (self.ids.fresh(&item_id), true),
+            None => (ids.fresh(&item_id), true),
         };
         if unsaid {
-            out.push(call.event(id.clone()));
+            out.push(call.event(id.clone(), parent.clone()));
         }
-        Outcome::of(kind, item).push(name, &id, out);
+        Outcome::of(kind, item).push(name, &id, parent, out);
     }
 }
 
@@ -229,7 +259,7 @@ impl Call {
                 fields(item, &["command"]),
             ),
             "file_change" => {
-                let changes = changes(item);
+                let changes = changes::of(item);
                 let only_deletes = !changes.is_empty()
                     && changes.iter().all(|(_, kind)| *kind == ChangeKind::Delete);
                 let tool_kind = if only_deletes {
@@ -238,7 +268,7 @@ impl Call {
                     ToolKind::Edit
                 };
                 let mut input = fields(item, &["changes"]);
-                input.get_mut("changes").map(plain_changes);
+                input.get_mut("changes").map(changes::in_run_form);
                 call(tool_kind, kind.to_owned(), input)
             }
             "mcp_tool_call" => {
@@ -259,6 +289,10 @@ impl Call {
                 let name = with_underscores(&named()).into_owned();
                 call(ToolKind::Task, name, input)
             }
+            "sub_agent_activity" => {
+                let input = fields(item, agents::FIELDS);
+                call(ToolKind::Task, agents::tool(item)?.to_owned(), input)
+            }
             "web_search" => {
                 let mut input = fields(item, &["query", "action"]);
                 input.get_mut("action").map(plain_action);
@@ -271,9 +305,11 @@ impl Call {
         })
     }
 
-    fn event(self, tool_id: Id) -> AgentEvent {
+    fn event(self, tool_id: Id, parent: Option<Id>) -> AgentEvent {
         AgentEvent::ToolUse(Box::new(
-            ToolUse::new(self.name, tool_id, self.kind, self.input).mcp(self.mcp),
+            ToolUse::new(self.name, tool_id, self.kind, self.input)
+                .mcp(self.mcp)
+                .parent_tool_id(parent),
         ))
     }
 }
@@ -282,22 +318,6 @@ impl Call {
 fn fields(item: &Object<'_>, names: &[&str]) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), item.value(name)?));
     Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
-}
-
-/// The changes of files as a run has them, which is by a word for each; `codex app-server` has an object
-/// for it and the text of the change.
-fn plain_changes(changes: &mut Value) {
-    let list = changes.as_array_mut().into_iter().flatten();
-    for change in list.filter_map(Value::as_object_mut) {
-        let word = change
-            .get("kind")
-            .and_then(|kind| kind.get("type"))
-            .cloned();
-        if let Some(word) = word {
-            change.insert("kind".to_owned(), word);
-            change.remove("diff");
-        }
-    }
 }
 
 /// What a search does as a run has it; `codex app-server` also has what is not there, and other words.
@@ -332,10 +352,17 @@ impl Outcome {
                 }
             }
             "file_change" if outcome.is_error != Some(true) => {
-                outcome.changes = changes(item);
+                outcome.changes = changes::of(item);
             }
             "mcp_tool_call" => outcome.of_mcp(item),
-            "collab_tool_call" | "collab_agent_tool_call" => outcome.output = agents(item),
+            "collab_tool_call" | "collab_agent_tool_call" => {
+                outcome.output = agents::states(item);
+            }
+            "sub_agent_activity" => {
+                // There is one only if the call succeeded.
+                outcome.is_error = Some(false);
+                outcome.output = item.text("agent_path").unwrap_or_default().into_owned();
+            }
             _ => {}
         }
         if status == "declined" {
@@ -371,7 +398,7 @@ impl Outcome {
         }
     }
 
-    fn push(self, tool_name: String, id: &Id, out: &mut Events) {
+    fn push(self, tool_name: String, id: &Id, parent: Option<Id>, out: &mut Events) {
         if self.denied {
             out.push(AgentEvent::Permission(Box::new(
                 Permission::new(tool_name, Decision::Denied)
@@ -380,7 +407,9 @@ impl Outcome {
             )));
         }
         out.push(AgentEvent::ToolResult(Box::new(
-            ToolResult::new(id.clone(), self.output).is_error(self.is_error),
+            ToolResult::new(id.clone(), self.output)
+                .is_error(self.is_error)
+                .parent_tool_id(parent),
         )));
         for (path, change) in self.changes {
             out.push(AgentEvent::FileChange(Box::new(
@@ -430,53 +459,4 @@ fn add(output: &mut String, line: &str) {
         output.push('\n');
     }
     output.push_str(line);
-}
-
-/// The changed files: a list of objects or, as the CLI has them elsewhere, an object by their paths.
-fn changes(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
-    if let Some(by_path) = item.object("changes") {
-        let change = |(path, raw): (&str, &str)| Some((path.to_owned(), change_kind(raw)?));
-        return by_path.entries().filter_map(change).collect();
-    }
-    let change = |change: &Object<'_>| {
-        let kind = change_kind(change.raw("kind").unwrap_or_default());
-        // A change is one also if it is of a kind that is not known.
-        let kind = kind.unwrap_or(ChangeKind::Update);
-        Some((change.text("path")?.into_owned(), kind))
-    };
-    let list = item.objects("changes");
-    list.iter().filter_map(change).collect()
-}
-
-/// What was done to a file: a word, or an object with it as its `type`.
-fn change_kind(raw: &str) -> Option<ChangeKind> {
-    let word = match Object::parse(raw) {
-        Some(kind) => kind.text("type")?.into_owned(),
-        None => serde_json::from_str(raw).ok()?,
-    };
-    match word.as_str() {
-        "add" => Some(ChangeKind::Add),
-        "delete" => Some(ChangeKind::Delete),
-        // A file that was moved is an update of its old path.
-        "update" => Some(ChangeKind::Update),
-        _ => None,
-    }
-}
-
-/// How other agents are, one a line, each with its last message.
-fn agents(item: &Object<'_>) -> String {
-    let Some(states) = item.object("agents_states") else {
-        return String::new();
-    };
-    let agent = |(id, raw): (&str, &str)| {
-        let state = Object::parse(raw)?;
-        let status = state.text("status").unwrap_or_default();
-        let status = with_underscores(&status);
-        Some(match state.text("message") {
-            Some(message) => format!("{id} ({status}): {message}"),
-            None => format!("{id} ({status})"),
-        })
-    };
-    let agents: Vec<_> = states.entries().filter_map(agent).collect();
-    agents.join("\n")
 }

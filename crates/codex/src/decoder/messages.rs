@@ -32,6 +32,8 @@ pub(crate) struct Messages {
     whole: HashMap<(String, Kind), String>,
     /// The text of the last message.
     last: Option<String>,
+    /// The call that started the agent which says it; `None` for the main agent.
+    parent: Option<Id>,
 }
 
 /// In place of an id on the wire.
@@ -42,6 +44,7 @@ struct Message {
     /// Its id on the wire, which does not tell it from those of before.
     item: String,
     id: Id,
+    parent: Option<Id>,
     kind: Kind,
     text: String,
     whole: bool,
@@ -52,6 +55,19 @@ struct Message {
 }
 
 impl Messages {
+    /// Those of an agent that this call has started.
+    pub(super) fn of_agent(parent: Id) -> Self {
+        Self {
+            parent: Some(parent),
+            ..Self::default()
+        }
+    }
+
+    /// The call that started the agent which says them; `None` for the main agent.
+    pub(super) fn parent(&self) -> Option<Id> {
+        self.parent.clone()
+    }
+
     /// A message as it now is; `whole` if that is all of it. `item` is its id on the wire.
     pub(super) fn say(
         &mut self,
@@ -89,6 +105,7 @@ impl Messages {
         let mut message = Message {
             item: item.to_owned(),
             id: ids.fresh(item),
+            parent: self.parent(),
             kind,
             text: String::new(),
             whole: false,
@@ -119,6 +136,7 @@ impl Messages {
                 self.said.push(Message {
                     item: item.to_owned(),
                     id: Id::from(item),
+                    parent: self.parent(),
                     kind,
                     text: String::new(),
                     whole: false,
@@ -251,8 +269,16 @@ impl Message {
     fn event(&self, text: String) -> AgentEvent {
         let message_id = Some(self.id.clone());
         match self.kind {
-            Kind::Text => AgentEvent::Text(Text::new(text).message_id(message_id)),
-            Kind::Thinking => AgentEvent::Thinking(Thinking::new(text).message_id(message_id)),
+            Kind::Text => AgentEvent::Text(
+                Text::new(text)
+                    .message_id(message_id)
+                    .parent_tool_id(self.parent.clone()),
+            ),
+            Kind::Thinking => AgentEvent::Thinking(
+                Thinking::new(text)
+                    .message_id(message_id)
+                    .parent_tool_id(self.parent.clone()),
+            ),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! From the lines of `codex exec --json` to events.
 
+mod agents;
+mod changes;
 mod end;
 pub(crate) mod errors;
-mod ids;
+pub(crate) mod ids;
 pub(crate) mod items;
 pub(crate) mod mcp;
 pub(crate) mod messages;
@@ -20,6 +22,7 @@ use teamster_core::{
 use crate::transcript::Recorded;
 use crate::{command_line, transcript};
 use end::Turns;
+use ids::Ids;
 use items::{Items, Stage};
 use wire::Object;
 
@@ -36,6 +39,7 @@ pub struct CodexDecoder {
     /// The model that was asked for: the CLI names none.
     model: Option<String>,
     items: Items,
+    ids: Ids,
     turns: Turns,
     /// The CLI's home.
     home: Option<PathBuf>,
@@ -149,7 +153,7 @@ impl CodexDecoder {
     fn item(&mut self, stage: Stage, line: &Object<'_>, out: &mut Events) -> Option<()> {
         let item = line.object("item")?;
         self.empty = false;
-        self.items.item(stage, &item, out)?;
+        self.items.item(stage, &item, &mut self.ids, out)?;
         let message = item.text("message").unwrap_or_default();
         if item.text("type").as_deref() == Some("error") && message.starts_with(FALLING_BACK) {
             self.items.messages.broke_off(out);

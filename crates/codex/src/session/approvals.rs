@@ -8,7 +8,7 @@ use teamster_core::{
     AgentEvent, Decision, Id, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
 
-use super::turn::Playing;
+use super::work::Work;
 use crate::decoder::wire::Object;
 
 /// The requests that wait for an answer, by our numbers.
@@ -25,7 +25,7 @@ struct Asked {
     id: Value,
     sort: Sort,
     tool: Option<Id>,
-    /// An agent asks, which goes on after the turn.
+    /// An agent asks, which may go on after the turn.
     is_agent: bool,
 }
 
@@ -42,9 +42,10 @@ enum Sort {
     Permissions(Value),
 }
 
-/// Who asks: the turn that is being played, or an agent that works for it.
+/// The agent that asks, which works for the turn that is being played.
 pub(super) struct Asker<'a> {
-    pub(super) turn: &'a Playing,
+    pub(super) work: &'a Work,
+    /// It is not the main one.
     pub(super) is_agent: bool,
 }
 
@@ -96,16 +97,15 @@ impl Approvals {
         asker: &Asker<'_>,
     ) -> Option<PermissionRequest> {
         let item = params.text("item_id").unwrap_or_default();
-        let call = asker.turn.items.open_call(&item);
+        let call = asker.work.items.open_call(&item);
         let kind = call.as_ref().map(|call| call.kind);
-        let own = !asker.is_agent;
         let (name, kind, input) = match method {
             "item/commandExecution/requestApproval" => {
                 let input = fields(params, &["command", "cwd"]);
                 ("command_execution".to_owned(), ToolKind::Execute, input)
             }
             "item/fileChange/requestApproval" => {
-                let changes = asker.turn.changes.get(&*item).filter(|_| own);
+                let changes = asker.work.changes.get(&*item);
                 let mut input = fields(params, &["grant_root"]);
                 if let (Some(changes), Some(input)) = (changes, input.as_object_mut()) {
                     input.insert("changes".to_owned(), changes.clone());
@@ -120,7 +120,7 @@ impl Approvals {
             _ => return self.request_of_mcp(number, params, asker),
         };
         let mut request = PermissionRequest::new(number, name, kind, input);
-        request.tool_id = call.map(|call| call.id.clone()).filter(|_| own);
+        request.tool_id = call.map(|call| call.id.clone());
         request.message = params.text("reason").map(std::borrow::Cow::into_owned);
         Some(request)
     }
@@ -152,10 +152,10 @@ impl Approvals {
                 .values()
                 .any(|asked| asked.tool.as_ref() == Some(id))
         };
-        let calls = asker.turn.items.open_calls_of_mcp(&server, &tool);
+        let calls = asker.work.items.open_calls_of_mcp(&server, &tool);
         let call = calls.into_iter().find(|id| !is_asked(id));
         let mut request = PermissionRequest::new(number, tool, ToolKind::Mcp, input);
-        request.tool_id = call.filter(|_| !asker.is_agent);
+        request.tool_id = call;
         request.message = params.text("message").map(std::borrow::Cow::into_owned);
         Some(request)
     }

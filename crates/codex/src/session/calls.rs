@@ -10,7 +10,7 @@ use crate::decoder::errors;
 use crate::decoder::wire::Object;
 
 /// What a request was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
     Initialize,
     /// The user's settings.
@@ -20,7 +20,11 @@ pub(super) enum Call {
     /// The turn with this number.
     Turn(u64),
     Interrupt,
+    /// For an agent's turn, by its thread and id.
+    InterruptAgent(String, String),
     Steer(OrderId),
+    /// Another turn of the main agent's, which belongs to the one that waits for agents.
+    Resume(OrderId),
     /// Nothing depends on its answer.
     Other,
 }

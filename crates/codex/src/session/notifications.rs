@@ -1,15 +1,15 @@
 //! What the CLI tells: notifications, which want no answer.
 
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, Retry};
+use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, UsageReport};
 
 use super::errors::Failure;
 use super::protocol::CodexSession;
-use super::turn::{Ended, Playing, Prompt};
+use super::turn::{Interrupt, Playing, Prompt, Worker};
 use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
 use crate::decoder::wire::{Object, with_underscores};
-use crate::decoder::{FALLING_BACK, Reconnect, errors, mcp};
+use crate::decoder::{FALLING_BACK, mcp};
 
 /// Notifications that a run has nothing for.
 const SILENT: &[&str] = &[
@@ -37,7 +37,6 @@ const SILENT: &[&str] = &[
     "thread/readState/changed",
     "thread/settings/updated",
     "thread/started",
-    "thread/status/changed",
     "turn/diff/updated",
 ];
 
@@ -51,14 +50,10 @@ const SILENT_ITEMS: &[&str] = &[
     "imageGeneration",
     "imageView",
     "sleep",
-    "subAgentActivity",
 ];
 
 /// How a warning begins that has no consequence: the CLI brings what it does not find.
 const NO_BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH";
-
-/// How many parts of a summary may be empty before the next one counts as the next.
-const MOST_EMPTY_PARTS: u64 = 8;
 
 impl CodexSession {
     /// Takes a notification. `None` if it is not known; then nothing has happened.
@@ -81,15 +76,18 @@ impl CodexSession {
                 self.approvals.resolved(&id, &mut self.exchange);
             }
             "thread/closed" if self.is_ours(params) => self.closed(),
-            "thread/closed" => {}
+            "thread/closed" => self.agent_gone(params, out),
+            "thread/status/changed" => {
+                let status = params.object("status")?.text("type")?;
+                if status == "notLoaded" && !self.is_ours(params) {
+                    self.agent_gone(params, out);
+                }
+            }
             "turn/started" => self.started(params, out)?,
             "turn/completed" => self.completed(params, out)?,
             "thread/tokenUsage/updated" => {
                 let report = params.object("token_usage")?;
-                if self.is_ours(params) {
-                    let of_turn = self.is_current(params);
-                    self.figures.reported(&report, of_turn)?;
-                }
+                self.used(params, &report, out)?;
             }
             "hook/completed" => self.hook_ended(params)?,
             "item/started" => self.item(Stage::Started, params, out)?,
@@ -102,38 +100,43 @@ impl CodexSession {
     /// What only the turn that is being played is told of.
     fn told_of_turn(&mut self, method: &str, params: &Object<'_>, out: &mut Events) -> Option<()> {
         let is_current = self.is_current(params);
-        let playing = self.playing.as_mut().filter(|_| is_current);
+        let worker = self.worker(params);
+        let playing = self.playing.as_mut().zip(worker.as_ref());
+        let at_work = playing.map(|(playing, worker)| playing.work(worker, &self.agents));
         match method {
             "item/agentMessage/delta" => {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
-                if let Some(playing) = playing {
-                    playing.items.piece(&item, Kind::Text, &piece, out);
+                if let Some((work, ids)) = at_work {
+                    work.items.piece(&item, Kind::Text, &piece, ids, out);
                 }
             }
             "item/reasoning/summaryTextDelta" => {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
                 let part = params.get("summary_index").unwrap_or(0);
-                if let Some(playing) = playing {
-                    playing.thought(&item, part, &piece, out);
+                if let Some((work, ids)) = at_work {
+                    work.thought(&item, part, &piece, ids, out);
                 }
             }
+            // The plan of an agent is its own.
             "turn/plan/updated" => {
                 let entries = params.objects("plan").iter().filter_map(entry).collect();
-                if let Some(playing) = playing {
-                    playing.items.messages.settle();
-                    playing.items.plan(entries, out);
+                if let Some((work, _)) = at_work {
+                    work.items.messages.settle();
+                    if is_current {
+                        work.items.plan(entries, out);
+                    }
                 }
             }
             "error" => {
                 let error = params.object("error")?;
                 let again = params.get("will_retry") == Some(true);
-                if let Some(playing) = playing {
-                    playing.failed(Failure::of(&error), again, out);
+                if let Some((work, _)) = at_work {
+                    work.failed(Failure::of(&error), again, out);
                 }
             }
             "model/rerouted" => {
                 let to = params.text("to_model")?;
-                if let Some(playing) = playing {
+                if let Some(playing) = self.playing.as_mut().filter(|_| is_current) {
                     let message = format!("the service answers with the model {to}");
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
                     playing.model = Some(to.into_owned());
@@ -143,6 +146,22 @@ impl CodexSession {
         }
         if is_current {
             self.interrupt_if_wanted();
+        }
+        Some(())
+    }
+
+    /// Takes what a thread has used, in all and with its last request.
+    fn used(&mut self, params: &Object<'_>, report: &Object<'_>, out: &mut Events) -> Option<()> {
+        let has_grown = if self.is_ours(params) {
+            let of_turn = self.is_current(params);
+            self.figures.reported(report, of_turn)?
+        } else {
+            let thread = params.text("thread_id")?;
+            self.figures.reported_by_agent(&thread, report)?
+        };
+        let usage = self.figures.of_turn().filter(|_| self.playing.is_some());
+        if let Some(usage) = usage.filter(|_| has_grown) {
+            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
         }
         Some(())
     }
@@ -169,13 +188,19 @@ impl CodexSession {
         is_it && self.is_ours(params)
     }
 
-    /// Whether it is an agent of the turn that asks with this request. `None` if it has nothing to do with
-    /// the turn.
-    pub(super) fn asks(&self, params: &Object<'_>) -> Option<bool> {
-        let turn = self.playing.as_ref()?.id.as_deref()?;
-        let thread = params.text("thread_id").unwrap_or_default();
-        let is_agent = self.agents.works_for(&thread, turn);
-        (is_agent || self.is_current(params)).then_some(is_agent)
+    /// Which agent of the turn that is being played this is about.
+    pub(super) fn worker(&self, params: &Object<'_>) -> Option<Worker> {
+        if self.is_current(params) {
+            return Some(Worker::Main);
+        }
+        let thread = params.text("thread_id")?;
+        let (turn, root) = self.agents.turn_of(&thread)?;
+        let is_it = params.text("turn_id").is_none_or(|of| of == turn);
+        let playing = self.playing.as_ref()?;
+        (is_it && playing.is_root(root)).then(|| Worker::Agent {
+            thread: thread.into_owned(),
+            turn: turn.to_owned(),
+        })
     }
 
     fn warned(&mut self, message: &str, out: &mut Events) {
@@ -183,7 +208,7 @@ impl CodexSession {
         if let Some(playing) = &mut self.playing
             && message.starts_with(FALLING_BACK)
         {
-            playing.items.messages.broke_off(out);
+            playing.main.items.messages.broke_off(out);
         }
     }
 
@@ -191,12 +216,17 @@ impl CodexSession {
         let turn = params.object("turn")?;
         let id = turn.text("id")?.into_owned();
         if !self.is_ours(params) {
-            return self.agents.started(&params.text("thread_id")?, &turn);
+            return self.agent_started(&params.text("thread_id")?, &turn);
         }
         self.running = Some(id.clone());
         match &mut self.playing {
             Some(playing) if playing.id.as_ref().is_none_or(|known| *known == id) => {
                 playing.id = Some(id);
+                self.turn_started();
+            }
+            // More for the main agent, while others are at work.
+            Some(playing) if playing.held.is_some() => {
+                playing.goes_on(id);
                 self.turn_started();
             }
             // The answer tells which is ours.
@@ -225,7 +255,7 @@ impl CodexSession {
             _ => return None,
         };
         if !self.is_ours(params) {
-            self.agents.completed(&params.text("thread_id")?);
+            self.agent_ended(params, &turn, out);
             return Some(());
         }
         if self.running.as_deref() == Some(&*id) {
@@ -241,8 +271,51 @@ impl CodexSession {
         }
         let said = turn.object("error").map(|error| Failure::of(&error));
         let ended = playing.ended(&status, said, out);
-        self.end(ended, out);
+        playing.held = Some(ended);
+        self.end_with_agents(out);
         Some(())
+    }
+
+    /// An agent begins a turn.
+    fn agent_started(&mut self, thread: &str, turn: &Object<'_>) -> Option<()> {
+        self.agents.started(thread, turn)?;
+        let Some((id, root)) = self.agents.turn_of(thread) else {
+            return Some(());
+        };
+        let playing = self.playing.as_ref();
+        let is_wanted = playing.is_some_and(|it| it.interrupt != Interrupt::No && it.is_root(root));
+        if is_wanted || self.agents.is_interrupted(root) {
+            let id = id.to_owned();
+            self.interrupt_agent(thread.to_owned(), id);
+        }
+        Some(())
+    }
+
+    /// The turn of an agent is over.
+    fn agent_ended(&mut self, params: &Object<'_>, turn: &Object<'_>, out: &mut Events) {
+        let (Some(thread), Some(id)) = (params.text("thread_id"), turn.text("id")) else {
+            return;
+        };
+        let worker = self.worker(params);
+        if let (Some(worker @ Worker::Agent { turn: known, .. }), Some(playing)) =
+            (&worker, &mut self.playing)
+            && *known == id
+        {
+            let said = turn.object("error").map(|error| Failure::of(&error));
+            let status = turn.text("status").unwrap_or_default();
+            let (work, _) = playing.work(worker, &self.agents);
+            work.agent_ended(&status, said, out);
+        }
+        self.agents.completed(&thread, &id);
+        self.end_with_agents(out);
+    }
+
+    /// The CLI has let go of an agent.
+    fn agent_gone(&mut self, params: &Object<'_>, out: &mut Events) {
+        if let Some(thread) = params.text("thread_id") {
+            self.agents.gone(&thread);
+            self.end_with_agents(out);
+        }
     }
 
     /// A hook of the user's has ended. What it says of a tool or of the answer, the model is told.
@@ -292,114 +365,32 @@ impl CodexSession {
         if SILENT_ITEMS.contains(&&*kind) {
             return Some(());
         }
-        if !self.is_current(params) {
-            // Of an agent, or of a turn that has ended: a command that it left running.
+        // It says that its turn has ended, which has a notification of its own.
+        if kind == "subAgentActivity" && item.text("kind").as_deref() == Some("completed") {
             return Some(());
         }
+        let Some(worker) = self.worker(params) else {
+            // Of a turn that has ended: a command that it left running, or an agent.
+            return Some(());
+        };
         let playing = self.playing.as_mut()?;
+        let (work, ids) = playing.work(&worker, &self.agents);
         let id = item.text("id").unwrap_or_default();
-        match &*kind {
-            "agentMessage" | "reasoning" if stage == Stage::Started => {
-                playing.items.messages.begins(&id, out);
-            }
-            "fileChange" if stage == Stage::Started => {
-                if let Some(changes) = item.value("changes") {
-                    playing.changes.insert(id.into_owned(), changes);
+        // It is there from its start to its end.
+        let before = work.call(&id);
+        work.item(stage, &item, ids, out)?;
+        if let Some(call) = before.or_else(|| work.call(&id)) {
+            let root = match &worker {
+                Worker::Main => playing.id.clone(),
+                Worker::Agent { thread, .. } => {
+                    let turn = self.agents.turn_of(thread);
+                    turn.map(|(_, root)| root.to_owned())
                 }
-            }
-            "fileChange" => {
-                playing.changes.remove(&*id);
-            }
-            _ => {}
+            };
+            self.agents.called(&kind, &item, &call, root.as_deref());
         }
-        playing.items.item(stage, &item, out)?;
         self.interrupt_if_wanted();
         Some(())
-    }
-}
-
-impl Playing {
-    /// A piece of a summary of what the model thinks. Its parts are lines.
-    fn thought(&mut self, item: &str, part: u64, piece: &str, out: &mut Events) {
-        let before = self.parts.entry(item.to_owned()).or_default();
-        let new = part.saturating_sub(*before).min(MOST_EMPTY_PARTS);
-        *before = part.max(*before);
-        let lines = usize::try_from(new).unwrap_or_default();
-        let piece = "\n".repeat(lines) + piece;
-        self.items.piece(item, Kind::Thinking, &piece, out);
-    }
-
-    /// Something failed: the CLI tries it again, or the end of the turn will tell.
-    fn failed(&mut self, failure: Failure, again: bool, out: &mut Events) {
-        if !again {
-            self.settle_pending(out);
-            self.pending = Some(failure);
-            return;
-        }
-        self.items.messages.broke_off(out);
-        self.retries += 1;
-        let reconnect = Reconnect::of(&failure.message);
-        let count = reconnect.as_ref();
-        out.push(AgentEvent::Retry(Box::new(
-            Retry::new(
-                count.and_then(|it| it.attempt).unwrap_or(self.retries),
-                failure.error_of_retry(),
-            )
-            .max_attempts(count.and_then(|it| it.max_attempts)),
-        )));
-    }
-
-    /// The turn went on after what the CLI called an error.
-    fn settle_pending(&mut self, out: &mut Events) {
-        if let Some(pending) = self.pending.take() {
-            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending.message);
-        }
-    }
-
-    /// The turn has ended in this way, and the CLI may have said why.
-    fn ended(&mut self, status: &str, said: Option<Failure>, out: &mut Events) -> Ended {
-        if status == "failed" {
-            let differs = |pending: &mut Failure| {
-                said.as_ref()
-                    .is_some_and(|said| said.message != pending.message)
-            };
-            if let Some(pending) = self.pending.take_if(differs) {
-                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending.message);
-            }
-            let failure = said.or_else(|| self.pending.take());
-            let error = match &failure {
-                Some(failure) => failure.error(),
-                None => errors::of_message(""),
-            };
-            let reason = (failure.as_ref()).and_then(|it| errors::stop_reason(&it.message));
-            let stop_reason = reason.map(str::to_owned);
-            out.error(error);
-            return Ended {
-                is_error: true,
-                stop_reason,
-                ..Ended::default()
-            };
-        }
-        self.settle_pending(out);
-        if status == "interrupted" {
-            return Ended {
-                is_error: true,
-                interrupted: true,
-                ..Ended::default()
-            };
-        }
-        if let Prompt::HeldBack(why) = &self.prompt {
-            out.error(errors::held_back(why));
-            return Ended {
-                is_error: true,
-                ..Ended::default()
-            };
-        }
-        self.items.messages.ended(out);
-        Ended {
-            answer: self.items.messages.last().map(str::to_owned),
-            ..Ended::default()
-        }
     }
 }
 

@@ -100,6 +100,9 @@ impl CodexSession {
             return self.exchange.settle(order, Err(error));
         }
         let turn = self.playing.as_ref().filter(|playing| playing.started);
+        if turn.is_some_and(|turn| turn.held.is_some()) {
+            return self.resume(order, &text);
+        }
         let ids = turn.and_then(|turn| Some((turn.id.clone()?, self.thread.as_ref()?.id.clone())));
         let Some((turn, thread)) = ids else {
             self.waiting.steers.push((order, text));
@@ -110,6 +113,42 @@ impl CodexSession {
         self.call(Call::Steer(order), "turn/steer", &params);
     }
 
+    /// The main agent has ended its turn, and others are at work: it is given another, which belongs to the
+    /// same one of ours.
+    fn resume(&mut self, order: OrderId, text: &str) {
+        let thread = self.thread.as_ref().map(|thread| &*thread.id);
+        let mut params = json!({"threadId": thread, "input": [text_item(text)]});
+        if let Some(schema) = &self.start.output_schema {
+            params["outputSchema"] = schema.clone();
+        }
+        if let Some(playing) = &mut self.playing {
+            playing.is_resuming = true;
+        }
+        self.call(Call::Resume(order), "turn/start", &params);
+    }
+
+    pub(super) fn resumed(
+        &mut self,
+        order: OrderId,
+        result: Result<Object<'_>, AgentError>,
+        out: &mut Events,
+    ) {
+        let id = result.as_ref().ok().and_then(|it| it.object("turn"));
+        let id = id.and_then(|turn| turn.text("id")).map(Cow::into_owned);
+        self.exchange.settle(order, result.map(|_| ()));
+        let Some(playing) = &mut self.playing else {
+            return;
+        };
+        playing.is_resuming = false;
+        if let Some(id) = id
+            && !playing.is_root(&id)
+        {
+            playing.goes_on(id);
+        }
+        self.interrupt_if_wanted();
+        self.end_with_agents(out);
+    }
+
     pub(super) fn interrupt(&mut self, out: &mut Events) {
         if let Some(playing) = &mut self.playing {
             if playing.interrupt == Interrupt::No {
@@ -118,12 +157,7 @@ impl CodexSession {
             self.interrupt_if_wanted();
         } else if self.waiting.turn.take().is_some() {
             // The CLI has heard nothing of it.
-            let ended = Ended {
-                is_error: true,
-                interrupted: true,
-                ..Ended::default()
-            };
-            self.end(ended, out);
+            self.end(Ended::interrupted(), out);
         }
     }
 
@@ -136,14 +170,54 @@ impl CodexSession {
             return;
         };
         playing.interrupt = Interrupt::Told;
-        let own = (thread.id.to_string(), id.clone());
         // Its agents would work on.
-        for (thread, turn) in [own].into_iter().chain(self.agents.of_turn(&id)) {
-            let params = json!({"threadId": thread, "turnId": turn});
-            let is_own = turn == id;
-            let call = if is_own { Call::Interrupt } else { Call::Other };
-            self.call(call, "turn/interrupt", &params);
+        let agents = self.agents.working_for(|turn| playing.is_root(turn));
+        if let Some(held) = &mut playing.held {
+            *held = Ended::interrupted();
+        } else {
+            let params = json!({"threadId": thread.id, "turnId": id});
+            self.call(Call::Interrupt, "turn/interrupt", &params);
         }
+        for (thread, turn) in agents {
+            self.interrupt_agent(thread, turn);
+        }
+    }
+
+    pub(super) fn interrupt_agent(&mut self, thread: String, turn: String) {
+        let params = json!({"threadId": thread, "turnId": turn});
+        let call = Call::InterruptAgent(thread, turn);
+        self.call(call, "turn/interrupt", &params);
+    }
+
+    /// Ends the commands of the turn, which the CLI leaves running when it is interrupted.
+    fn end_commands(&mut self) {
+        let Some(playing) = &self.playing else {
+            return;
+        };
+        let commands = self.agents.take_commands(|turn| playing.is_root(turn));
+        for (thread, process) in commands {
+            let params = json!({"threadId": thread, "processId": process});
+            self.call(Call::Other, "thread/backgroundTerminals/terminate", &params);
+        }
+    }
+
+    /// Ends the turn if the main agent has ended it and no agent is at work for it.
+    pub(super) fn end_with_agents(&mut self, out: &mut Events) {
+        let Some(playing) = &self.playing else {
+            return;
+        };
+        let Some(held) = &playing.held else {
+            return;
+        };
+        let at_work = self.agents.working_for(|turn| playing.is_root(turn));
+        if playing.is_resuming || !at_work.is_empty() {
+            if held.interrupted {
+                self.end_commands();
+            }
+            return;
+        }
+        let held = held.clone();
+        self.end(held, out);
     }
 
     /// The turn cannot be played.
@@ -158,14 +232,13 @@ impl CodexSession {
 
     /// The turn is over.
     pub(super) fn end(&mut self, ended: Ended, out: &mut Events) {
+        if ended.interrupted {
+            self.end_commands();
+        }
         if let Some(mut playing) = self.playing.take() {
-            playing.items.finish(out);
+            playing.finish(out);
             if let Some(id) = playing.id.filter(|_| ended.interrupted) {
-                // The CLI leaves them running.
-                for (thread, process) in self.agents.take_commands(&id) {
-                    let params = json!({"threadId": thread, "processId": process});
-                    self.call(Call::Other, "thread/backgroundTerminals/terminate", &params);
-                }
+                self.agents.interrupted(id);
             }
             if let (Some(model), Some(thread)) = (playing.model, &mut self.thread) {
                 thread.answered_by = Some(model);
@@ -183,6 +256,7 @@ impl CodexSession {
                 .stop_reason(ended.stop_reason.clone())
                 .usage(self.figures.of_turn()),
         )));
+        self.figures.turn_ends();
         self.ended = Some(ended);
     }
 

@@ -15,7 +15,7 @@ use super::calls::{Call, Calls, refusal};
 use super::errors::unlike_a_session;
 use super::opening::{Opening, Thread};
 use super::permissions::Settings;
-use super::turn::{Ended, Interrupt, Playing, Waiting};
+use super::turn::{Ended, Interrupt, Playing, Waiting, Worker};
 use super::usage::Figures;
 use crate::decoder::wire::Object;
 use crate::decoder::{Baseline, errors};
@@ -119,9 +119,12 @@ impl CodexSession {
 
     /// A request of the CLI's.
     fn asked(&mut self, method: &str, id: &Value, params: &Object<'_>, out: &mut Events) {
-        let is_agent = self.asks(params);
-        let playing = self.playing.as_ref().zip(is_agent);
-        let asker = playing.map(|(turn, is_agent)| Asker { turn, is_agent });
+        let worker = self.worker(params);
+        let playing = self.playing.as_mut().zip(worker.as_ref());
+        let asker = playing.map(|(playing, worker)| Asker {
+            work: playing.work(worker, &self.agents).0,
+            is_agent: matches!(worker, Worker::Agent { .. }),
+        });
         let known =
             self.approvals
                 .asked(method, id, params, asker.as_ref(), &mut self.exchange, out);
@@ -154,6 +157,12 @@ impl CodexSession {
                     playing.interrupt = Interrupt::Wanted;
                 }
             }
+            // It has no turn that could be interrupted: it is not waited for.
+            (Call::InterruptAgent(thread, turn), Err(_)) => {
+                self.agents.completed(&thread, &turn);
+                self.end_with_agents(out);
+            }
+            (Call::Resume(order), result) => self.resumed(order, result, out),
             (Call::Steer(order), result) => self.exchange.settle(order, result.map(|_| ())),
             _ => {}
         }
@@ -219,8 +228,8 @@ impl Decoder for CodexSession {
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
         // It has ended in the middle of the turn.
         if let Some(mut playing) = self.playing.take() {
-            playing.items.finish(out);
-            if let Some(failure) = playing.pending.take() {
+            playing.finish(out);
+            if let Some(failure) = playing.main.pending.take() {
                 out.error(failure.error());
             }
         }

@@ -13,6 +13,7 @@ use teamster_core::{
 
 use super::protocol::CodexSession;
 
+mod agents;
 mod any;
 mod approvals;
 mod dialogs;

@@ -1,13 +1,15 @@
 //! The turn that is being played.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use serde_json::Value;
-use teamster_core::Turn;
-use teamster_core::provider::OrderId;
+use teamster_core::provider::{Events, OrderId};
+use teamster_core::{NoticeLevel, NoticeSource, Turn};
 
+use super::agents::Agents;
 use super::errors::Failure;
-use crate::decoder::items::Items;
+use super::work::Work;
+use crate::decoder::errors;
+use crate::decoder::ids::Ids;
 
 /// A turn that was given to the CLI, or that it began by itself.
 #[derive(Debug, Default)]
@@ -16,21 +18,29 @@ pub(super) struct Playing {
     pub(super) number: u64,
     /// The CLI's id of it, as soon as that is known.
     pub(super) id: Option<String>,
+    /// Earlier turns of the main agent's that belong to it: it was given another while agents were at work.
+    pub(super) earlier: Vec<String>,
     /// The CLI has said that it plays it. Before that it can be neither interrupted nor steered.
     pub(super) started: bool,
     pub(super) interrupt: Interrupt,
     pub(super) prompt: Prompt,
-    pub(super) items: Items,
-    /// The parts of a summary of the model's reasoning, by the item that they are of.
-    pub(super) parts: HashMap<String, u64>,
-    /// Requests that the CLI made again.
-    pub(super) retries: u32,
-    /// What the CLI said failed, until the end of the turn tells whether it did.
-    pub(super) pending: Option<Failure>,
-    /// Changes of files with their texts, by the item that they are of.
-    pub(super) changes: HashMap<String, Value>,
+    pub(super) ids: Ids,
+    pub(super) main: Work,
+    /// What agents do for it, by the turns of theirs.
+    pub(super) agents: BTreeMap<String, Work>,
+    /// How the main agent has ended its turn, while agents are still at work.
+    pub(super) held: Option<Ended>,
+    /// The main agent is given more to do while agents are at work, and the CLI has not answered yet.
+    pub(super) is_resuming: bool,
     /// Another model that has answered.
     pub(super) model: Option<String>,
+}
+
+/// An agent that does something for the turn that is being played.
+#[derive(Debug)]
+pub(super) enum Worker {
+    Main,
+    Agent { thread: String, turn: String },
 }
 
 /// What became of a turn's prompt.
@@ -72,4 +82,93 @@ pub(super) struct Ended {
     pub(super) stop_reason: Option<String>,
     /// The last message, if it ended well.
     pub(super) answer: Option<String>,
+}
+
+impl Ended {
+    pub(super) fn interrupted() -> Self {
+        Self {
+            is_error: true,
+            interrupted: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Playing {
+    /// Whether it is this turn of the CLI's that agents work for.
+    pub(super) fn is_root(&self, turn: &str) -> bool {
+        self.id.as_deref() == Some(turn) || self.earlier.iter().any(|earlier| earlier == turn)
+    }
+
+    /// What this agent does for it.
+    pub(super) fn work(&mut self, worker: &Worker, agents: &Agents) -> (&mut Work, &mut Ids) {
+        let work = match worker {
+            Worker::Main => &mut self.main,
+            Worker::Agent { thread, turn } => self
+                .agents
+                .entry(turn.clone())
+                .or_insert_with(|| Work::of_agent(agents.origin(thread))),
+        };
+        (work, &mut self.ids)
+    }
+
+    /// The main agent plays another turn while agents are at work.
+    pub(super) fn goes_on(&mut self, id: String) {
+        self.earlier.extend(self.id.replace(id));
+        self.held = None;
+        self.main.items.messages.settle();
+        if self.interrupt == Interrupt::Told {
+            self.interrupt = Interrupt::Wanted;
+        }
+    }
+
+    /// It is over: says what waited for its arguments.
+    pub(super) fn finish(&mut self, out: &mut Events) {
+        let works = [&mut self.main].into_iter().chain(self.agents.values_mut());
+        for work in works {
+            work.items.finish(out);
+        }
+    }
+
+    /// The main agent's turn has ended in this way, and the CLI may have said why.
+    pub(super) fn ended(&mut self, status: &str, said: Option<Failure>, out: &mut Events) -> Ended {
+        if status == "failed" {
+            let differs = |pending: &mut Failure| {
+                said.as_ref()
+                    .is_some_and(|said| said.message != pending.message)
+            };
+            if let Some(pending) = self.main.pending.take_if(differs) {
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending.message);
+            }
+            let failure = said.or_else(|| self.main.pending.take());
+            let error = match &failure {
+                Some(failure) => failure.error(),
+                None => errors::of_message(""),
+            };
+            let reason = (failure.as_ref()).and_then(|it| errors::stop_reason(&it.message));
+            let stop_reason = reason.map(str::to_owned);
+            out.error(error);
+            return Ended {
+                is_error: true,
+                stop_reason,
+                ..Ended::default()
+            };
+        }
+        self.main.settle_pending(out);
+        if status == "interrupted" {
+            return Ended::interrupted();
+        }
+        if let Prompt::HeldBack(why) = &self.prompt {
+            out.error(errors::held_back(why));
+            return Ended {
+                is_error: true,
+                ..Ended::default()
+            };
+        }
+        self.main.items.messages.ended(out);
+        Ended {
+            answer: self.main.items.messages.last().map(str::to_owned),
+            ..Ended::default()
+        }
+    }
 }

@@ -1,4 +1,6 @@
-//! What each turn used. The CLI tells the total of the session after each request to the model.
+//! What each turn used. The CLI reports the total of a thread after each request to the model.
+
+use std::collections::HashMap;
 
 use teamster_core::Usage;
 
@@ -10,8 +12,15 @@ use crate::decoder::{Baseline, Totals};
 pub(super) struct Figures {
     /// The total of the session, if it is known.
     total: Option<Totals>,
-    /// What the turn has used.
+    /// What the main agent has used in the turn.
     turn: Option<Totals>,
+    in_turn: bool,
+    /// The total of each other thread.
+    agents: HashMap<String, Totals>,
+    /// What they have used in the turn.
+    by_agents: Option<Totals>,
+    /// What they have used since it ended.
+    since: Option<Totals>,
 }
 
 impl Figures {
@@ -21,21 +30,35 @@ impl Figures {
             Baseline::Known(total) => Some(*total),
             Baseline::Unknown => None,
         };
-        Self { total, turn: None }
+        Self {
+            total,
+            ..Self::default()
+        }
     }
 
+    /// What agents used that an interrupt did not end at once is in the turn that comes next.
     pub(super) fn turn_begins(&mut self) {
         self.turn = None;
+        if !self.in_turn {
+            self.in_turn = true;
+            self.by_agents = self.since.take();
+        }
     }
 
-    /// Takes a report; `of_turn` if it is about the turn that is being played.
-    pub(super) fn reported(&mut self, report: &Object<'_>, of_turn: bool) -> Option<()> {
+    pub(super) fn turn_ends(&mut self) {
+        self.in_turn = false;
+    }
+
+    /// Takes a report on the thread of the session; `of_turn` if it is about the turn that is being played.
+    /// Returns whether that has used more.
+    pub(super) fn reported(&mut self, report: &Object<'_>, of_turn: bool) -> Option<bool> {
         let total = Totals::of(&report.object("total")?);
         let last = report.object("last").map(|last| Totals::of(&last));
         // So it is where the context was too small: the CLI sets its own estimate in their place.
         if total.is_zero() {
-            return Some(());
+            return Some(false);
         }
+        let mut has_grown = false;
         if of_turn {
             // The last request's figures are not always there: after an answer that was cut the CLI
             // repeats those of the one before. But a total that is not known, or has begun again,
@@ -43,19 +66,48 @@ impl Figures {
             let before = self.total.as_ref();
             let used = before.and_then(|before| total.less(before)).or(last);
             if let Some(used) = used.filter(|used| !used.is_zero()) {
-                self.turn = Some(self.turn.map_or(used, |so_far| so_far.plus(&used)));
+                self.turn = Some(plus(self.turn, used));
+                has_grown = true;
             }
         } else if self.turn.is_some() {
             // A late one, of before this turn.
-            return Some(());
+            return Some(false);
         }
         self.total = Some(total);
-        Some(())
+        Some(has_grown)
     }
 
-    /// What the turn used so far.
+    /// Takes a report on the thread of an agent. Returns whether the turn that is being played has used more.
+    pub(super) fn reported_by_agent(&mut self, thread: &str, report: &Object<'_>) -> Option<bool> {
+        let total = Totals::of(&report.object("total")?);
+        if total.is_zero() {
+            return Some(false);
+        }
+        let last = || report.object("last").map(|last| Totals::of(&last));
+        // Of one that comes from an earlier process the total is more than what it has used since.
+        let used = match self.agents.insert(thread.to_owned(), total) {
+            Some(before) => total.less(&before).or_else(last),
+            None => last().or(Some(total)),
+        };
+        let Some(used) = used.filter(|used| !used.is_zero()) else {
+            return Some(false);
+        };
+        let so_far = if self.in_turn {
+            &mut self.by_agents
+        } else {
+            &mut self.since
+        };
+        *so_far = Some(plus(*so_far, used));
+        Some(self.in_turn)
+    }
+
+    /// What the turn used so far, agents included.
     pub(super) fn of_turn(&self) -> Option<Usage> {
-        self.turn.map(Usage::from)
+        let all = match self.by_agents {
+            Some(used) => Some(plus(self.turn, used)),
+            None => self.turn,
+        };
+        all.map(Usage::from)
     }
 
     /// From which figures the session goes on.
@@ -63,9 +115,13 @@ impl Figures {
         self.total.map_or(Baseline::Unknown, Baseline::Known)
     }
 
-    /// What the session used so far.
+    /// What the main agent used in the session so far.
     pub(super) fn of_session(&self) -> Option<Usage> {
         let total = self.total.filter(|total| !total.is_zero());
         total.map(Usage::from)
     }
+}
+
+fn plus(so_far: Option<Totals>, used: Totals) -> Totals {
+    so_far.map_or(used, |so_far| so_far.plus(&used))
 }

@@ -42,15 +42,20 @@ impl Work {
         }
     }
 
-    /// Takes an item: the id of the tool call in it, if it is one. `None` if its type is not known; then
-    /// nothing has happened.
+    /// The id of the tool call that goes on in the item with this id.
+    pub(super) fn call(&self, item: &str) -> Option<Id> {
+        let call = self.items.open_call(item);
+        call.map(|call| call.id.clone())
+    }
+
+    /// Takes an item. `None` if its type is not known; then nothing has happened.
     pub(super) fn item(
         &mut self,
         stage: Stage,
         item: &Object<'_>,
         ids: &mut Ids,
         out: &mut Events,
-    ) -> Option<Option<Id>> {
+    ) -> Option<()> {
         let id = item.text("id").unwrap_or_default();
         match &*item.text("type")? {
             "agentMessage" | "reasoning" if stage == Stage::Started => {
@@ -66,10 +71,7 @@ impl Work {
             }
             _ => {}
         }
-        let call = |items: &Items| items.open_call(&id).map(|call| call.id.clone());
-        let before = call(&self.items);
-        self.items.item(stage, item, ids, out)?;
-        Some(before.or_else(|| call(&self.items)))
+        self.items.item(stage, item, ids, out)
     }
 
     /// A piece of a summary of what the model thinks. Its parts are lines.

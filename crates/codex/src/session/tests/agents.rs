@@ -127,6 +127,31 @@ fn what_a_nested_agent_does_is_under_the_call_of_the_agent_that_started_it() {
     assert_eq!(lines[5], "(c2) text m1: inner");
 }
 
+/// 0.159.3 does not say which turn it works for.
+#[test]
+fn an_agent_works_for_the_turn_of_the_call_that_started_it() {
+    let begins = |thread: &str, turn: &str| {
+        of(
+            thread,
+            notification("turn/started", json!({"turn": {"id": turn}})),
+        )
+    };
+    let mut play = playing(&bypassing());
+    play.all(activity("t1", "c1", "started", "a"));
+    play.json(&begins("a", "ta"));
+    let spawned = activity("ta", "c2", "started", "inner");
+    play.all(spawned.map(|line| of("a", line)));
+    play.json(&begins("inner", "ti"));
+    play.json(&turn_ended("t1", "completed"));
+    play.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!play.session.is_over());
+    play.json(&of("inner", message("completed", "ti", "m1", "inner")));
+    play.json(&ends("inner", "ti", "completed", &Value::Null));
+    let (events, result) = play.over();
+    assert_eq!(shown(&events)[5], "(c2) text m1: inner");
+    assert_eq!(result.diagnostics.unknown, 0);
+}
+
 /// As gpt-5.5 has them: the thread is in the result of the call.
 #[test]
 fn agents_of_older_models_have_the_call_that_started_them_too() {

@@ -29,6 +29,11 @@ fn threads() -> impl Strategy<Value = &'static str> {
     prop_oneof![5 => Just(THREAD), 1 => Just("agent")]
 }
 
+fn on_thread(mut line: Value, thread: &str) -> Value {
+    line["params"]["threadId"] = json!(thread);
+    line
+}
+
 /// Lines of every type that the CLI prints, and some that it does not.
 fn lines() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["[ab]{0,3}", ".{0,8}"];
@@ -41,26 +46,35 @@ fn lines() -> impl Strategy<Value = Value> {
         Just("mcpToolCall"),
         Just("webSearch"),
         Just("collabAgentToolCall"),
+        Just("subAgentActivity"),
         Just("userMessage"),
         Just("somethingNew"),
     ];
-    let items =
-        (stage, kind, turns(), 0u32..3, text.clone()).prop_map(|(stage, kind, turn, id, text)| {
-            item(
+    let items = (stage, kind, turns(), 0u32..3, text.clone(), threads()).prop_map(
+        |(stage, kind, turn, id, text, thread)| {
+            let line = item(
                 stage,
                 turn,
                 &json!({"type": kind, "id": format!("i{id}"), "text": text, "command": text,
                         "summary": [text], "status": "completed", "server": "s", "tool": "echo",
-                        "processId": "1", "exitCode": 0, "query": text,
+                        "processId": "1", "exitCode": 0, "query": text, "kind": "started",
+                        "agentThreadId": "agent", "receiverThreadIds": ["agent"],
                         "changes": [{"path": text, "kind": {"type": "add"}, "diff": text}]}),
-            )
-        });
+            );
+            on_thread(line, thread)
+        },
+    );
+    let agent = (turns(), turns()).prop_map(|(turn, root)| {
+        notification(
+            "turn/started",
+            json!({"threadId": "agent", "turn": {"id": turn, "rootTurnId": root}}),
+        )
+    });
     let told = prop_oneof![
-        (turns(), 0u32..3, text.clone()).prop_map(|(turn, id, text)| delta(
-            turn,
-            &format!("i{id}"),
-            &text
-        )),
+        agent,
+        (turns(), 0u32..3, text.clone(), threads()).prop_map(|(turn, id, text, thread)| {
+            on_thread(delta(turn, &format!("i{id}"), &text), thread)
+        }),
         (turns(), 0u32..3, 0u64..4, text.clone()).prop_map(|(turn, id, part, text)| {
             notification(
                 "item/reasoning/summaryTextDelta",
@@ -69,9 +83,9 @@ fn lines() -> impl Strategy<Value = Value> {
             )
         }),
         turns().prop_map(turn_started),
-        (turns(), 0u8..4).prop_map(|(turn, status)| {
+        (turns(), 0u8..4, threads()).prop_map(|(turn, status, thread)| {
             let words = ["completed", "interrupted", "failed", "new"];
-            turn_ended(turn, words[usize::from(status)])
+            on_thread(turn_ended(turn, words[usize::from(status)]), thread)
         }),
         (turns(), any::<bool>(), text.clone()).prop_map(|(turn, again, text)| notification(
             "error",

@@ -258,16 +258,23 @@ fn an_agent_asks_for_the_turn_and_is_not_left_waiting() {
         &json!({"method": "turn/started", "params": {"threadId": "agent",
         "turn": {"id": "a1", "rootTurnId": "t1"}}}),
     );
+    let mut call = command("started", "a1", "c1", "inProgress");
+    call["params"]["threadId"] = json!("agent");
+    play.json(&call);
     play.json(&command_request(7, "agent", "a1"));
     let request = asked(&mut play);
-    assert_eq!(request.tool_id, None);
+    assert_eq!(request.tool_id.as_deref(), Some("c1"));
     play.json(&turn_ended("t1", "completed"));
+    assert!(!play.session.is_over(), "it waits for the answer");
+    // It cannot be interrupted, and is not waited for.
+    play.order(Order::Interrupt);
+    let id = play.written.last().unwrap()["id"].clone();
+    play.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
     let withdrawn = play.session.exchange(Exchange::take_withdrawn);
     assert_eq!(withdrawn, [request.id]);
-    assert_eq!(
-        *play.written.last().unwrap(),
-        json!({"id": 7, "result": {"decision": "decline"}})
-    );
+    let declined = json!({"id": 7, "result": {"decision": "decline"}});
+    assert!(play.written.contains(&declined));
+    play.over();
 }
 
 #[test]

@@ -236,61 +236,148 @@ fn retried() {
     dialog.over();
 }
 
-/// The agent of the first turn works on in the second one; what agents do is not reported.
+/// A session with agents of the newer models.
+fn with_agents(scenario: &str) -> Dialog {
+    let mut options = options(PermissionMode::Bypass);
+    options.params.model = Some("gpt-6.1-sol".into());
+    Dialog::new(scenario, &options)
+}
+
+/// Without the inputs of the calls, which are ids.
+fn outlines(events: &[String]) -> Vec<&str> {
+    (events.iter())
+        .map(|line| {
+            line.split_once(" {")
+                .map_or(line.as_str(), |(head, _)| head)
+        })
+        .collect()
+}
+
+fn tokens(result: &RunResult) -> Option<(u64, u64)> {
+    let usage = result.usage?;
+    usage.input_tokens.zip(usage.output_tokens)
+}
+
+/// The main agent waits for none of its three, of which one is another's.
 #[test]
 fn agents() {
-    let mut options = options(PermissionMode::Bypass);
-    options.params.model = None;
-    let mut dialog = Dialog::new("agents", &options);
-    let (events, _) = dialog.turn(3, "[[agent_nowait]]");
+    let mut dialog = with_agents("agents");
+    let (events, result) = dialog.turn(3, "Start them.");
+    assert!(events[2].starts_with(
+        r#"tool_use spawn_agent Task call_mock_0_0_1 {"agent_path":"/root/ask_the_inner_one","agent_thread_id":""#
+    ));
     assert_eq!(
-        events,
+        outlines(&events)[1..],
         [
-            "session gpt-6.1-sol",
-            "text msg_0002: Spawning.",
-            "text msg_0006: not waiting",
+            "text msg_mock_0_0_0: Spawning.",
+            "tool_use spawn_agent Task call_mock_0_0_1",
+            r#"tool_result call_mock_0_0_1 Some(false) "/root/ask_the_inner_one""#,
+            "tool_use spawn_agent Task call_mock_0_0_2",
+            r#"tool_result call_mock_0_0_2 Some(false) "/root/work_beside""#,
+            "text msg_mock_1_0_0: Not waiting.",
+            "(call_mock_0_0_1) tool_use spawn_agent Task call_mock_agent0_0_0_0",
+            r#"(call_mock_0_0_1) tool_result call_mock_agent0_0_0_0 Some(false) "/root/ask_the_inner_one/inner_work""#,
+            "(call_mock_0_0_2) thinking rs_mock_agent2_0_0_0: Beside.",
+            "(call_mock_0_0_1) tool_use wait Task call_mock_agent0_0_0_1",
+            "(call_mock_0_0_2) tool_use command_execution Execute exec-b1eced75-d097-4356-9349-8d2e62dd4ba1",
+            r#"(call_mock_0_0_2) tool_result exec-b1eced75-d097-4356-9349-8d2e62dd4ba1 Some(false) "beside\n""#,
+            "(call_mock_0_0_2) text msg_mock_agent2_1_0_0: Beside done.",
+            "(call_mock_agent0_0_0_0) tool_use command_execution Execute exec-df024b98-c104-4e22-b9b0-6d9b8419c94a",
+            r#"(call_mock_agent0_0_0_0) tool_result exec-df024b98-c104-4e22-b9b0-6d9b8419c94a Some(false) "inner\n""#,
+            "(call_mock_agent0_0_0_0) text msg_mock_agent1_1_0_0: Inner done.",
+            r#"(call_mock_0_0_1) tool_result call_mock_agent0_0_0_1 Some(false) """#,
+            "(call_mock_0_0_1) text msg_mock_agent0_1_0_0: Outer done.",
             "turn_end false",
-            "done Completed"
+            "done Completed",
         ]
     );
-    let (events, result) = dialog.turn(4, "[[agent_v2]]");
+    assert_eq!(result.text, "Spawning.Not waiting.");
+    // Two requests of each of the four.
     assert_eq!(
-        events[1..4],
+        tokens(&result),
+        Some((200 + 110 + 150 + 185, 40 + 15 + 7 + 17))
+    );
+    let (events, result) = dialog.turn(4, "Go on.");
+    assert_eq!(
+        outlines(&events)[1..7],
         [
-            "text msg_0012: Spawning.",
-            "tool_use wait Task call_0017 {}",
-            r#"tool_result call_0017 Some(false) """#,
+            "tool_use send_message Task call_mock_2_0_0",
+            r#"tool_result call_mock_2_0_0 Some(false) "/root/work_beside""#,
+            "tool_use wait Task call_mock_2_0_1",
+            r#"tool_result call_mock_2_0_1 Some(false) """#,
+            "(call_mock_2_0_0) text msg_mock_agent2_2_0_0: More done.",
+            "text msg_mock_3_0_0: Second done.",
         ]
     );
-    // The main agent's alone.
+    assert_eq!(tokens(&result), Some((200 + 99, 40 + 7)));
+    dialog.over();
+}
+
+#[test]
+fn agents_failed() {
+    let mut dialog = with_agents("agents_failed");
+    let (events, result) = dialog.turn(3, "Start it.");
     assert_eq!(
-        result.usage.and_then(|usage| usage.input_tokens),
-        Some(3600)
+        outlines(&events)[3..],
+        [
+            "tool_use wait Task call_mock_0_0_1",
+            "(call_mock_0_0_0) text msg_mock_agent0_0_0_0: cut he",
+            "retract msg_mock_agent0_0_0_0",
+            "retry 1/2 Network",
+            "notice Warning agent /root/this_one_fails failed: The request is bad.",
+            r#"tool_result call_mock_0_0_1 Some(false) """#,
+            "text msg_mock_1_0_0: It failed.",
+            "turn_end false",
+            "done Completed",
+        ]
     );
+    assert_eq!(tokens(&result), Some((200, 40)));
+    dialog.over();
+}
+
+#[test]
+fn agents_interrupted() {
+    let mut dialog = with_agents("agents_interrupted");
+    dialog.begin(3, "Start them.");
+    dialog.play.until(|line| line["id"] == 5);
+    dialog.play.order(Order::Interrupt);
+    let (_, result) = dialog.end();
+    assert!(result.aborted);
+    // The command of each of the three, which the CLI was told to end.
+    assert_eq!(result.open_tool_ids.len(), 3);
+    assert_eq!(tokens(&result), Some((500, 100)));
+    let (events, result) = dialog.turn(10, "Go on.");
+    assert_eq!(events[1], "text msg_mock_2_0_0: Second.");
+    assert_eq!(tokens(&result), Some((100, 20)));
     dialog.over();
 }
 
 #[test]
 fn agents_of_older_models() {
     let mut dialog = Dialog::new("agents_v1", &options(PermissionMode::Bypass));
-    let (events, _) = dialog.turn(3, "[[agent_v1]]");
+    let (events, result) = dialog.turn(3, "[[agent_v1]]");
     let agent = events[3]
         .strip_prefix(r#"tool_result call_0004 Some(false) ""#)
         .and_then(|rest| rest.strip_suffix(r#" (pending_init)""#))
         .unwrap()
         .to_owned();
     assert_eq!(
-        events[1..8],
+        events[1..12],
         [
             "text msg_0002: Spawning.".to_owned(),
             r#"tool_use spawn_agent Task call_0004 {"prompt":"do it [[child]]"}"#.to_owned(),
             format!(r#"tool_result call_0004 Some(false) "{agent} (pending_init)""#),
             format!(r#"tool_use wait Task call_0007 {{"receiver_thread_ids":["{agent}"]}}"#),
+            "(call_0004) text msg_0009: child works".to_owned(),
+            r#"(call_0004) tool_use command_execution Execute call_0011 {"command":"/bin/bash -lc 'sleep 2; echo child'"}"#.to_owned(),
+            r#"(call_0004) tool_result call_0011 Some(false) "child\n""#.to_owned(),
+            "(call_0004) text msg_0013: child answer".to_owned(),
             format!(r#"tool_result call_0007 Some(false) "{agent} (completed): child answer""#),
             format!(r#"tool_use close_agent Task call_0016 {{"receiver_thread_ids":["{agent}"]}}"#),
             format!(r#"tool_result call_0016 Some(false) "{agent} (completed): child answer""#),
         ]
     );
+    assert_eq!(tokens(&result), Some((7200, 240)));
     dialog.over();
 }
 

@@ -2,7 +2,8 @@
 
 use teamster_core::AgentEvent;
 
-/// What matters of each event. Pieces of one message are one line.
+/// What matters of each event. Pieces of one message are one line; what an agent says and does has the call
+/// that started it before it. Figures are left out.
 pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for event in events {
@@ -10,13 +11,19 @@ pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
             AgentEvent::Session(e) => {
                 format!("session {}", e.model.as_deref().unwrap_or("-"))
             }
-            AgentEvent::Text(e) => piece("text", e.message_id.as_deref(), &e.text, &mut lines),
+            AgentEvent::Usage(_) => continue,
+            AgentEvent::Text(e) => {
+                let head = of(e.parent_tool_id.as_deref(), "text");
+                piece(&head, e.message_id.as_deref(), &e.text, &mut lines)
+            }
             AgentEvent::Thinking(e) => {
-                piece("thinking", e.message_id.as_deref(), &e.text, &mut lines)
+                let head = of(e.parent_tool_id.as_deref(), "thinking");
+                piece(&head, e.message_id.as_deref(), &e.text, &mut lines)
             }
             AgentEvent::Retract(e) => format!("retract {}", e.message_id),
             AgentEvent::ToolUse(e) => format!(
-                "tool_use {} {:?} {} {}{}",
+                "{} {} {:?} {} {}{}",
+                of(e.parent_tool_id.as_deref(), "tool_use"),
                 e.tool_name,
                 e.kind,
                 e.tool_id,
@@ -26,7 +33,8 @@ pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
                     .map_or(String::new(), |mcp| format!(" of {}", mcp.server)),
             ),
             AgentEvent::ToolResult(e) => {
-                format!("tool_result {} {:?} {:?}", e.tool_id, e.is_error, e.output)
+                let head = of(e.parent_tool_id.as_deref(), "tool_result");
+                format!("{head} {} {:?} {:?}", e.tool_id, e.is_error, e.output)
             }
             AgentEvent::FileChange(e) => format!("file_change {:?} {}", e.change, e.path),
             AgentEvent::Permission(e) => format!(
@@ -58,6 +66,13 @@ pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
         }
     }
     lines
+}
+
+fn of(parent: Option<&str>, what: &str) -> String {
+    match parent {
+        Some(parent) => format!("({parent}) {what}"),
+        None => what.to_owned(),
+    }
 }
 
 /// A piece of a message, added to the line before if that is of the same one.
