@@ -3,7 +3,12 @@
 //! Every session has a file `projects/<directory>/<id>.jsonl` in the CLI's folder, to which a resumed
 //! run appends. It is only read here. At the end of a run, versions that go on counting where the
 //! session was (seen from 2.1.290 on) leave a line `cost-state` with the totals so far.
+//!
+//! The messages of its sub-agents are in files of their own in `projects/<directory>/<id>/subagents`,
+//! those of a workflow in `workflows/<workflow>` there. Each is written when it has come, with all its
+//! figures, in one line for each of its blocks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -11,14 +16,16 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use serde::Deserialize;
-use teamster_core::ExecuteParams;
-use teamster_core::provider::is_uuid;
+use teamster_core::provider::{RecordFiles, is_uuid};
+use teamster_core::{ExecuteParams, Id, Usage};
 
-use crate::decoder::{Baseline, ModelUsageLine, SessionTotals};
+use crate::decoder::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
 
 /// How much of a file is read at a time, from its end on, in bytes.
 const PIECE: u64 = 1 << 20;
-/// What such a line begins with.
+/// What is in the lines of answers.
+const ANSWERS: &[&str] = &["\"type\":\"assistant\""];
+/// What a line with totals begins with.
 const COST_STATE: &[u8] = b"{\"type\":\"cost-state\",";
 
 /// The totals of the session that is resumed or forked, before the run.
@@ -34,11 +41,35 @@ pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
             Baseline::New
         };
     };
-    let file = folder(params).filter(|_| is_uuid(id));
-    match file.and_then(|folder| find(&folder.join("projects"), id)) {
+    let projects = projects(params).filter(|_| is_uuid(id));
+    match projects.and_then(|projects| find(&projects, id)) {
         Some(file) => totals(&file).map_or(Baseline::Unknown, Baseline::Resumed),
         None => Baseline::Unknown,
     }
+}
+
+/// The files of a session's sub-agents.
+pub(crate) fn sub_agents(projects: &Path, session: &str) -> Option<RecordFiles> {
+    if !is_uuid(session) {
+        return None;
+    }
+    let paths = vec![
+        format!("*/{session}/subagents/agent-*.jsonl"),
+        format!("*/{session}/subagents/workflows/*/agent-*.jsonl"),
+    ];
+    Some(RecordFiles::new(projects, paths, ANSWERS))
+}
+
+/// What an answer used, if the line of such a file is one: its message's id, and the figures.
+pub(crate) fn answer(line: &str) -> Option<(Id, Usage)> {
+    let line: AnswerLine<'_> = serde_json::from_str(line).ok()?;
+    let message = line.message.filter(|_| line.kind == "assistant")?;
+    Some((Id::from(message.id?), message.usage?.into()))
+}
+
+/// Where the CLI keeps the sessions of all projects.
+pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
+    Some(folder(params)?.join("projects"))
 }
 
 /// The CLI's folder: `CLAUDE_CONFIG_DIR`, or `.claude` in the user's home.
@@ -111,6 +142,22 @@ struct CostState {
     #[serde(rename = "totalAPIDuration")]
     total_api_duration: Option<f64>,
     model_usage: BTreeMap<String, ModelUsageLine>,
+}
+
+/// A message in a file of a sub-agent.
+#[derive(Deserialize)]
+struct AnswerLine<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    message: Option<Answer<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    usage: Option<ApiUsage>,
 }
 
 impl From<CostState> for SessionTotals {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use teamster_core::provider::Events;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse,
+    AgentEvent, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, UsageReport,
 };
 
 use super::messages::BlockKind;
@@ -21,9 +21,20 @@ impl ClaudeDecoder {
         if line.parent_tool_use_id.is_none() {
             self.background.turn_begins();
         }
-        let Message { id, model, content } = line.message;
+        let Message {
+            id,
+            model,
+            content,
+            usage,
+        } = line.message;
         let id = id.as_deref().map(Id::from);
         let lane = self.lane(line.parent_tool_use_id.as_deref());
+        if lane != 0
+            && let (Some(id), Some(usage)) = (&id, usage)
+            && let Some(so_far) = self.turns.sub_agent_used(id, usage.into())
+        {
+            out.push(AgentEvent::Usage(Box::new(UsageReport::new(so_far))));
+        }
         if model.as_deref() == Some(SYNTHETIC) {
             if lane == 0 {
                 self.synthetic(Synthetic {

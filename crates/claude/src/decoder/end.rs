@@ -13,7 +13,7 @@
 //! In a session of many turns each turn is a run: what it used is what the totals grew by.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use teamster_core::provider::{Events, RunSummary};
 use teamster_core::{
@@ -33,6 +33,9 @@ pub(super) struct Turns {
     /// Running figures of finished messages, and of the message that streams.
     finished: Usage,
     streaming: Usage,
+    /// What sub-agents used, in all and with each answer: their figures come more than once.
+    sub_agents: Usage,
+    answers: HashMap<Id, Usage>,
     stop_reason: Option<String>,
     /// A message began whose figures have not come: the CLI books a message at its end only.
     unbooked: bool,
@@ -125,7 +128,24 @@ impl Turns {
             .cache_read_tokens(at_end.cache_read_tokens.or(at_start.cache_read_tokens))
             .cache_write_tokens(at_end.cache_write_tokens.or(at_start.cache_write_tokens));
         self.finished = self.finished.plus(message);
-        Some(self.finished).filter(|usage| !usage.is_empty())
+        Some(self.so_far()).filter(|usage| !usage.is_empty())
+    }
+
+    /// Takes what an answer of a sub-agent used, as far as it is known by now. Returns the figures of
+    /// the run so far if that is news.
+    pub(super) fn sub_agent_used(&mut self, answer: &Id, usage: Usage) -> Option<Usage> {
+        let known = self.answers.entry(answer.clone()).or_default();
+        if usage.total_tokens() <= known.total_tokens() {
+            return None;
+        }
+        let news = difference(usage, std::mem::replace(known, usage));
+        self.sub_agents = self.sub_agents.plus(news);
+        Some(self.so_far())
+    }
+
+    /// What the run has used, before the CLI says it at the end of a turn.
+    fn so_far(&self) -> Usage {
+        self.finished.plus(self.sub_agents)
     }
 
     /// Whether this call is heard for the first time to be denied: every result repeats them.
@@ -382,11 +402,13 @@ impl Turns {
     }
 
     /// The run is over. `pending` is what the CLI last wrote in the model's place; `in_turn`: the
-    /// end of a turn is missing, whatever the turns before it came to.
+    /// end of a turn is missing, whatever the turns before it came to; `at_work`: that, or agents were
+    /// still at work.
     pub(super) fn finish(
         &mut self,
         pending: Option<Synthetic>,
         in_turn: bool,
+        at_work: bool,
         out: &mut Events,
     ) -> RunSummary {
         if in_turn {
@@ -411,8 +433,10 @@ impl Turns {
             out.error(evidence.error(text.clone()));
         }
         let mut summary = std::mem::take(&mut self.summary);
-        if summary.usage.is_none() {
-            summary.usage = Some(self.finished).filter(|usage| !usage.is_empty());
+        let so_far = self.so_far();
+        let is_less = |usage: Usage| at_work && usage.total_tokens() < so_far.total_tokens();
+        if summary.usage.is_none_or(is_less) {
+            summary.usage = Some(so_far).filter(|usage| !usage.is_empty());
         }
         if summary.stop_reason.is_none() {
             summary.stop_reason = self.stop_reason.take();
@@ -438,6 +462,7 @@ impl Turns {
         }
         self.summary = RunSummary::default();
         self.finished = Usage::default();
+        self.sub_agents = Usage::default();
         self.stop_reason = None;
     }
 }

@@ -17,12 +17,13 @@ mod usage;
 mod wire;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
-use teamster_core::provider::{Activity, Decoder, Events, Exit, RunSummary};
+use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
-    RateLimit, Session,
+    RateLimit, Session, Usage,
 };
 
 use crate::transcript;
@@ -35,7 +36,7 @@ use tools::Tools;
 use wire::{ControlLine, RateLimitLine};
 
 pub(crate) use usage::{Baseline, SessionTotals};
-pub(crate) use wire::ModelUsageLine;
+pub(crate) use wire::{ApiUsage, ModelUsageLine};
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
@@ -59,6 +60,10 @@ pub struct ClaudeDecoder {
     pending: Option<Synthetic>,
     /// Why a hook held the prompt back.
     blocked: Option<String>,
+    /// The session that goes on in this run.
+    resumed: Option<String>,
+    /// Where the CLI keeps the sessions of all projects.
+    projects: Option<PathBuf>,
 }
 
 /// A line that the CLI wrote in the model's place.
@@ -106,7 +111,20 @@ impl Decoder for ClaudeDecoder {
             self.settle_pending(out);
         }
         let pending = self.pending.take();
-        self.turns.finish(pending, self.background.in_turn(), out)
+        let at_work = self.background.activity() != Activity::None;
+        self.turns
+            .finish(pending, self.background.in_turn(), at_work, out)
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        let session = self.session.as_ref().map(|session| &*session.session_id);
+        let id = session.or(self.resumed.as_deref())?;
+        transcript::sub_agents(self.projects.as_deref()?, id)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        let (id, usage) = transcript::answer(line)?;
+        self.turns.sub_agent_used(&id, usage)
     }
 
     fn activity(&self) -> Activity {
@@ -124,6 +142,8 @@ impl ClaudeDecoder {
         Self {
             servers: Servers::new(params),
             turns: Turns::new(transcript::baseline(params)),
+            resumed: params.session_id.clone().filter(|_| !params.fork),
+            projects: transcript::projects(params),
             ..Self::new()
         }
     }
@@ -139,6 +159,8 @@ impl ClaudeDecoder {
             turns: Turns::default(),
             pending: None,
             blocked: None,
+            resumed: None,
+            projects: None,
         }
     }
 

@@ -86,11 +86,11 @@ pub(super) struct Delta<'a> {
 /// Tokens in the model's own convention: cached tokens are beside `input_tokens`.
 #[derive(Deserialize, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "they are the names on the wire")]
-pub(super) struct ApiUsage {
-    pub(super) input_tokens: Option<u64>,
-    pub(super) output_tokens: Option<u64>,
-    pub(super) cache_read_input_tokens: Option<u64>,
-    pub(super) cache_creation_input_tokens: Option<u64>,
+pub(crate) struct ApiUsage {
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    pub(crate) cache_read_input_tokens: Option<u64>,
+    pub(crate) cache_creation_input_tokens: Option<u64>,
 }
 
 /// `assistant` and `user`: whole content blocks.
@@ -140,6 +140,10 @@ pub(super) struct Message<'a> {
     pub(super) model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) content: Content<'a>,
+    /// What it used, as far as the service had said when the block was whole: all that went in, and
+    /// little of what came out.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) usage: Option<ApiUsage>,
 }
 
 /// `content` of a message or of a tool result: a string or a list of blocks.

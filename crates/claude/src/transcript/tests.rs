@@ -92,3 +92,41 @@ fn what_cannot_be_found_is_not_known() {
         assert!(matches!(baseline(&params), Baseline::Unknown), "{arg}");
     }
 }
+
+/// Of a sub-agent that Claude Code 2.1.330 started; what is not read is left out.
+const ANSWER: &str = r#"{"parentUuid":"1","isSidechain":true,"agentId":"aff6bcde62e6ebf64","message":{"model":"claude-opus-5-5","id":"msg_mock_agent0_0_0","type":"message","role":"assistant","content":[{"type":"text","text":"First."}],"stop_reason":"tool_use","usage":{"input_tokens":500,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":20}},"type":"assistant","timestamp":"2026-11-24T12:20:34.581Z"}"#;
+
+#[test]
+fn a_sub_agents_answer_has_its_figures() {
+    let (id, usage) = answer(ANSWER).unwrap();
+    assert_eq!(&*id, "msg_mock_agent0_0_0");
+    let expected = Usage::default()
+        .input_tokens(500)
+        .output_tokens(20)
+        .cache_read_tokens(7)
+        .cache_write_tokens(3);
+    assert_eq!(usage, expected);
+    for other in [
+        r#"{"type":"user","message":{"role":"user","content":"\"type\":\"assistant\""}}"#,
+        r#"{"type":"assistant","message":{"id":"m"}}"#,
+        r#"{"type":"assistant"}"#,
+        "{",
+    ] {
+        assert!(answer(other).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn the_files_of_a_sessions_sub_agents() {
+    let files = sub_agents(Path::new("/p"), ID).unwrap();
+    assert_eq!(
+        files.paths,
+        [
+            format!("*/{ID}/subagents/agent-*.jsonl"),
+            format!("*/{ID}/subagents/workflows/*/agent-*.jsonl"),
+        ]
+    );
+    assert!(files.containing.iter().any(|text| ANSWER.contains(text)));
+    // It would be a path of its own.
+    assert!(sub_agents(Path::new("/p"), "../x").is_none());
+}

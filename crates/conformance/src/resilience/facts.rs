@@ -15,14 +15,13 @@ pub(crate) struct Fact {
 }
 
 /// All of them.
-pub(crate) static ALL: [&Fact; 8] = [
+pub(crate) static ALL: [&Fact; 7] = [
     &NO_READ_TOOL,
     &TOOLS_AT_THEIR_END,
     &CALL_FORGOTTEN,
     &GOES_ON_ITSELF,
     &CALL_MADE_TWICE,
     &WAIT_NOT_TOLD,
-    &SUB_AGENTS_AT_THE_END,
     &NO_SUB_AGENTS,
 ];
 
@@ -77,15 +76,6 @@ pub(crate) static WAIT_NOT_TOLD: Fact = Fact {
     cases: &[Case::Failover],
     why: "Its error does not say how long the service wants one to wait, so the run waits as long as \
           its own policy says.",
-};
-
-/// The figures while the run goes on are the main agent's.
-pub(crate) static SUB_AGENTS_AT_THE_END: Fact = Fact {
-    name: "sub-agents-counted-at-the-end",
-    clis: &[Cli::Claude],
-    cases: &[Case::SubAgentLimit],
-    why: "It tells what its sub-agents used at the end of its turn: the run ends with an error of the \
-          limit then, and not before.",
 };
 
 /// No line and no file has what sub-agents use.

@@ -8,7 +8,7 @@ use teamster_orchestrator::RunRequest;
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
 use super::checks::{Findings, tell};
-use super::facts::{NO_SUB_AGENTS, SUB_AGENTS_AT_THE_END};
+use super::facts::NO_SUB_AGENTS;
 use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::play::Bench;
 
@@ -64,20 +64,11 @@ const HELPER: &str = "Count for me, helper.";
 /// A model to which Codex gives tools for sub-agents.
 const CODEX_MODEL: &str = "gpt-6.1-sol";
 
-/// How many answers the sub-agent's model gives where nothing stops it.
-const HELPER_ANSWERS: usize = 12;
-
 /// The sub-agent uses what the main agent may.
 pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut findings = Findings::default();
     let case = Case::SubAgentLimit;
-    let at_the_end = findings.knows(&SUB_AGENTS_AT_THE_END, cli, case);
     let none = findings.knows(&NO_SUB_AGENTS, cli, case);
-    let answers = if at_the_end || none {
-        HELPER_ANSWERS
-    } else {
-        ANSWERS
-    };
     let begin = Turn::new(vec![Part::Agent {
         prompt: HELPER.to_owned(),
         background: None,
@@ -91,7 +82,7 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     main.push(counted(says(ANSWER)));
     let mut script = Script::new(main)?;
     let command = |number: usize| format!("echo {number} >> {EFFECTS}");
-    let mut turns: Vec<_> = (0..answers).map(|it| counted(runs(&command(it)))).collect();
+    let mut turns: Vec<_> = (0..ANSWERS).map(|it| counted(runs(&command(it)))).collect();
     turns.push(counted(says("I have counted.")));
     script.agents.push(SubAgent::new(HELPER, turns));
     let stage = Stage::of_script(bench, cli, case.name(), script, None).await?;
@@ -119,13 +110,9 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let error = outcome.error.as_ref().map(|error| error.kind);
     findings.same("the error", error, Some(ErrorKind::Budget));
     findings.same("attempts", outcome.attempts.len(), 1);
-    if at_the_end {
-        findings.same("commands", commands, HELPER_ANSWERS);
-    } else {
-        findings.must((3..SOON).contains(&commands), || {
-            format!("the sub-agent ran {commands} commands before it was stopped")
-        });
-    }
+    findings.must((3..SOON).contains(&commands), || {
+        format!("the sub-agent ran {commands} commands before it was stopped")
+    });
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {

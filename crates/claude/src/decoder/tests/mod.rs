@@ -12,6 +12,7 @@ mod notices;
 mod resumed;
 mod servers;
 mod side_effects;
+mod sub_agents;
 mod text;
 mod turns;
 

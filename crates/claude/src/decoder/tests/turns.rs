@@ -349,9 +349,10 @@ fn a_version_that_was_not_tested_is_told_once() {
             _ => None,
         })
         .collect();
+    let tested = crate::INFO.tested_versions.join(", ");
     assert_eq!(
         notices,
-        ["this is Claude Code 9.9.9; tested with 2.1.197, 2.1.330"]
+        [format!("this is Claude Code 9.9.9; tested with {tested}")]
     );
 }
 

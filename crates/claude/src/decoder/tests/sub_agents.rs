@@ -1,0 +1,133 @@
+//! What sub-agents use while a run goes on, in hand-made lines of the measured shapes.
+
+use serde_json::json;
+use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::{AgentEvent, Usage};
+
+use super::super::ClaudeDecoder;
+use super::{SESSION, end, init, start, stream};
+
+/// A message of a sub-agent as the stream has it: the service had said little of its output.
+fn heard(id: &str) -> String {
+    let usage = json!({"input_tokens": 500, "cache_read_input_tokens": 7, "output_tokens": 1});
+    json!({"type": "assistant", "session_id": SESSION, "parent_tool_use_id": "toolu_1",
+           "message": {"id": id, "model": "m", "content": [], "usage": usage}})
+    .to_string()
+}
+
+/// The same as the sub-agent's file has it.
+fn recorded(id: &str) -> String {
+    let usage = json!({"input_tokens": 500, "cache_read_input_tokens": 7, "output_tokens": 20});
+    json!({"type": "assistant", "isSidechain": true, "message": {"id": id, "usage": usage}})
+        .to_string()
+}
+
+/// The end of a message of the main agent.
+fn said() -> String {
+    stream(
+        &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
+                   "usage": {"input_tokens": 100, "output_tokens": 10}}),
+    )
+}
+
+fn task(subtype: &str) -> String {
+    json!({"type": "system", "subtype": subtype, "task_id": "t", "task_type": "local_agent"})
+        .to_string()
+}
+
+#[derive(Default)]
+struct Run {
+    decoder: ClaudeDecoder,
+    out: Events,
+}
+
+impl Run {
+    /// What the run has used after this line, if there is news.
+    fn line(&mut self, line: &str) -> Option<Usage> {
+        self.decoder.line(line.as_bytes(), &mut self.out);
+        self.out.drain().find_map(|event| match event {
+            AgentEvent::Usage(report) => Some(report.usage),
+            _ => None,
+        })
+    }
+
+    fn finish(mut self) -> RunSummary {
+        self.decoder.finish(&Exit::default(), &mut self.out)
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "what is compared with it is optional"
+)]
+fn used(input: u64, output: u64, cached: Option<u64>) -> Option<Usage> {
+    let usage = Usage::default().input_tokens(input).output_tokens(output);
+    Some(usage.cache_read_tokens(cached))
+}
+
+#[test]
+fn each_answer_counts_once_wherever_it_is_read() {
+    let mut run = Run::default();
+    run.line(&init());
+    run.line(&start("m1"));
+    assert_eq!(run.line(&said()), used(100, 10, None));
+    assert_eq!(run.line(&heard("a1")), used(600, 11, Some(7)));
+    // Its second block.
+    assert_eq!(run.line(&heard("a1")), None);
+    assert_eq!(
+        run.decoder.record_line(&recorded("a1")),
+        used(600, 30, Some(7))
+    );
+    assert_eq!(run.decoder.record_line(&recorded("a1")), None);
+    assert_eq!(run.line(&heard("a1")), None);
+    // Of a workflow: it is in its file only.
+    assert_eq!(
+        run.decoder.record_line(&recorded("a2")),
+        used(1100, 50, Some(14))
+    );
+    // The main agent's next figures have them too.
+    run.line(&start("m2"));
+    assert_eq!(run.line(&said()), used(1200, 60, Some(14)));
+    // The CLI's own sum is the run's.
+    let models =
+        json!({"m": {"inputTokens": 1200, "outputTokens": 61, "cacheReadInputTokens": 14}});
+    run.line(&end(&json!({"modelUsage": models})));
+    assert_eq!(run.finish().usage, used(1200, 61, Some(14)));
+}
+
+#[test]
+fn a_run_that_is_killed_has_used_what_its_sub_agents_had() {
+    let mut run = Run::default();
+    for line in [init(), start("m1"), said(), heard("a1")] {
+        run.line(&line);
+    }
+    assert_eq!(run.finish().usage, used(600, 11, Some(7)));
+}
+
+#[test]
+fn agents_that_go_on_after_a_turn_are_in_the_result_of_a_run_that_is_killed() {
+    let models = json!({"m": {"inputTokens": 100, "outputTokens": 10}});
+    let result = end(&json!({"modelUsage": models}));
+    let lines: [String; 6] = [
+        init(),
+        start("m1"),
+        task("task_started"),
+        said(),
+        result,
+        heard("a1"),
+    ];
+    let mut run = Run::default();
+    for line in &lines {
+        run.line(line);
+    }
+    assert_eq!(run.finish().usage, used(600, 11, Some(7)));
+    // Where nothing goes on, the CLI has said all.
+    let mut ended = Run::default();
+    for line in lines.iter().chain([&task("task_notification")]) {
+        ended.line(line);
+    }
+    ended.line(&end(
+        &json!({"modelUsage": {"m": {"inputTokens": 590, "outputTokens": 30}}}),
+    ));
+    assert_eq!(ended.finish().usage, used(590, 30, None));
+}
