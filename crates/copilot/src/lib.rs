@@ -27,7 +27,7 @@ pub struct Copilot;
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("copilot", "GitHub Copilot CLI", "copilot");
-    info.tested_versions = &["1.0.102", "1.0.92", "1.0.81"];
+    info.tested_versions = &["1.0.102"];
     // The first whose record says what each request used, which `live_usage` promises.
     info.oldest_version = Some("1.0.102");
     info.install = "npm install -g @github/copilot";

@@ -36,7 +36,7 @@ pub struct CliInfo {
     pub program: &'static str,
     /// Arguments that make it print its version; `--version` unless set.
     pub version_args: &'static [&'static str],
-    /// Versions whose real output the decoder is tested with.
+    /// Versions whose real output the decoder is tested with, the oldest first.
     pub tested_versions: &'static [&'static str],
     /// The oldest version that works as the provider's page says; `None` where that is not known.
     pub oldest_version: Option<&'static str>,

@@ -26,7 +26,7 @@ pub struct Gemini;
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("gemini", "Gemini CLI", "gemini");
-    info.tested_versions = &["0.61.0", "0.54.4"];
+    info.tested_versions = &["0.47.0", "0.54.4", "0.58.0", "0.61.0"];
     info.oldest_version = Some("0.47.0");
     info.install = "npm install -g @google/gemini-cli";
     info.login = "log in with `gemini`, or set GEMINI_API_KEY in the environment";

@@ -27,7 +27,7 @@ pub struct OpenCode;
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("opencode", "OpenCode", "opencode");
-    info.tested_versions = &["1.18.33"];
+    info.tested_versions = &["1.18.17", "1.18.28", "1.18.33"];
     info.oldest_version = Some("1.18.17");
     info.install = "npm install -g opencode-ai";
     info.login =

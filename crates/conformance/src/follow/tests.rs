@@ -68,6 +68,28 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
 }
 
 #[test]
+fn tested_versions_are_those_that_played_all_scenarios() {
+    let results = Results::read().unwrap();
+    for cli in Cli::ALL {
+        let Some(info) = teamster::provider(cli.id()).map(|it| it.info()) else {
+            continue;
+        };
+        let Some(oldest) = info.oldest_version else {
+            continue;
+        };
+        let recorded = results.0.get(cli.id()).into_iter().flatten();
+        let mut played: Vec<_> = recorded
+            .map(|(version, _)| version.as_str())
+            .filter(|version| !install::is_older(version, oldest))
+            .filter(|version| gaps(cli, version, &results).is_empty())
+            .collect();
+        played.sort_by_key(|version| install::numbers(version));
+        assert_eq!(info.tested_versions, played, "{cli}");
+        assert_eq!(played.first(), Some(&oldest), "{cli}");
+    }
+}
+
+#[test]
 fn a_version_that_lacks_a_scenario_or_tells_another_story_has_gaps() {
     let mut results = Results::read().unwrap();
     assert!(!gaps(Cli::Codex, "0.0.1", &results).is_empty());
