@@ -5,6 +5,7 @@ mod end;
 pub(crate) mod errors;
 pub(crate) mod mcp;
 mod messages;
+mod noise;
 mod notices;
 mod repeats;
 pub(crate) mod results;
@@ -167,7 +168,7 @@ impl CopilotDecoder {
         if kind != "result" {
             self.session.begins(out);
         }
-        if is_noise(&kind) {
+        if noise::is_noise(&kind) {
             return Some(());
         }
         self.other_line(&kind, text, out)?;
@@ -432,62 +433,6 @@ fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
         attempt.map_or(lane.retries, |before| before.saturating_add(1)),
         errors::of_retry(lane.failure.as_ref(), reason),
     ))));
-}
-
-/// Lines that have nothing for a user: pieces of what also comes whole, signs of life, and the CLI's
-/// own bookkeeping.
-fn is_noise(kind: &str) -> bool {
-    matches!(
-        kind,
-        "session.background_tasks_changed"
-            | "assistant.tool_call_delta"
-            | "assistant.message_start"
-            | "assistant.streaming_delta"
-            | "assistant.intent"
-            | "assistant.server_tool_progress"
-            | "tool.execution_partial_result"
-            | "tool.execution_progress"
-            | "user.message"
-            | "system.message"
-            | "model.call_final_result"
-            | "model.log"
-            | "model.message"
-            | "model.messages_snapshot"
-            | "model.model_call_failure"
-            | "model.model_call_started"
-            | "model.model_call_success"
-            | "model.response"
-            | "model.tool_execution"
-            | "model.turn_ended"
-            // Of 1.0.81 and older; why is in the `session.error` that follows.
-            | "model.turn_failed"
-            | "model.turn_started"
-            | "agent.interrupted"
-            | "subagent.configured"
-            | "subagent.selected"
-            | "subagent.deselected"
-            | "session.skills_loaded"
-            | "session.custom_agents_updated"
-            | "session.mcp_server_tools_loaded"
-            | "session.mode_notice_delivered"
-            | "session.mode_changed"
-            | "session.permissions_changed"
-            | "session.start"
-            | "session.resume"
-            | "session.shutdown"
-            | "session.usage_record"
-            | "session.usage_info"
-            | "session.usage_checkpoint"
-            | "session.title_changed"
-            | "session.todos_changed"
-            | "session.idle"
-            | "hook.start"
-            | "hook.progress"
-            | "tool_search.activated"
-            | "pending_messages.modified"
-            | "commands.changed"
-            | "capabilities.changed"
-    )
 }
 
 #[cfg(test)]

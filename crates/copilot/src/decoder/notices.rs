@@ -109,6 +109,52 @@ impl CopilotDecoder {
                     say(NoticeLevel::Warning, message);
                 }
             }
+            "session.model_deselected" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let model = line.data.previous_model.text();
+                say(
+                    NoticeLevel::Warning,
+                    format!("the model {model} is no longer available"),
+                );
+            }
+            "session.auto_tier_switch_failed" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let reason = line.data.reason.get().unwrap_or("no reason given");
+                say(
+                    NoticeLevel::Warning,
+                    format!("the CLI could not switch models: {reason}"),
+                );
+            }
+            "session.context_cleared" => {
+                say(NoticeLevel::Info, "the conversation was cleared".into());
+            }
+            "session_limits_exhausted.requested" => {
+                let message = "the session's limit of AI credits is used up";
+                say(NoticeLevel::Warning, message.into());
+            }
+            "session.mcp_server_needs_reconnect" | "session.mcp_server_removed" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let server = line.data.server_name.text();
+                let message = format!("the MCP server {server} is not connected any more");
+                say(NoticeLevel::Warning, message);
+            }
+            "mcp.oauth_required" => {
+                let line: Line<'_, Said<'_>> = parse(text)?;
+                let server = line.data.server_name.text();
+                let message = format!("the MCP server {server} wants somebody to log in");
+                say(NoticeLevel::Warning, message);
+            }
+            // In one-shot runs they were never seen, and nobody could answer.
+            "auto_mode_switch.requested"
+            | "elicitation.requested"
+            | "exit_plan_mode.requested"
+            | "external_tool.requested"
+            | "sampling.requested"
+            | "user_input.requested" => {
+                let message =
+                    format!("the CLI waits for an answer to {kind}, which nobody can give");
+                say(NoticeLevel::Warning, message);
+            }
             "permission.requested" => self.permission_requested(&parse(text)?, out),
             // What became of it is told by the call's result.
             "permission.completed" => {}

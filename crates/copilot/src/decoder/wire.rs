@@ -307,6 +307,10 @@ pub(crate) struct Said<'a> {
     pub(crate) model: Str<'a>,
     #[serde(borrow)]
     pub(crate) new_model: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) previous_model: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) server_name: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) success: Option<bool>,
     #[serde(borrow, deserialize_with = "or_default")]

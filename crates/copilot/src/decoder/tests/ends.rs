@@ -338,4 +338,23 @@ fn what_a_person_should_know_is_a_notice() {
         json!({"agentDisplayName": "helper", "error": "it broke"}),
     );
     assert_eq!(failed.1, "the sub-agent \"helper\" failed: it broke");
+    // By the schema of 1.0.102.
+    let login = said("mcp.oauth_required", json!({"serverName": "tracker"}));
+    let expected = "the MCP server tracker wants somebody to log in".to_owned();
+    assert_eq!(login, (NoticeLevel::Warning, expected));
+    let gone = said("session.model_deselected", json!({"previousModel": "m-1"}));
+    assert_eq!(gone.1, "the model m-1 is no longer available");
+    let asks = said("user_input.requested", json!({"question": "Which?"}));
+    let expected = "the CLI waits for an answer to user_input.requested, which nobody can give";
+    assert_eq!(asks.1, expected);
+}
+
+#[test]
+fn bookkeeping_says_nothing() {
+    for kind in ["model.turn_failed", "session.handoff", "command.completed"] {
+        let (events, done) = run(&[line(kind, &json!({}))]);
+        let said = |name: &&str| ["unknown", "notice"].contains(name);
+        assert!(!names(&events).iter().any(said), "{kind}: {events:?}");
+        assert_eq!(done.diagnostics.unknown, 0, "{kind}");
+    }
 }
