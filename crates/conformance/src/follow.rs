@@ -125,6 +125,10 @@ fn play(
         if args.provider.is_some_and(|wanted| wanted != *cli) {
             continue;
         }
+        // That it differs in all would be no finding about it.
+        bench
+            .starts(*cli)
+            .with_context(|| format!("{cli} {version}"))?;
         let known = Known::of(*cli, version)?;
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         let columns = Column::of(&[*cli], true, true);

@@ -150,6 +150,7 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
         .join(version);
     let is_there = |folder: &Path| {
         versions(folder).is_ok_and(|found| found.get(&cli).is_some_and(|it| it == version))
+            && !lacks_node(cli, folder)
     };
     for there in [&folder, &crate::target().join("pinned")] {
         if is_there(there) {
@@ -161,12 +162,26 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     let wanted = format!("{}@{version}", package(cli));
     say(format_args!("installing {wanted} with npm"));
     npm(&folder, &["install", "--no-save", &wanted])?;
+    if lacks_node(cli, &folder) {
+        npm(&folder, &["install", "--no-save", &wanted, COPILOTS_NODE])?;
+    }
     if !is_there(&folder) {
         bail!(Unreachable(format!(
             "npm installed something else than {wanted}"
         )));
     }
     installed(&folder)
+}
+
+/// The Node.js that Copilot wants where it has no program of its own (measured with 1.0.42).
+const COPILOTS_NODE: &str = "node@24";
+
+/// Whether a CLI needs a Node.js beside it that is not there.
+fn lacks_node(cli: Cli, folder: &Path) -> bool {
+    let modules = folder.join("node_modules");
+    let packages = modules.join("@github").read_dir().into_iter().flatten();
+    let is_native = packages.flatten().any(|it| it.file_name() != "copilot");
+    cli == Cli::Copilot && !is_native && !modules.join(".bin/node").exists()
 }
 
 /// Installs packages of an agent beside the others, unless they are there. Gives the folder with its programs.

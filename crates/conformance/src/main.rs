@@ -7,6 +7,7 @@
 mod acp;
 mod agent;
 mod agent_loop;
+mod bench;
 mod capture;
 mod column;
 mod conformance;

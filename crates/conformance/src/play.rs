@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -13,6 +12,7 @@ use teamster::{
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
 use crate::agent::Agent;
+pub(crate) use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
 use crate::json::holds;
 use crate::place::{Place, processes_of};
@@ -24,20 +24,6 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
-
-/// The variable that tells Copilot where its unpacked program is.
-pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
-
-/// Where the CLIs are, and what they need of this machine.
-#[derive(Debug, Clone)]
-pub(crate) struct Bench {
-    /// The folder with the CLIs' programs.
-    pub(crate) programs: PathBuf,
-    /// Where boxes are made.
-    pub(crate) boxes: PathBuf,
-    /// Where raw output is recorded, if it is.
-    pub(crate) record: Option<PathBuf>,
-}
 
 /// Which run or turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,36 +71,6 @@ pub(crate) struct Played {
     pub(crate) printed: Vec<String>,
     /// Nobody listened where it was pointed at.
     pub(crate) nobody_listens: bool,
-}
-
-impl Bench {
-    /// Where Copilot's program is, unpacked: for all runs.
-    pub(crate) fn copilot_packages(&self) -> PathBuf {
-        self.boxes.join("copilot-packages")
-    }
-
-    /// Where agents are searched that are named by a command: first among those that were installed.
-    fn search_path(&self) -> anyhow::Result<String> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
-        let path = std::env::join_paths(folders)?;
-        Ok(path.to_string_lossy().into_owned())
-    }
-
-    /// Does what a CLI does once, before its first run.
-    ///
-    /// Copilot unpacks its program (235 MB) where it does not find it, and says so if that takes long.
-    pub(crate) fn prepare(&self, cli: Cli) {
-        if cli == Cli::Copilot {
-            // If this fails, the runs do it themselves, or say why they cannot.
-            let _ = Command::new(self.programs.join(cli.id()))
-                .arg("--version")
-                .env("HOME", &self.boxes)
-                .env(COPILOT_PACKAGES, self.copilot_packages())
-                .stdin(Stdio::null())
-                .output();
-        }
-    }
 }
 
 /// A CLI in a place of its own, pointed at a model of its own.
@@ -260,8 +216,10 @@ pub(crate) fn params(
             .env
             .insert(name.to_owned(), folder.display().to_string());
     }
-    // Pi wants Node 22.19 or newer, which is installed beside it on Linux.
-    if matches!(agent, Agent::Acp(_)) || agent.cli() == Some(Cli::Pi) {
+    // These want a newer Node than a machine may have: Pi 22.19, Copilot 24 before it had a program of
+    // its own. It is installed beside them.
+    let needs_node = matches!(agent.cli(), Some(Cli::Pi | Cli::Copilot));
+    if needs_node || matches!(agent, Agent::Acp(_)) {
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }

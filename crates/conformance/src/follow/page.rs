@@ -276,7 +276,7 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
         ("vanished", &shapes.vanished),
     ] {
         if !found.is_empty() {
-            let found: Vec<_> = found.iter().map(|it| format!("`{it}`")).collect();
+            let found: Vec<_> = found.iter().map(|it| shape(it)).collect();
             writeln!(out, "- {what}: {}", found.join(", "))?;
         }
     }
@@ -299,6 +299,15 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
         }
     }
     writeln!(out)
+}
+
+/// A line's type or a field. Lines of some versions have no type.
+fn shape(name: &str) -> String {
+    if name.is_empty() {
+        "a line without a type".to_owned()
+    } else {
+        format!("`{name}`")
+    }
 }
 
 /// What is declared for some versions only, by name: why, and the scenarios in which it was seen.
