@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod cut_off;
 mod in_the_way;
 mod limits;
 mod unasked;
