@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use teamster::usage::{Figures, Group};
 
 use super::Report;
+use crate::args::By;
 
-/// The columns after the name of the group.
-const HEAD: [&str; 15] = [
-    "model",
+/// The columns after the name of the group and of a model in it.
+const HEAD: [&str; 14] = [
     "providers",
     "requests",
     "subagent_requests",
@@ -28,14 +28,22 @@ const HEAD: [&str; 15] = [
 
 /// A row for each group, or where models are shown for each of its models. What is not known is empty.
 pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{},{}", report.by.name(), HEAD.join(","))?;
+    let by_model = report.by == By::Model;
+    let names: &[_] = if by_model {
+        &[report.by.name()]
+    } else {
+        &[report.by.name(), "model"]
+    };
+    writeln!(out, "{},{}", names.join(","), HEAD.join(","))?;
     for group in &report.groups {
         let name = group.name.as_deref().unwrap_or_default();
         match report.models_of(group) {
-            [] => row(name, "", group, out)?,
+            [] if by_model => row(&[name], group, out)?,
+            [] => row(&[name, ""], group, out)?,
             models => {
                 for model in models {
-                    row(name, model.name.as_deref().unwrap_or_default(), model, out)?;
+                    let names = [name, model.name.as_deref().unwrap_or_default()];
+                    row(&names, model, out)?;
                 }
             }
         }
@@ -43,9 +51,11 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn row(name: &str, model: &str, group: &Group, out: &mut impl Write) -> io::Result<()> {
+fn row(names: &[&str], group: &Group, out: &mut impl Write) -> io::Result<()> {
     let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
-    let names = [name, model, &providers.join(" ")].map(|text| quoted(text).into_owned());
+    let providers = providers.join(" ");
+    let names = names.iter().copied().chain([&*providers]);
+    let names: Vec<_> = names.map(quoted).collect();
     writeln!(
         out,
         "{},{}",

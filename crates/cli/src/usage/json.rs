@@ -129,9 +129,9 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             .collect(),
         total: figures(&report.total),
         unpriced: (report.unpriced.iter())
-            .map(|(model, requests)| Unpriced {
-                model,
-                requests: *requests,
+            .map(|it| Unpriced {
+                model: &it.model,
+                requests: it.requests,
             })
             .collect(),
         prices: Prices {

@@ -191,14 +191,23 @@ struct Report<'a> {
     zone: TimeZone,
     groups: Vec<Group>,
     total: Figures,
-    /// Models without a price, and how many requests there were to them.
-    unpriced: Vec<(String, u64)>,
+    /// Models of which not every request has a price.
+    unpriced: Vec<Unpriced>,
     joined: Joined,
     /// Runs of agents whose files are not known.
     of_others: u64,
     accounts: &'a Accounts,
     /// The models of each group, if they are shown.
     models: HashMap<Option<Arc<str>>, Vec<Group>>,
+}
+
+/// A model of which not every request has a price.
+struct Unpriced {
+    model: String,
+    /// How many have none.
+    requests: u64,
+    /// Of so many.
+    of: u64,
 }
 
 impl<'a> Report<'a> {
@@ -231,7 +240,11 @@ impl<'a> Report<'a> {
                     .name
                     .as_deref()
                     .map_or_else(String::new, words::one_line);
-                (name, model.figures.unpriced_requests)
+                Unpriced {
+                    model: name,
+                    requests: model.figures.unpriced_requests,
+                    of: model.figures.requests,
+                }
             });
         Self {
             by,

@@ -291,14 +291,20 @@ fn notes(
         )?;
     }
     if !report.unpriced.is_empty() {
-        let requests = report.unpriced.iter().map(|(_, requests)| requests).sum();
-        let names = report.unpriced.iter().map(|(name, _)| match name.as_str() {
-            "" => "an unknown model",
-            name => name,
+        let requests = report.unpriced.iter().map(|it| it.requests).sum();
+        let names = report.unpriced.iter().take(NAMED).map(|it| {
+            let name = match it.model.as_str() {
+                "" => "an unknown model",
+                name => name,
+            };
+            let name = words::cut(name, width.saturating_sub(1));
+            // The other ones have a price, such as those of another vendor.
+            if it.requests < it.of {
+                format!("{name} ({} of {})", it.requests, it.of)
+            } else {
+                name.into()
+            }
         });
-        let names = names
-            .take(NAMED)
-            .map(|name| words::cut(name, width.saturating_sub(1)));
         let mut names: Vec<_> = names.collect();
         if report.unpriced.len() > NAMED {
             names.push("...".into());

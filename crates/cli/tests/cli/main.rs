@@ -27,6 +27,7 @@ mod stdin;
 mod stop;
 mod terminal;
 mod usage;
+mod usage_forms;
 mod usage_watch;
 mod usage_zone;
 #[cfg(target_os = "linux")]

@@ -109,10 +109,14 @@ total                                                                           
 }
 
 #[test]
-fn by_day_agent_and_provider() {
+fn by_day_week_month_project_agent_and_provider() {
     let home = home(&ALL);
     for (by, names) in [
         ("day", vec!["2026-11-22"]),
+        // A Sunday: its week began on the Monday before.
+        ("week", vec!["2026-11-16"]),
+        ("month", vec!["2026-11"]),
+        ("project", vec!["/tmp/box/ws"]),
         ("agent", vec!["/tmp/box/ws"]),
         ("provider", vec!["codex", "copilot", "claude", "gemini"]),
     ] {
