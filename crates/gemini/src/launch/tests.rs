@@ -53,6 +53,8 @@ fn a_plain_run_can_neither_wait_for_a_person_nor_for_stdin() {
         ]
     );
     assert!(launch.private_files.is_empty());
+    // It leaves whole conversations in files there when a request fails.
+    assert!(launch.private_tmp);
     assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(6)));
 }
 

@@ -62,6 +62,8 @@ fn a_plain_run() {
     assert_eq!(launch.timeouts.startup, Some(Duration::from_mins(5)));
     assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(30)));
     assert!(launch.stop_first.is_none() && launch.private_files.is_empty());
+    // It unpacks libraries there in every run, and leaves them.
+    assert!(launch.private_tmp);
     assert!(
         launch
             .env
