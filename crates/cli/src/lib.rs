@@ -134,8 +134,20 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
     let error = words::printable(words::without_error_word(&format!("{error:#}")));
+    let deleted = if is_current_directory_deleted() && !error.contains(DELETED) {
+        format!("; {DELETED}; change to another one")
+    } else {
+        String::new()
+    };
     // Without it the message cannot be shown.
-    let _ = writeln!(out, "{style}error:{style:#} {error}");
+    let _ = writeln!(out, "{style}error:{style:#} {error}{deleted}");
+}
+
+/// How it is said that nothing is here any more, which is why nothing is found.
+const DELETED: &str = "the current directory was deleted";
+
+fn is_current_directory_deleted() -> bool {
+    std::env::current_dir().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Says what was given but has no effect.

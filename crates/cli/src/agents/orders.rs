@@ -78,12 +78,15 @@ pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
     print(lines)
 }
 
+/// What is wrong with the configuration, on stderr: on stdout a script would take it for the answer.
+pub(super) fn warn(status: &Status) {
+    let warnings = status.warnings.iter().map(|it| words::one_line(it));
+    crate::warn(&warnings.collect::<Vec<_>>());
+}
+
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Reload).await?;
-    for warning in &status.warnings {
-        // On stdout would be what a script takes for the answer.
-        let _ = writeln!(anstream::stderr(), "warning: {}", words::one_line(warning));
-    }
+    warn(&status);
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");
     print([format!("configuration read again: {agents}")])

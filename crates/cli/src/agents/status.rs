@@ -9,7 +9,7 @@ use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
 use teamster_core::time::epoch_ms;
 
-use super::{Failure, of_printed, status_with};
+use super::{Failure, of_printed, orders, status_with};
 use crate::args::AgentsStatusArgs;
 use crate::runs::local;
 use crate::table::Table;
@@ -38,6 +38,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
             let note = "all agents are switched off: `teamster agents start --all` turns them on";
             let _ = writeln!(anstream::stderr(), "{note}");
         }
+        orders::warn(&status);
         table(&status, epoch_ms(), &mut anstream::stdout())
     };
     Ok(match of_printed(printed)? {

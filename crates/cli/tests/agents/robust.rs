@@ -85,6 +85,8 @@ fn a_slip_in_the_name_of_a_field_is_told() {
     let ended = company.run(["agents", "reload"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.stderr, format!("warning: {warning}\n"));
+    let shown = company.run(["agents", "status"]);
+    assert_eq!(shown.stderr, format!("warning: {warning}\n"));
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use snapbox::{assert_data_eq, str};
 use teamster::{ErrorCode, ErrorKind, LogEntry, RunStatus};
@@ -383,18 +384,22 @@ fn a_session_that_is_not_there_comes_with_the_likely_reason() {
 /// `teamster run` by a shell that has done this before, in the place of the agent.
 #[cfg(target_os = "linux")]
 fn after(claude: &Claude, shell: &str) -> crate::Ended {
-    let run = claude.run(["x"]);
-    let mut command = std::process::Command::new("sh");
+    after_in(&claude.run(["x"]), claude.dir.path(), shell)
+}
+
+#[cfg(target_os = "linux")]
+fn after_in(program: &Command, directory: &Path, shell: &str) -> crate::Ended {
+    let mut command = Command::new("sh");
     command
         .env_clear()
         .args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")])
-        .arg(run.get_program())
-        .args(run.get_args())
-        .current_dir(claude.dir.path());
-    for (name, value) in run.get_envs() {
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(directory);
+    for (name, value) in program.get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    crate::run(&mut command)
+    run(&mut command)
 }
 
 #[test]
@@ -427,4 +432,14 @@ fn a_deleted_directory_is_named_as_such() {
         ended.stderr
     );
     assert!(!claude.path("report.json").exists());
+    for args in [["loop", "."], ["mcp", "check"], ["agents", "status"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let gone = "mkdir gone && cd gone && rmdir ../gone";
+        let ended = after_in(&teamster(args), directory.path(), gone);
+        let said = ended
+            .stderr
+            .matches("the current directory was deleted; change to another one");
+        assert_eq!(said.count(), 1, "{args:?}: {}", ended.stderr);
+        assert_ne!(ended.code, Some(0), "{args:?}");
+    }
 }
