@@ -5,7 +5,6 @@ mod end;
 pub(crate) mod errors;
 pub(crate) mod mcp;
 mod messages;
-mod noise;
 mod notices;
 mod repeats;
 pub(crate) mod results;
@@ -168,7 +167,7 @@ impl CopilotDecoder {
         if kind != "result" {
             self.session.begins(out);
         }
-        if noise::is_noise(&kind) {
+        if notices::is_noise(&kind) {
             return Some(());
         }
         self.other_line(&kind, text, out)?;
