@@ -118,7 +118,7 @@ pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
             Some(ErrorDetail::MissingProgram { .. })
         );
         match params::program_variable(info) {
-            Some(_) => format!("{}: {}", params::program_variable_name(info), error.message),
+            Some(_) => format!("{}: {}", info.program_variable(), error.message),
             None if missing => format!("the program `{}` was not found on PATH", info.program),
             None => error.message,
         }

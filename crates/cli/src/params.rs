@@ -177,17 +177,9 @@ pub(crate) fn base_config() -> RuntimeConfig {
 
 /// The program that `TEAMSTER_<PROVIDER>_BIN` names.
 pub(crate) fn program_variable(info: &CliInfo) -> Option<PathBuf> {
-    env::var_os(program_variable_name(info))
+    env::var_os(info.program_variable())
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
-}
-
-/// Its name.
-pub(crate) fn program_variable_name(info: &CliInfo) -> String {
-    format!(
-        "TEAMSTER_{}_BIN",
-        info.id.to_ascii_uppercase().replace('-', "_")
-    )
 }
 
 /// The prompt, without what comes with it on stdin.
@@ -473,6 +465,6 @@ mod tests {
             panic!("{:?}", config.env_policy);
         };
         assert!(allow.contains(&"PATH".to_owned()) && allow.contains(&"FOO".to_owned()));
-        assert_eq!(program_variable_name(info), "TEAMSTER_CLAUDE_BIN");
+        assert_eq!(info.program_variable(), "TEAMSTER_CLAUDE_BIN");
     }
 }

@@ -78,6 +78,13 @@ impl CliInfo {
         }
     }
 
+    /// The variable of the environment that names its program where that is not the one on `PATH`, by
+    /// teamster's custom: `TEAMSTER_MY_AGENT_BIN` for `my-agent`.
+    pub fn program_variable(&self) -> String {
+        let id = self.id.to_ascii_uppercase().replace('-', "_");
+        format!("TEAMSTER_{id}_BIN")
+    }
+
     /// Whether a version is older than [`oldest_version`](Self::oldest_version). `false` for a text that
     /// is no version.
     pub fn is_too_old(&self, version: &str) -> bool {

@@ -7,7 +7,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use teamster_core::{
-    AgentError, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id, RunResult, RunStatus,
+    AgentError, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id, RunResult,
+    RunStatus,
 };
 
 pub use cold::ColdAdapter;
@@ -45,8 +46,20 @@ pub trait Adapter: Send {
     /// Empties the context. After an error its content is unknown.
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>>;
 
+    /// What the agent can do, as far as it matters for the limits of a tick.
+    fn capabilities(&self) -> &Capabilities {
+        const UNKNOWN: &Capabilities = &Capabilities::none();
+        UNKNOWN
+    }
+
     /// Plays a tick. Nothing happens before the stream is polled.
     fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError>;
+
+    /// Plays a tick, or goes on with one after a failure: a new attempt has its own prompt, session and limits.
+    /// An agent whose process stays knows its session and takes the prompt alone.
+    fn attempt(&mut self, params: &ExecuteParams) -> Result<EventStream, AgentError> {
+        self.tick(&params.prompt)
+    }
 
     /// A tick has ended so.
     fn tick_ended(&mut self, result: &RunResult);

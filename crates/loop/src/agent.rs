@@ -12,6 +12,7 @@ use teamster_core::{ExecuteParams, PermissionMode};
 use teamster_mcp::config::parse_available;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};
+use crate::log::Log;
 use crate::settings::Settings;
 
 /// The file with the agent's MCP servers, in the agent's directory.
@@ -20,8 +21,6 @@ const MCP_CONFIG: &str = ".mcp.json";
 const MCP_AVAILABLE: &str = "mcp.json";
 /// The file with settings that the CLI is given beside its own.
 pub(crate) const SESSION_SETTINGS: &str = "session-settings.json";
-/// The log, to which hooks append.
-const LOG: &str = "agent-loop.log";
 /// How much longer than a turn the CLI may be silent: the loop ends the turn before.
 const LONGER_THAN_A_TURN: Duration = Duration::from_mins(1);
 
@@ -89,6 +88,22 @@ pub fn params(
     Ok((params, ignored))
 }
 
+/// Parameters of a fallback, which plays a tick in a session of its own: those of an agent with these settings, with
+/// the file of settings that its CLI is given.
+pub fn fallback_params(
+    settings: &Settings,
+    folder: &AgentFolder,
+    env: &BTreeMap<String, String>,
+) -> Result<ExecuteParams, String> {
+    let (params, _) = params(settings, folder, env)?;
+    if let Some(file) = &settings.agent.agent_loop.settings {
+        let failed = |error: io::Error| format!("{SESSION_SETTINGS}: {error}");
+        let skills = skills(folder, file.skills).map_err(failed)?;
+        write_session_settings(folder, file, &skills).map_err(failed)?;
+    }
+    Ok(params)
+}
+
 /// The variables of an agent: those of its file, then those of the loop.
 fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<String> {
     |name: &str| {
@@ -141,8 +156,8 @@ pub(crate) fn write_session_settings(
 ) -> io::Result<()> {
     let value = (file.content)(&LoopContext {
         skills,
-        log: &folder.path(LOG),
-        log_in_directory: &format!("{ORCHESTRATOR}/{LOG}"),
+        log: &folder.path(Log::NAME),
+        log_in_directory: &format!("{ORCHESTRATOR}/{}", Log::NAME),
     });
     folder.write_json(SESSION_SETTINGS, &value)
 }
@@ -289,7 +304,7 @@ mod tests {
         assert_eq!(skills, ["plan", "send"]);
         write_session_settings(&folder, &file, &skills).unwrap();
         let written: Value = folder.read_json(SESSION_SETTINGS).unwrap();
-        let log = folder.path(LOG);
+        let log = folder.path(Log::NAME);
         assert_eq!(
             written,
             json!([["plan", "send"], log, ".orchestrator/agent-loop.log"])

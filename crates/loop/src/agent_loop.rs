@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::{AgentError, Id};
+use teamster_orchestrator::Orchestrator;
 use teamster_usage::TickMeter;
 use teamster_usage::prices::PriceList;
+use uuid::Uuid;
 
 use crate::adapter::{Adapter, tick_end};
 use crate::clock::Clock;
@@ -26,6 +28,7 @@ use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
 use crate::tick_record::{TickBegin, TickRecord, TickResult};
+use crate::tick_run::TickOptions;
 use account::ByItself;
 use cut_off::CutOffTick;
 use heartbeat::{Heartbeat, beat};
@@ -47,6 +50,9 @@ pub struct AgentLoop {
     machine: Machine,
     meter: Option<TickMeter>,
     prices: PriceList,
+    options: TickOptions,
+    /// What runs the ticks, from the first one on.
+    orchestrator: Option<Orchestrator>,
     /// A turn that the agent has begun by itself.
     playing_by_itself: Option<ByItself>,
     ticks: u64,
@@ -121,6 +127,8 @@ impl AgentLoop {
             machine,
             meter: None,
             prices: PriceList::default(),
+            options: TickOptions::default(),
+            orchestrator: None,
             playing_by_itself: None,
             ticks: 0,
             ticks_limit: None,
@@ -155,6 +163,13 @@ impl AgentLoop {
     #[must_use]
     pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
+        self
+    }
+
+    /// Runs the ticks so; unset, each has one attempt, no limit but its time, and no log.
+    #[must_use]
+    pub fn tick_options(mut self, options: TickOptions) -> Self {
+        self.options = options;
         self
     }
 
@@ -359,12 +374,14 @@ impl AgentLoop {
         }
         let number = self.ticks + 1;
         let now = self.clock.elapsed();
+        let run_id = Uuid::now_v7().to_string();
         let begin = TickBegin {
             tick: number,
             prompt,
             begin: self.clock.now(),
+            run_id: Some(run_id.clone()),
         };
-        self.note_tick(Some(begin));
+        self.note_tick(Some(begin.clone()));
         if let (true, Some(left)) = (
             self.is_set(Flag::ClearSession),
             self.machine.clear_held_back(now),
@@ -390,13 +407,20 @@ impl AgentLoop {
             result,
             overran,
             stopped,
-        } = self.play(prompt).await;
-        self.adapter.tick_ended(&result);
+            fallback,
+        } = self.play(prompt, &run_id).await;
+        if fallback.is_none() {
+            self.adapter.tick_ended(&result);
+        }
         self.mend();
         let session = self.adapter.session();
         self.note_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
-        let end = tick_end(&result, overran, self.adapter.is_alive());
+        let end = match tick_end(&result, overran, self.adapter.is_alive()) {
+            // The agent's own session has nothing to do with it.
+            TickEnd::Unusable | TickEnd::Refused if fallback.is_some() => TickEnd::Failed,
+            end => end,
+        };
         let failure = trouble(&result, end).filter(|_| !stopped);
         self.trouble = failure.map(|error| Trouble::new(error, self.clock.now()));
         let why = match &self.trouble {
@@ -418,7 +442,9 @@ impl AgentLoop {
         });
         let flags = Flag::ALL.into_iter().filter(|flag| self.is_set(*flag));
         let flags = flags.map(|flag| flag.file_name().to_owned()).collect();
-        let used = self.account(&result, session.as_ref()).await;
+        let used = self
+            .account(&result, session.as_ref(), fallback.as_deref())
+            .await;
         let ended = if stopped {
             TickResult::Stopped
         } else {
@@ -456,6 +482,9 @@ impl AgentLoop {
                 self.clock.now(),
             ));
             self.done(Flag::DidWork);
+        }
+        if fallback.is_some() {
+            self.machine.played_by_fallback();
         }
         if end != TickEnd::Completed
             && let Some(seconds) = self.limited_for(&result)

@@ -5,6 +5,12 @@
 //! another loop can start would not be started by this one.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
 
 /// The variables in the text of such a file: `KEY=VALUE` a line, with `#` comments and quotes that may be
 /// left out. What is no such line counts for nothing. The last of two wins.
@@ -29,6 +35,64 @@ fn variable(line: &str) -> Option<(String, String)> {
     let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     let value = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
     Some((key.to_owned(), value.to_owned()))
+}
+
+/// The longest file of variables, in bytes.
+const LONGEST: u64 = 1 << 20;
+/// How long a pipe in its place may take. A program that keeps secrets may write one.
+const PIPE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Reads such a file; `None` if there is none. Neither a pipe without a writer nor a file without an end is waited
+/// for. An error names the path.
+pub fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, String> {
+    match read_bytes(path) {
+        Ok(text) => Ok(Some(parse(&String::from_utf8_lossy(&text)))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?.file_type();
+    let is_pipe = is_pipe(kind);
+    if !kind.is_file() && !is_pipe {
+        return Err(io::Error::other("this is neither a file nor a pipe"));
+    }
+    let path = path.to_owned();
+    let read = move || -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let file = fs::File::open(path)?;
+        file.take(LONGEST + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > LONGEST {
+            return Err(io::Error::other(format!(
+                "it is longer than {LONGEST} bytes"
+            )));
+        }
+        Ok(text)
+    };
+    if !is_pipe {
+        return read();
+    }
+    let (sender, receiver) = sync_channel(1);
+    // It stays behind if there is no writer. At the end of the program it goes.
+    thread::spawn(move || sender.send(read()));
+    receiver.recv_timeout(PIPE_LIMIT).unwrap_or_else(|_| {
+        Err(io::Error::other(format!(
+            "this is a pipe, and nothing has written to it within {} s: start its writer first, or put a \
+             file there",
+            PIPE_LIMIT.as_secs()
+        )))
+    })
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: fs::FileType) -> bool {
+    false
 }
 
 #[cfg(test)]

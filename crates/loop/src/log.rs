@@ -36,6 +36,9 @@ struct Inner {
 }
 
 impl Log {
+    /// The name of the file in `.orchestrator`.
+    pub const NAME: &str = "agent-loop.log";
+
     /// A log in this file, which is rotated when it is larger than `max_bytes`.
     pub fn new(path: PathBuf, max_bytes: u64, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {

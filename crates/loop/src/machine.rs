@@ -404,6 +404,11 @@ impl Machine {
         self.session = session;
     }
 
+    /// Another agent has played the tick in this one's place: what the prompt said, this one does not know.
+    pub fn played_by_fallback(&mut self) {
+        self.fresh = true;
+    }
+
     /// The service is not to be asked for so many seconds: the rest is as long, but never longer than the
     /// longest sleep.
     pub fn hold_off(&mut self, seconds: u64) {

@@ -20,7 +20,7 @@ const SMALLEST_LOG: u64 = 64 << 10;
 pub struct SettingsError(String);
 
 /// The settings of a loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// `RUNTIME`: which agent, such as `claude`.
@@ -45,8 +45,31 @@ pub struct Settings {
     pub light_prompt: Option<PathBuf>,
     /// `KEEP_SESSION`: the next loop goes on with the session after an end in order, too.
     pub keep_session: bool,
+    /// `RETRIES`: how often a tick is tried again within its time, with each agent. 0.
+    pub retries: u32,
+    /// `MAX_WAIT`: how long a tick waits for a limit of the service to reset, in seconds. Unset, 300 s with
+    /// retries, and not at all without.
+    pub max_wait: Option<Duration>,
+    /// `FALLBACK`: who plays a tick when the agent cannot, each as `AGENT` or `AGENT:MODEL`.
+    pub fallback: Vec<String>,
+    /// `MAX_TOKENS`, `MAX_BUDGET_USD`, `MAX_TURNS`: what one tick may use, all its attempts together.
+    pub budget: TickBudget,
+    /// `TICK_LOGS`: of so many ticks the logs are kept. 100; 0 keeps none.
+    pub tick_logs: usize,
     /// `LOG_MAX_BYTES`: the size at which the log is rotated; the last is kept beside it. 10 MiB.
     pub log_max_bytes: u64,
+}
+
+/// What one tick may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TickBudget {
+    /// `MAX_TOKENS`.
+    pub tokens: Option<u64>,
+    /// `MAX_BUDGET_USD`.
+    pub usd: Option<f64>,
+    /// `MAX_TURNS`.
+    pub turns: Option<u32>,
 }
 
 /// Whether an agent's process stays from one tick to the next.
@@ -90,6 +113,11 @@ impl Settings {
             full_prompt: None,
             light_prompt: None,
             keep_session: false,
+            retries: 0,
+            max_wait: None,
+            fallback: Vec::new(),
+            budget: TickBudget::default(),
+            tick_logs: 100,
             log_max_bytes: 10 << 20,
         }
     }
@@ -160,6 +188,26 @@ impl Settings {
             );
             return Err(SettingsError(message));
         }
+        number("RETRIES", variable("RETRIES"), "", &mut settings.retries)?;
+        number(
+            "TICK_LOGS",
+            variable("TICK_LOGS"),
+            "",
+            &mut settings.tick_logs,
+        )?;
+        settings.max_wait = optional("MAX_WAIT", &variable, "of seconds")?.map(Duration::from_secs);
+        settings.budget = TickBudget {
+            tokens: optional("MAX_TOKENS", &variable, "of tokens")?,
+            usd: usd("MAX_BUDGET_USD", variable("MAX_BUDGET_USD"))?,
+            turns: optional("MAX_TURNS", &variable, "of turns")?,
+        };
+        if let Some(names) = variable("FALLBACK") {
+            let names = names
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
+            settings.fallback = names.map(str::to_owned).collect();
+        }
         // Other loops take anything else for "no", and agents that say so should go on working.
         settings.chrome = variable("CHROME").as_deref() == Some("1");
         settings.keep_session = variable("KEEP_SESSION").as_deref() == Some("1");
@@ -184,7 +232,7 @@ impl Settings {
 
     /// What is wrong, by the variable or the file that says it: the error names the parameter that this has
     /// become.
-    pub(crate) fn explain(&self, error: &AgentError) -> String {
+    pub fn explain(&self, error: &AgentError) -> String {
         let Some(ErrorDetail::Parameter {
             name,
             item,
@@ -199,6 +247,9 @@ impl Settings {
             ("effort", _) => format!("{}_REASONING: {problem}", self.prefix()),
             ("mcp_servers", Some(server)) => format!(".mcp.json: {server}: {problem}"),
             ("mcp_servers", None) => format!(".mcp.json: {problem}"),
+            ("budget.tokens", _) => format!("MAX_TOKENS: {problem}"),
+            ("budget.usd", _) => format!("MAX_BUDGET_USD: {problem}"),
+            ("budget.turns", _) => format!("MAX_TURNS: {problem}"),
             // No setting says it.
             ("permission", _) => problem.clone(),
             _ => error.message.clone(),
@@ -224,13 +275,47 @@ fn number<T: FromStr>(
 ) -> Result<(), SettingsError> {
     if let Some(value) = value {
         *number = value.parse().map_err(|_| {
-            SettingsError(format!(
-                "{name}: a whole number {what} is needed, there is `{}`",
-                teamster_core::text::excerpt(&value, 40)
-            ))
+            let what = if what.is_empty() {
+                "whole number"
+            } else {
+                &format!("whole number {what}")
+            };
+            unfit(name, what, &value)
         })?;
     }
     Ok(())
+}
+
+/// The same of one that has no default. None of nothing is a limit.
+fn optional<T: FromStr + Default + PartialEq>(
+    name: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+    what: &str,
+) -> Result<Option<T>, SettingsError> {
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
+    let mut found = T::default();
+    number(name, Some(value.clone()), what, &mut found)?;
+    if found == T::default() && name != "MAX_WAIT" {
+        let what = format!("number {what} of at least 1");
+        return Err(unfit(name, &what, &value));
+    }
+    Ok(Some(found))
+}
+
+fn usd(name: &str, value: Option<String>) -> Result<Option<f64>, SettingsError> {
+    let Some(value) = value else { return Ok(None) };
+    let usd = value.parse::<f64>().ok();
+    match usd.filter(|usd| usd.is_finite() && *usd > 0.0) {
+        Some(usd) => Ok(Some(usd)),
+        None => Err(unfit(name, "number of dollars above 0", &value)),
+    }
+}
+
+fn unfit(name: &str, what: &str, value: &str) -> SettingsError {
+    let value = teamster_core::text::excerpt(value, 40);
+    SettingsError(format!("{name}: a {what} is needed, there is `{value}`"))
 }
 
 #[cfg(test)]
@@ -283,6 +368,22 @@ mod tests {
     }
 
     #[test]
+    fn how_ticks_are_run_has_the_names_of_runs() {
+        let file = "RETRIES=2\nMAX_WAIT=90\nFALLBACK=codex, opencode:a/b\nMAX_TOKENS=1000\nMAX_BUDGET_USD=0.5\n\
+                    MAX_TURNS=7\nTICK_LOGS=0";
+        let settings = read(&[], file).unwrap();
+        assert_eq!(settings.retries, 2);
+        assert_eq!(settings.max_wait, Some(Duration::from_secs(90)));
+        assert_eq!(settings.fallback, ["codex", "opencode:a/b"]);
+        let budget = settings.budget;
+        assert_eq!(
+            (budget.tokens, budget.usd, budget.turns),
+            (Some(1000), Some(0.5), Some(7))
+        );
+        assert_eq!(settings.tick_logs, 0);
+    }
+
+    #[test]
     fn names_of_runtimes_in_any_case_and_by_their_other_names() {
         for (name, expected) in [
             ("Claude-Code", "claude"),
@@ -330,6 +431,21 @@ mod tests {
                 "LOG_MAX_BYTES",
                 "0",
                 "LOG_MAX_BYTES: at least 65536 bytes are needed, there is `0`",
+            ),
+            (
+                "RETRIES",
+                "two",
+                "RETRIES: a whole number is needed, there is `two`",
+            ),
+            (
+                "MAX_TOKENS",
+                "0",
+                "MAX_TOKENS: a number of tokens of at least 1 is needed, there is `0`",
+            ),
+            (
+                "MAX_BUDGET_USD",
+                "nan",
+                "MAX_BUDGET_USD: a number of dollars above 0 is needed, there is `nan`",
             ),
         ] {
             assert_eq!(read(&[(name, value)], "").unwrap_err(), message);

@@ -8,11 +8,14 @@ use crate::machine::{Prompt, TickEnd};
 use crate::tick_usage::UsageRecord;
 
 /// The beginning of a tick, as it is written down before the prompt is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TickBegin {
     pub(crate) tick: u64,
     pub(crate) prompt: Prompt,
     pub(crate) begin: Timestamp,
+    /// The tick as a run: the name of its log, and its row in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<String>,
 }
 
 /// How a tick ended.
@@ -65,6 +68,9 @@ pub struct TickRecord {
     pub tick: u64,
     /// The process id of its loop.
     pub pid: u32,
+    /// The tick as a run: the name of its log, and its row in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// Which prompt it had.
     pub prompt: Prompt,
     /// When it began.
@@ -121,6 +127,7 @@ impl TickRecord {
         Self {
             tick: begin.tick,
             pid,
+            run_id: begin.run_id,
             prompt: begin.prompt,
             begin: begin.begin,
             end,

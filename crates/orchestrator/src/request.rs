@@ -256,8 +256,8 @@ impl Budget {
         self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
     }
 
-    /// Whether this candidate can be held to it; if not, why.
-    pub(crate) fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
+    /// Whether this candidate can be held to it; if not, an error that says why.
+    pub fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
         let capabilities = candidate.runtime.capabilities();
         let cannot = |what: &str, why: &str| {
             let provider = candidate.provider();

@@ -77,6 +77,8 @@ pub enum RunKind {
     Run,
     /// A live session: turns until it is closed.
     Session,
+    /// A tick of an agent that works in a loop.
+    Tick,
     /// What only a newer version knows.
     #[serde(other)]
     Other,

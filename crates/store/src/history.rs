@@ -244,6 +244,7 @@ impl Store {
              AND started_at >= $6 AND started_at < $7 \
              AND (started_at < $8 OR (started_at = $8 AND run_id < $9)) \
              AND (heartbeat_at >= $10 OR process_space = $11) \
+             AND (CAST($13 AS TEXT) IS NULL OR working_directory = $13) \
              ORDER BY started_at DESC, run_id DESC LIMIT $12"
         );
         // One that is written down as running may be interrupted, and that is all that reading changes.
@@ -269,7 +270,8 @@ impl Store {
             .bind(after.map_or("", |after| &*after.run_id))
             .bind(to_column(heard_since))
             .bind(space.unwrap_or_default())
-            .bind(to_column(limit as u64));
+            .bind(to_column(limit as u64))
+            .bind(filter.working_directory.as_deref().map(path_to_column));
         self.fetch_runs(query).await
     }
 

@@ -298,6 +298,8 @@ pub struct RunFilter {
     pub conversation: Option<String>,
     /// Of this session.
     pub session_id: Option<String>,
+    /// In this directory, as the run has it.
+    pub working_directory: Option<PathBuf>,
     /// Begun at this time or later, in milliseconds since the Unix epoch.
     pub since_ms: Option<u64>,
     /// Begun before this time.

@@ -82,7 +82,7 @@ pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 pub use in_process::InProcess;
 #[cfg(feature = "loop")]
-pub use loops::create_loop_adapter;
+pub use loops::{LoopBuilder, LoopError, PreparedLoop, create_loop_adapter};
 pub use providers::{Providers, create_cli_runtime, provider, providers};
 pub use reexports::*;
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};

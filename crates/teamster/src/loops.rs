@@ -1,7 +1,16 @@
-//! An agent for a loop, with a provider by name.
+//! Agent loops, with a provider by name.
 
-use teamster_core::{AgentError, ExecuteParams, PermissionPolicy, SessionOptions};
-use teamster_loop::{Adapter, AdapterKind, ColdAdapter, HotAdapter, Settings};
+mod builder;
+
+pub use builder::{LoopBuilder, LoopError, PreparedLoop};
+
+use std::collections::BTreeMap;
+
+use teamster_core::{AgentError, CliInfo, ExecuteParams, PermissionPolicy, SessionOptions};
+use teamster_loop::{
+    Adapter, AdapterKind, AgentFolder, ColdAdapter, HotAdapter, Settings, fallback_params,
+};
+use teamster_orchestrator::Candidate;
 use teamster_process::RuntimeConfig;
 
 use crate::Providers;
@@ -50,5 +59,43 @@ impl Providers {
                 ))
             }
         })
+    }
+
+    /// The CLI of a runtime's name in the settings of a loop, or why there is none; the usual one where none is
+    /// named.
+    pub fn loop_agent(&self, name: Option<&str>) -> Result<&'static CliInfo, String> {
+        let provider = match name {
+            Some(name) => self.get(name),
+            None => self.usual(),
+        };
+        let name = name.unwrap_or_default();
+        match provider {
+            Some(provider) => Ok(provider.info()),
+            None => match self.runtime(name, RuntimeConfig::default()) {
+                Err(error) => Err(error.message),
+                Ok(_) => Err(format!("`{name}` cannot be used in a loop")),
+            },
+        }
+    }
+
+    /// A fallback of a loop in this directory, by the name of its provider, or by `NAME:MODEL`. `config` is its
+    /// process's, and `env` are the variables of the agent's file.
+    pub fn loop_fallback(
+        &self,
+        name: &str,
+        folder: &AgentFolder,
+        env: &BTreeMap<String, String>,
+        config: RuntimeConfig,
+    ) -> Result<Candidate, AgentError> {
+        // What follows `acp:` is a command.
+        let (name, model) = match name.split_once(':') {
+            Some((provider, model)) if self.get(provider).is_some() => (provider, Some(model)),
+            _ => (name, None),
+        };
+        let invalid = |problem: String| AgentError::invalid_params(format!("FALLBACK: {problem}"));
+        let mut settings = Settings::new(self.loop_agent(Some(name)).map_err(invalid)?);
+        settings.model = model.map(str::to_owned);
+        let params = fallback_params(&settings, folder, env).map_err(invalid)?;
+        self.candidate(settings.agent.id, config, params)
     }
 }

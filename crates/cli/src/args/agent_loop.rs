@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::store::StoreArgs;
+
 const SHORT: &str = "\
 Examples:
   teamster loop ~/agents/triage
@@ -29,6 +31,11 @@ Settings, as variables of the environment or in `.env` of the agent's directory:
   CLAUDE_MODEL, COPILOT_MODEL, ..., and CLAUDE_REASONING, COPILOT_REASONING, ...
   TEAMSTER_CLAUDE_BIN, TEAMSTER_COPILOT_BIN, ...   the CLI's program, if it is not the one on PATH
   FULL_PROMPT_FILE, LIGHT_PROMPT_FILE   files that replace the two prompts
+  RETRIES, MAX_WAIT     retries of a tick that failed (0), and seconds it waits for a limit to reset
+  FALLBACK              agents for a tick when this one fails, such as codex,opencode:MODEL
+  MAX_TOKENS, MAX_BUDGET_USD, MAX_TURNS   what one tick may use
+  TICK_LOGS             how many ticks' logs are kept for `teamster attach` (100)
+  TEAMSTER_PRICES       a file of prices for estimates
   KEEP_SESSION          1: resume the session also after a clean exit
   LOG_MAX_BYTES         size at which the log is rotated (10485760), at least 65536
 
@@ -58,4 +65,6 @@ pub(crate) struct LoopArgs {
     /// End after this many ticks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) ticks: Option<u64>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }

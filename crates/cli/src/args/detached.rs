@@ -9,6 +9,7 @@ const ATTACH_EXAMPLES: &str = "\
 Examples:
   id=$(teamster run --detach claude \"Fix the failing test\")
   teamster attach $id
+  teamster attach agents/triage          the current tick of an agent in a loop
   teamster attach 0199d --json | jq -c 'select(.type == \"tool_use\")'";
 
 /// Show a detached run, from its beginning and then as it happens
@@ -18,7 +19,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_EXAMPLES, after_long_help = format!("{ATTACH_EXAMPLES}\n\n{}", exit_code::ATTACH_HELP))]
 pub(crate) struct AttachArgs {
-    /// The run's id, or the beginning of it
+    /// The run's id, or the beginning of it; or the directory of an agent in a loop
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Leave out the entries of the log up to this number

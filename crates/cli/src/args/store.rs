@@ -1,5 +1,7 @@
 //! The arguments that name the store, and those of `teamster runs`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 
@@ -33,6 +35,7 @@ const EXAMPLES: &str = "\
 Examples:
   teamster runs list                     the last runs
   teamster runs list --status error --since 1h
+  teamster runs list --cwd agents/triage the ticks of an agent in a loop
   teamster runs list --live              detached runs that are running
   teamster runs show 0199d               one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
@@ -71,6 +74,9 @@ pub(crate) struct RunsListArgs {
     /// Only runs started within this time, such as 90s, 5m or 24h
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) since: Option<std::time::Duration>,
+    /// Only runs in this directory, such as the ticks of the agent there
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) cwd: Option<PathBuf>,
     /// Only detached runs that are running, and what they wait for
     #[arg(long, conflicts_with_all = ["status", "since"])]
     pub(crate) live: bool,

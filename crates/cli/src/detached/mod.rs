@@ -7,10 +7,13 @@ mod questions;
 pub(crate) mod requests;
 pub(crate) mod wait;
 
-use anyhow::Context;
-use teamster_runner::{RunFolder, Runs};
+use std::path::Path;
 
-use crate::store;
+use anyhow::Context;
+use teamster::agent_loop::{ORCHESTRATOR, agent_run};
+use teamster_runner::{RunFolder, Runs, RunsError};
+
+use crate::{store, words};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
@@ -24,7 +27,35 @@ pub(crate) fn runs() -> anyhow::Result<Runs> {
     Ok(Runs::at(root))
 }
 
-/// The run of this id, or of the one that begins so.
+/// The run of this id, or of the one that begins so; or the current tick of the agent in this directory, else
+/// its last one.
 fn find(id: &str) -> anyhow::Result<RunFolder> {
-    Ok(runs()?.find(id)?)
+    let runs = runs()?;
+    let found = runs.find(id);
+    let Err(RunsError::NotFound { .. }) = &found else {
+        return Ok(found?);
+    };
+    let directory = Path::new(id);
+    if !directory.join(ORCHESTRATOR).is_dir() {
+        return Ok(found?);
+    }
+    let name = words::one_line(id);
+    let tick = agent_run(directory).with_context(|| {
+        format!(
+            "the agent in {name} has played no tick with a log: `teamster loop {name}` plays them"
+        )
+    })?;
+    let run = runs.find(&tick.run_id).with_context(|| {
+        format!(
+            "tick {} of the agent in {name} has no log any more",
+            tick.tick
+        )
+    })?;
+    if !tick.is_current {
+        crate::warn(&[format!(
+            "the agent in {name} plays no tick now; this is its last, tick {}",
+            tick.tick
+        )]);
+    }
+    Ok(run)
 }

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use teamster::CliInfo;
 use teamster::orchestrator::{Next, RunEvent};
 
-use crate::params;
-
 /// The CLI that runs, of those that may. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
@@ -51,7 +49,7 @@ impl Current {
         if info.id == self.clis[0].id {
             "--bin".to_owned()
         } else {
-            params::program_variable_name(info)
+            info.program_variable()
         }
     }
 

@@ -7,7 +7,7 @@ use teamster::AgentError;
 use teamster::store::{RunFilter, RunRecord, RunState, Store};
 use teamster_core::time::{epoch_ms, millis};
 
-use super::{local, style, time};
+use super::{local, real, style, time};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
@@ -24,6 +24,7 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
     filter.since_ms = args
         .since
         .map(|since| epoch_ms().saturating_sub(millis(since)));
+    filter.working_directory = args.cwd.as_deref().map(real);
     let runs = store.runs(&filter).await?;
     let printed = if args.json {
         json(&runs, &mut io::stdout())

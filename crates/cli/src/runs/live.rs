@@ -35,6 +35,8 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
     let runs = runs.filter(|run| {
         (args.provider.as_ref()).is_none_or(|provider| run.info().provider == *provider)
     });
+    let directory = args.cwd.as_deref().map(super::real);
+    let runs = runs.filter(|run| directory.is_none() || run.info().directory == directory);
     let live = tokio_runtime()?.block_on(async {
         let mut live = Vec::new();
         for run in runs {

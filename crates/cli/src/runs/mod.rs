@@ -5,6 +5,8 @@ mod list;
 mod live;
 mod show;
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Context;
 use jiff::Timestamp;
 use teamster::store::{RunRecord, RunState, Store};
@@ -53,6 +55,13 @@ async fn find(store: &Store, id: &str) -> anyhow::Result<RunRecord> {
             store.place()
         )
     })
+}
+
+/// A directory as runs write it down.
+fn real(directory: &Path) -> PathBuf {
+    let real = directory.canonicalize();
+    real.or_else(|_| std::path::absolute(directory))
+        .unwrap_or_else(|_| directory.to_owned())
 }
 
 /// A time in the zone of this machine.

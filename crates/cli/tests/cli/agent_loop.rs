@@ -2,6 +2,7 @@
 
 mod killed;
 mod refused;
+mod runs;
 mod started;
 mod ticks;
 

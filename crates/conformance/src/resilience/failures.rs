@@ -1,7 +1,7 @@
 //! How a model fails so that a CLI gives up soon, and the run with it.
 
 use anyhow::bail;
-use teamster_mock_model::{Cli, ErrorKind, HttpError, Part, Pointing, Turn};
+use teamster_mock_model::{Cli, ErrorKind, HomeFile, HttpError, Part, Pointing, Turn};
 
 use super::answers::only;
 
@@ -10,6 +10,12 @@ pub(crate) const CLI_RETRIES: u32 = 0;
 
 /// Has a CLI give up after one request, where only a file of settings says so.
 pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
+    if cli == Cli::Pi {
+        // Both what asks again and the library of the service that it asks by.
+        let settings = r#"{"retry": {"enabled": false, "provider": {"maxRetries": 0}}}"#;
+        let file = HomeFile::new(".pi/agent/settings.json", settings);
+        pointing.files.push(file);
+    }
     const PATIENT: &str = "\"maxAttempts\": 3";
     if cli == Cli::Gemini {
         let Some(settings) =
@@ -41,7 +47,7 @@ pub(crate) fn passing(cli: Cli) -> Turn {
         ),
         // It asks six times, whatever is set, and waits as long as the service says.
         Cli::OpenCode => only(OPENCODE_REQUESTS, server(Some(("retry-after-ms", "10")))),
-        // It is set to ask once (`cli_retries`).
+        // It is set to ask once: Pi by its settings, the others by `cli_retries`.
         _ => only(1, server(None)),
     }
 }

@@ -1,7 +1,8 @@
 //! A process for each tick.
 
 use teamster_core::{
-    AgentError, AgentRuntime, EventStream, ExecuteParams, Id, RunResult, SharedRuntime,
+    AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, Id, RunResult,
+    SharedRuntime,
 };
 
 use super::{Adapter, AdapterFuture, died};
@@ -72,6 +73,19 @@ impl Adapter for ColdAdapter {
     fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
         let params = self.params(prompt, self.session.as_ref());
         Ok(self.runtime.execute(params))
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn attempt(&mut self, attempt: &ExecuteParams) -> Result<EventStream, AgentError> {
+        let session = attempt.session_id.as_deref().map(Id::from);
+        let mut params = self.params(&attempt.prompt, session.as_ref());
+        params.max_turns = attempt.max_turns.or(params.max_turns);
+        params.max_budget_usd = attempt.max_budget_usd.or(params.max_budget_usd);
+        params.usage_updates |= attempt.usage_updates;
+        Ok(self.runtime.execute_without_text(params))
     }
 
     fn tick_ended(&mut self, result: &RunResult) {

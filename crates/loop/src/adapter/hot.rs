@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentSession, EventStream, ExecuteParams, Id, RunResult, SessionOptions,
-    SessionRuntime, Turn,
+    AgentError, AgentSession, Capabilities, EventStream, ExecuteParams, Id, RunResult,
+    SessionOptions, SessionRuntime, Turn,
 };
 
 use super::{Adapter, AdapterFuture};
@@ -14,6 +14,8 @@ pub struct HotAdapter {
     runtime: Arc<dyn SessionRuntime>,
     options: SessionOptions,
     session: Option<Box<dyn AgentSession>>,
+    /// Limits of a single run hold for the whole session, not for a turn.
+    capabilities: Capabilities,
     /// A turn was played, so there is a process, unless it has ended.
     played: bool,
 }
@@ -21,9 +23,14 @@ pub struct HotAdapter {
 impl HotAdapter {
     /// An agent of this runtime. The options hold for every session that is opened.
     pub fn new(runtime: Arc<dyn SessionRuntime>, options: SessionOptions) -> Self {
+        let mut capabilities = runtime.capabilities().clone();
+        capabilities.resume = true;
+        capabilities.max_turns = false;
+        capabilities.max_budget_usd = false;
         Self {
             runtime,
             options,
+            capabilities,
             session: None,
             played: false,
         }
@@ -75,6 +82,10 @@ impl Adapter for HotAdapter {
             session.close().await;
             self.begin(None)
         })
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 
     fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {

@@ -108,7 +108,7 @@ impl AgentLoop {
         let session = result.session_id.clone();
         let session = session.or_else(|| self.adapter.session());
         // The mark is that of the last tick: since then the files tell of that one too.
-        self.record(result, &[], session.as_ref());
+        self.record(result, &[], session.as_ref(), None);
     }
 
     /// What the CLI's files tell from now on is the next tick's.
@@ -124,14 +124,19 @@ impl AgentLoop {
         }
     }
 
-    /// Accounts for a tick; what it used, by model.
+    /// Accounts for a tick; what it used, by model. `fallback` is the provider that has played it in the agent's
+    /// place: the agent's own files do not tell of that.
     pub(super) async fn account(
         &mut self,
         result: &RunResult,
         session: Option<&Id>,
+        fallback: Option<&str>,
     ) -> Vec<UsageRecord> {
+        if fallback.is_some() {
+            return self.record(result, &[], result.session_id.as_ref(), fallback);
+        }
         let measured = self.measured(result, session.cloned()).await;
-        self.record(result, &measured, session)
+        self.record(result, &measured, session, None)
     }
 
     pub(super) fn record(
@@ -139,9 +144,11 @@ impl AgentLoop {
         result: &RunResult,
         measured: &[ModelTick],
         session: Option<&Id>,
+        fallback: Option<&str>,
     ) -> Vec<UsageRecord> {
+        let provider = fallback.unwrap_or(self.settings.agent.id);
         let known = Known {
-            provider: self.settings.agent.id.parse().ok(),
+            provider: provider.parse().ok(),
             prices: &self.prices,
             result,
             measured,

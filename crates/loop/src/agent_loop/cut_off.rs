@@ -19,7 +19,7 @@ impl CutOffTick {
     /// That of this file.
     pub(super) fn of(file: &SessionFile) -> Option<Self> {
         Some(Self {
-            begin: file.tick?,
+            begin: file.tick.clone()?,
             pid: file.pid,
             session: file.session_id.as_deref().map(Id::from),
         })
@@ -65,13 +65,18 @@ impl AgentLoop {
         self.log.line(format!(
             "tick {number} of the loop with pid {pid} was cut off"
         ));
+        if let (Some(logs), Some(run_id)) = (&self.options.logs, &begin.run_id)
+            && let Err(error) = logs.settle(run_id)
+        {
+            self.log.line(format!("its log has no end: {error}"));
+        }
         let mut measured = Vec::new();
         if let (Some(meter), Some(id)) = (self.meter.clone(), session.clone()) {
             let meter = meter.since(begin.begin);
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&id)));
             measured = read.await.unwrap_or_default();
         }
-        let used = self.record(&RunResult::default(), &measured, session.as_ref());
+        let used = self.record(&RunResult::default(), &measured, session.as_ref(), None);
         let now = self.clock.now();
         let result = TickResult::Killed;
         self.write_tick(TickRecord::new(

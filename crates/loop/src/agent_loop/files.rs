@@ -84,7 +84,7 @@ impl AgentLoop {
             pid: std::process::id(),
             updated_at_epoch: self.clock.now().as_second(),
             ended: false,
-            tick: self.playing,
+            tick: self.playing.clone(),
         };
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),

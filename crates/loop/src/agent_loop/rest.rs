@@ -55,6 +55,7 @@ impl AgentLoop {
         };
         if woken {
             self.log.line("woken");
+            self.release_hold().await;
         }
         self.machine.rested();
     }

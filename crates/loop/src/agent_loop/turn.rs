@@ -1,83 +1,208 @@
 //! One turn, from its prompt to its end.
 
-use teamster_core::provider::RunAssembler;
-use teamster_core::{AgentEvent, EventStream, NoticeLevel, RunResult, TextLedger};
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, EventStream, ExecuteParams, NoticeLevel, PermissionMode,
+    RunResult, TextLedger,
+};
+use teamster_orchestrator::{
+    Orchestrator, OrchestratorConfig, RunEvent, RunLog, RunLogEntry, RunRequest,
+};
+use teamster_runner::{RunInfo, RunKind};
+use tokio::time::{Instant, sleep_until};
 
 use super::AgentLoop;
 use crate::machine::Prompt;
 use crate::settings::AdapterKind;
+use crate::tick_log::TickLog;
+use crate::tick_run::Turns;
 
 /// How a tick was played.
 pub(super) struct Played {
     pub(super) result: RunResult,
     pub(super) overran: bool,
     pub(super) stopped: bool,
+    /// The provider that played it in the agent's place.
+    pub(super) fallback: Option<String>,
 }
 
 impl AgentLoop {
+    /// What runs the ticks: made with the first one, because it needs a Tokio runtime.
+    fn orchestrator(&mut self) -> Result<Orchestrator, AgentError> {
+        if let Some(orchestrator) = &self.orchestrator {
+            return Ok(orchestrator.clone());
+        }
+        let clock = self.clock.clone();
+        let mut config = OrchestratorConfig::default();
+        config.clock =
+            Arc::new(move || u64::try_from(clock.now().as_millisecond()).unwrap_or_default());
+        if self.options.fallbacks.is_empty() {
+            // The sleep between two ticks is pause enough, where the service does not say how long.
+            config.rate_limit_hold = Duration::ZERO;
+            config.quota_hold = Duration::ZERO;
+        }
+        let orchestrator = Orchestrator::new(config)?;
+        self.orchestrator = Some(orchestrator.clone());
+        Ok(orchestrator)
+    }
+
+    /// Lets the next tick ask the service, whatever it has said: somebody wants it to.
+    ///
+    /// Mutable, because an adapter is not shared between threads.
+    pub(super) async fn release_hold(&mut self) {
+        if let Some(orchestrator) = &mut self.orchestrator {
+            orchestrator.release(self.settings.name()).await;
+        }
+    }
+
+    /// What the history and the fallbacks are told of a tick. How its process is started, its adapter knows.
+    fn tick_params(&self, text: &str) -> ExecuteParams {
+        let mut params = ExecuteParams::new(text);
+        params.working_directory = Some(self.folder.directory().to_owned());
+        params.permission = PermissionMode::Bypass;
+        params.model.clone_from(&self.settings.model);
+        params.effort.clone_from(&self.settings.reasoning);
+        params.session_id = self.adapter.session().as_deref().map(str::to_owned);
+        params
+    }
+
+    fn request(&self, prompt: Prompt, run_id: &str, turns: Turns) -> RunRequest {
+        let params = self.tick_params(self.prompts.text(prompt));
+        let mut request = RunRequest::new(Arc::new(turns), params).run_id(run_id);
+        for candidate in &self.options.fallbacks {
+            let mut candidate = candidate.clone();
+            // It knows nothing of what the agent was told before.
+            self.prompts
+                .text(Prompt::Full)
+                .clone_into(&mut candidate.params.prompt);
+            request = request.fallback(candidate);
+        }
+        request.retry = self.options.retry.clone();
+        request.budget = self.options.budget;
+        request.observer.clone_from(&self.options.observer);
+        request
+    }
+
+    /// Begins the log of a tick. Without one the tick is played all the same.
+    fn begin_log(&mut self, run_id: &str, abort: AbortHandle) -> Option<TickLog> {
+        let directory = self.folder.directory().to_owned();
+        let logs = self.options.logs.as_mut()?;
+        let mut info = RunInfo::new(run_id, self.settings.name());
+        info.kind = RunKind::Tick;
+        info.model.clone_from(&self.settings.model);
+        info.directory = Some(directory.clone());
+        let room = logs.make_room(&directory);
+        let begun = logs.begin(&info, abort);
+        if let Err(error) = room {
+            self.log
+                .line(format!("the log of an earlier tick stays: {error}"));
+        }
+        begun
+            .map_err(|error| self.log.line(format!("this tick has no log: {error}")))
+            .ok()
+    }
+
     /// Plays a turn to its end, at most as long as it may take.
-    pub(super) async fn play(&mut self, prompt: Prompt) -> Played {
+    pub(super) async fn play(&mut self, prompt: Prompt, run_id: &str) -> Played {
         let mut played = Played {
             result: RunResult::default(),
             overran: false,
             stopped: false,
+            fallback: None,
         };
-        let text = self.prompts.text(prompt).to_owned();
-        let mut stream = match self.adapter.tick(&text) {
-            Ok(stream) => stream,
+        let orchestrator = match self.orchestrator() {
+            Ok(orchestrator) => orchestrator,
             Err(error) => {
-                for event in RunAssembler::refuse(error) {
-                    if let AgentEvent::Done(done) = event {
-                        played.result = *done.result;
-                    }
-                }
+                played.result.errors.push(error);
                 return played;
             }
         };
+        if self.options.fallbacks.is_empty() {
+            // The sleep was as long as the service said, or as the settings allow.
+            self.release_hold().await;
+        }
+        let (turns, mut attempts) =
+            Turns::new(self.settings.name(), self.adapter.capabilities().clone());
+        let mut run = orchestrator.log(self.request(prompt, run_id, turns));
+        let abort = run.abort_handle();
+        let mut log = self.begin_log(run_id, abort.clone());
         // The text of a process that stays is in its session; of one that goes, this is all that is left.
         let goes = self.settings.adapter_kind() == AdapterKind::Cold;
+        let mut said = TextLedger::without_text();
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
-        let mut said = TextLedger::without_text();
         let result = loop {
+            let due = log.as_ref().and_then(TickLog::due).map(Instant::from_std);
+            let unwritten = log.as_ref().is_some_and(TickLog::has_unwritten);
             tokio::select! {
                 biased;
                 () = control.stopping() => {
                     played.stopped = true;
-                    stream.abort();
-                    let (result, ()) = tokio::join!(result_of(&mut stream), self.adapter.end());
+                    abort.abort();
+                    let (result, ()) = tokio::join!(rest_of(&mut run, &mut log), self.adapter.end());
                     break result;
                 }
                 () = &mut limit, if !played.overran => {
                     let seconds = self.settings.turn_limit.as_secs();
                     self.log.line(format!("the turn takes longer than {seconds} s: interrupting it"));
                     played.overran = true;
-                    stream.abort();
+                    abort.abort();
                 }
-                event = next(&mut stream) => match event {
-                    Some(AgentEvent::Done(done)) => break *done.result,
-                    Some(event) => {
-                        if goes {
-                            said.event(&event);
+                Some(attempt) = attempts.recv() => {
+                    // One that is no longer waited for has been aborted.
+                    let _ = attempt.reply.send(self.adapter.attempt(&attempt.params));
+                }
+                entry = next(&mut run) => {
+                    let Some(entry) = entry else { break RunResult::default() };
+                    let result = result_in(&entry);
+                    match &entry {
+                        RunLogEntry::Agent(entry) => {
+                            said.event(&entry.event);
+                            self.event(&entry.event, played.fallback.is_none());
                         }
-                        self.event(&event);
+                        RunLogEntry::Run(entry) => self.run_event(&entry.event, &mut played),
+                        _ => {}
                     }
-                    None => break RunResult::default(),
-                },
+                    if let Some(log) = &mut log {
+                        log.push(entry);
+                    }
+                    if let Some(result) = result {
+                        break result;
+                    }
+                }
+                () = std::future::ready(()), if unwritten => {
+                    if let Some(log) = &mut log {
+                        log.flush();
+                    }
+                }
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(log) = &mut log {
+                        log.end_frame();
+                    }
+                }
             }
         };
-        for (_, text) in said.pieces_of(&result.text) {
-            self.log.lines("> ", text);
+        if let Some(error) = log.and_then(TickLog::end) {
+            self.log
+                .line(format!("the log of this tick is not complete: {error}"));
+        }
+        if goes || played.fallback.is_some() {
+            for (_, text) in said.pieces_of(&result.text) {
+                self.log.lines("> ", text);
+            }
         }
         played.result = result;
         played
     }
 
-    fn event(&mut self, event: &AgentEvent) {
+    /// An event of an agent, which is the loop's own or a fallback.
+    fn event(&mut self, event: &AgentEvent, own: bool) {
         let runtime = self.settings.name();
         match event {
-            AgentEvent::Session(session) => {
+            AgentEvent::Session(session) if own => {
                 let id = session.session_id.clone();
                 if self.written_session.as_ref() != Some(&id) {
                     self.log.line(format!("session_id={id}"));
@@ -97,21 +222,78 @@ impl AgentLoop {
             _ => {}
         }
     }
+
+    /// An event of the run itself.
+    fn run_event(&self, event: &RunEvent, played: &mut Played) {
+        match event {
+            RunEvent::Retry {
+                attempt,
+                reason,
+                delay_ms,
+                ..
+            } => self.log.line(format!(
+                "attempt {attempt} in {:.1} s: {}",
+                Duration::from_millis(*delay_ms).as_secs_f64(),
+                reason.message
+            )),
+            RunEvent::Fallback { reason, next, .. } => {
+                let provider = next.provider.clone();
+                self.log
+                    .line(format!("falling back to {provider}: {}", reason.message));
+                played.fallback = Some(provider);
+            }
+            RunEvent::Hold {
+                reason: Some(reason),
+                ..
+            } => self.log.line(format!(
+                "waiting for a limit of the service: {}",
+                reason.message
+            )),
+            _ => {}
+        }
+    }
 }
 
-/// The next event. Of a CLI that prints without end there is always one: now and then it is kept back, so that
+/// The next entry. Of a CLI that prints without end there is always one: now and then it is kept back, so that
 /// other branches of a `select!` have their turn. Cancel-safe.
-async fn next(stream: &mut EventStream) -> Option<AgentEvent> {
+async fn next(run: &mut RunLog) -> Option<RunLogEntry> {
     tokio::task::coop::consume_budget().await;
-    stream.next().await
+    run.next().await
 }
 
-/// Reads a stream to its end. Cancel-safe.
-pub(super) async fn result_of(stream: &mut EventStream) -> RunResult {
-    while let Some(event) = next(stream).await {
-        if let AgentEvent::Done(done) = event {
-            return *done.result;
+/// Reads a run to its end.
+async fn rest_of(run: &mut RunLog, log: &mut Option<TickLog>) -> RunResult {
+    while let Some(entry) = next(run).await {
+        let result = result_in(&entry);
+        if let Some(log) = log {
+            log.push(entry);
+        }
+        if let Some(result) = result {
+            return result;
         }
     }
     RunResult::default()
+}
+
+/// What came of the run, if this is its end.
+fn result_in(entry: &RunLogEntry) -> Option<RunResult> {
+    match entry {
+        RunLogEntry::Agent(entry) => match &entry.event {
+            AgentEvent::Done(done) => Some((*done.result).clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Reads the stream of a turn to its end. Cancel-safe.
+pub(super) async fn result_of(stream: &mut EventStream) -> RunResult {
+    loop {
+        tokio::task::coop::consume_budget().await;
+        match stream.next().await {
+            Some(AgentEvent::Done(done)) => return *done.result,
+            Some(_) => {}
+            None => return RunResult::default(),
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub struct AgentConfig {
 
 impl AgentConfig {
     /// The variables that its loop gets beside those of the supervisor.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut variables = Vec::new();
         if let Some(runtime) = &self.runtime {
             variables.push(("RUNTIME", runtime.clone()));

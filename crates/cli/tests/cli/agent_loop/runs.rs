@@ -1,0 +1,312 @@
+//! A tick is a run: with a log, a row in the history, retries, fallbacks and limits.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use teamster_testkit::proc::wait_until;
+use teamster_testkit::stand_in::{Act, Plan, StandIn};
+
+use super::Agent;
+use crate::{Ended, LIMIT, Running, run, teamster};
+
+impl Agent {
+    /// Another command of the same user.
+    fn other<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = teamster(args);
+        command.env("HOME", self.root.path().join("home"));
+        command
+    }
+
+    fn about<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ended {
+        run(&mut self.other(args))
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.root.path().join("home/.local/state/teamster/runs")
+    }
+
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The entries of a run's log.
+    fn entries(&self, run_id: &str) -> Vec<Value> {
+        let file = self.runs().join(run_id).join("events.ndjson");
+        let text = fs::read_to_string(file).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+fn types(entries: &[Value]) -> Vec<&str> {
+    let types = entries.iter().filter_map(|entry| entry["type"].as_str());
+    types.collect()
+}
+
+fn count(entries: &[Value], name: &str) -> usize {
+    types(entries).iter().filter(|it| **it == name).count()
+}
+
+#[test]
+fn a_tick_has_a_log_and_a_row_in_the_history() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let store = agent.root.path().join("store.db");
+    let store = store.to_str().unwrap();
+    let mut command = agent.command();
+    command.args(["--ticks", "2", "--store", store]);
+    let ended = run(command.env("MIN_SLEEP", "0"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+
+    let ticks = agent.lines("ticks.jsonl");
+    let ids: Vec<&str> = ticks
+        .iter()
+        .filter_map(|tick| tick["run_id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    let directory = agent.directory().canonicalize().unwrap();
+    let directory = directory.to_str().unwrap();
+    for id in &ids {
+        let entries = agent.entries(id);
+        let numbers: Vec<_> = entries.iter().filter_map(|it| it["seq"].as_u64()).collect();
+        assert_eq!(numbers, (1..=entries.len() as u64).collect::<Vec<_>>());
+        assert_eq!(types(&entries).first(), Some(&"run:start"));
+        assert_eq!(types(&entries).last(), Some(&"done"));
+        let info = fs::read(agent.runs().join(id).join("run.json")).unwrap();
+        let info: Value = serde_json::from_slice(&info).unwrap();
+        assert_eq!(
+            (&info["kind"], &info["directory"]),
+            (&"tick".into(), &directory.into())
+        );
+    }
+
+    // By its directory the agent's last tick is meant, where none is played.
+    let shown = agent.about(["attach", directory, "--json"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(
+        shown.stderr.contains("this is its last, tick 2"),
+        "{}",
+        shown.stderr
+    );
+    let first: Value = serde_json::from_str(shown.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(first["runId"], ids[1]);
+
+    let listed = |args: &[&str]| {
+        let mut command = agent.other(["runs", "list", "--json", "--store", store]);
+        let ended = run(command.args(args));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let rows = ended.stdout.lines().map(|line| {
+            let row: Value = serde_json::from_str(line).unwrap();
+            row["runId"].as_str().unwrap().to_owned()
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["--cwd", directory]), [ids[1], ids[0]]);
+    assert_eq!(listed(&["--cwd", "/nowhere"]), [""; 0]);
+}
+
+#[test]
+fn an_attached_reader_sees_the_tick_while_it_is_played() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    let directory = agent.directory();
+    let seen = agent.root.path().join("seen");
+    let mut attached = agent
+        .other(["attach", directory.to_str().unwrap(), "--json"])
+        .stdout(fs::File::create(&seen).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let read = || fs::read_to_string(&seen).unwrap_or_default();
+    let told = wait_until(LIMIT, || read().contains(r#""type":"session""#));
+    assert!(told, "{}", read());
+    assert!(!read().contains(r#""type":"done""#), "{}", read());
+    let live = agent.about(["runs", "list", "--live", "--json"]);
+    let live: Value = serde_json::from_str(&live.stdout).unwrap();
+    assert_eq!(live["kind"], "tick");
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    assert_eq!(attached.wait().unwrap().code(), Some(130), "{}", read());
+    assert!(read().contains(r#""type":"done""#), "{}", read());
+    agent.nothing_is_left();
+}
+
+#[test]
+fn a_cancelled_tick_fails_and_the_loop_goes_on() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]).turn([Act::DidWork]));
+    let mut command = agent.command();
+    command.env("IDLE_STEP", "0").env("MIN_SLEEP", "0");
+    let mut running = Running::start(command.args(["--ticks", "2"]));
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    let cancelled = agent.about(["cancel", agent.directory().to_str().unwrap()]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    assert_eq!(running.wait().code(), Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    let results: Vec<_> = ticks.iter().map(|it| it["result"].as_str()).collect();
+    assert_eq!(
+        results,
+        [Some("failed"), Some("completed")],
+        "{}",
+        agent.log()
+    );
+    assert_eq!(ticks[0]["error_kind"], "aborted");
+}
+
+#[test]
+fn the_log_of_a_tick_whose_loop_was_killed_gets_one_end() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]).turn([Act::DidWork]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    let directory = agent.directory();
+    let directory = directory.to_str().unwrap();
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    agent.nothing_is_left();
+    // The first reader appends the end; the next loop finds it there.
+    let shown = agent.about(["attach", directory, "--json"]);
+    assert_eq!(shown.code, Some(5), "{}", shown.stderr);
+    let ended = run(agent.command().args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    assert_eq!(ticks[0]["result"], "killed");
+    let entries = agent.entries(ticks[0]["run_id"].as_str().unwrap());
+    assert_eq!(
+        (count(&entries, "done"), types(&entries).last()),
+        (1, Some(&"done"))
+    );
+    let error = entries.iter().find(|it| it["type"] == "error").unwrap();
+    assert_eq!(error["kind"], "interrupted", "{error}");
+    assert_ne!(ticks[0]["run_id"], ticks[1]["run_id"]);
+}
+
+#[test]
+fn a_loop_gives_the_log_of_the_killed_one_its_end() {
+    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]).turn([Act::DidWork]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the tick", || agent.pids().len() == 2);
+    running.signal(Signal::SIGKILL);
+    running.wait();
+    let ended = run(agent.command().args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    let entries = agent.entries(ticks[0]["run_id"].as_str().unwrap());
+    assert_eq!(
+        (count(&entries, "done"), types(&entries).last()),
+        (1, Some(&"done"))
+    );
+}
+
+#[test]
+fn only_the_logs_of_the_last_ticks_are_kept() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    for _ in 0..2 {
+        let mut command = agent.command();
+        command.env("TICK_LOGS", "2").env("MIN_SLEEP", "0");
+        let ended = run(command.args(["--ticks", "2"]));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+    let kept = |name: &str| agent.runs().join(name).exists();
+    let ticks = agent.lines("ticks.jsonl");
+    let kept: Vec<_> = ticks
+        .iter()
+        .map(|it| kept(it["run_id"].as_str().unwrap()))
+        .collect();
+    assert_eq!(kept, [false, false, true, true]);
+    let ended = run(agent.command().env("TICK_LOGS", "0").args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let last = agent.lines("ticks.jsonl").pop().unwrap();
+    assert!(!agent.runs().join(last["run_id"].as_str().unwrap()).exists());
+}
+
+#[test]
+fn a_tick_is_retried_as_a_run_is() {
+    let agent = Agent::new(|plan| plan.turn([Act::Die]).turn([Act::DidWork]));
+    let mut command = agent.command();
+    let ended = run(command.env("RETRIES", "1").args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    assert_eq!(ticks[0]["result"], "completed", "{}", agent.log());
+    let entries = agent.entries(ticks[0]["run_id"].as_str().unwrap());
+    assert_eq!(count(&entries, "run:attempt"), 2);
+    assert_eq!(count(&entries, "run:retry"), 1);
+    assert!(agent.log().contains("] attempt 2 in "), "{}", agent.log());
+}
+
+#[test]
+fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
+    let agent = Agent::new(|plan| plan.turn([Act::Die]).turn([Act::DidWork]));
+    let state = agent.root.path().join("copilot");
+    fs::create_dir(&state).unwrap();
+    let other = Plan::new(StandIn::Copilot, &state).turn([Act::DidWork]);
+    let command = format!("'{}' fake-agent", crate::TEAMSTER);
+    other
+        .install(&agent.root.path().join("bin"), &command)
+        .unwrap();
+    let mut command = agent.command();
+    command.env("FALLBACK", "copilot").env("MIN_SLEEP", "0");
+    let ended = run(command.args(["--ticks", "2"]));
+    assert_eq!(ended.code, Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    let field = |name: &str| ticks.iter().map(|it| it[name].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        field("result"),
+        ["completed", "completed"],
+        "{}",
+        agent.log()
+    );
+    // The agent has not heard the first one.
+    assert_eq!(field("prompt"), ["full", "full"]);
+    assert!(
+        agent.log().contains("] falling back to copilot: "),
+        "{}",
+        agent.log()
+    );
+    let entries = agent.entries(ticks[0]["run_id"].as_str().unwrap());
+    let providers: Vec<_> = entries
+        .iter()
+        .filter(|it| it["type"] == "run:attempt")
+        .filter_map(|it| it["provider"].as_str())
+        .collect();
+    assert_eq!(providers, ["claude", "copilot"]);
+    let entries = agent.entries(ticks[1]["run_id"].as_str().unwrap());
+    assert_eq!(count(&entries, "run:attempt"), 1);
+}
+
+#[test]
+fn a_fallback_or_a_limit_that_cannot_be_is_told_before_anything_starts() {
+    let agent = Agent::new(|plan| plan);
+    for (name, value, message) in [
+        (
+            "FALLBACK",
+            "cluade",
+            "error: FALLBACK: there is no provider `cluade`",
+        ),
+        (
+            "MAX_TOKENS",
+            "0",
+            "error: MAX_TOKENS: a number of tokens of at least 1 is needed",
+        ),
+    ] {
+        let ended = run(agent.command().env(name, value));
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        assert!(ended.stderr.starts_with(message), "{}", ended.stderr);
+    }
+    assert!(agent.seen().is_empty());
+}
+
+#[test]
+fn a_limit_of_tokens_ends_a_tick() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let mut command = agent.command();
+    let ended = run(command.env("MAX_TOKENS", "10").args(["--ticks", "1"]));
+    assert_eq!(ended.code, Some(1), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    assert_eq!(ticks[0]["error_kind"], "budget", "{}", agent.log());
+}

@@ -1,0 +1,42 @@
+//! Which run is an agent's current tick, for those who want to see it.
+
+use std::path::Path;
+
+use crate::ORCHESTRATOR;
+use crate::folder::{read_json, read_last_json_line};
+use crate::status::SessionFile;
+use crate::tick_record::TickRecord;
+
+/// The run of an agent's tick.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgentRun {
+    /// The run's id.
+    pub run_id: String,
+    /// The number of the tick since the start of its loop.
+    pub tick: u64,
+    /// It is being played, or was when the loop was killed. Else it is the last one that has ended.
+    pub is_current: bool,
+}
+
+/// The run of the tick that the agent in this directory plays, or else of its last one. `None` if it has played
+/// none with a log, or if this is no agent's directory.
+pub fn agent_run(directory: &Path) -> Option<AgentRun> {
+    let folder = directory.join(ORCHESTRATOR);
+    let session: Option<SessionFile> = read_json(&folder.join(SessionFile::NAME));
+    if let Some(tick) = session.and_then(|file| file.tick)
+        && let Some(run_id) = tick.run_id
+    {
+        return Some(AgentRun {
+            run_id,
+            tick: tick.tick,
+            is_current: true,
+        });
+    }
+    let last: TickRecord = read_last_json_line(&folder.join(TickRecord::NAME))?;
+    Some(AgentRun {
+        run_id: last.run_id?,
+        tick: last.tick,
+        is_current: false,
+    })
+}

@@ -1,0 +1,75 @@
+//! What the log of a loop says of its settings and of the processes that it starts.
+
+use std::path::Path;
+
+use teamster_core::text::excerpt;
+use teamster_process::{LineObserver, StartObserver};
+
+use crate::instructions::has_instructions;
+use crate::{Log, Settings};
+
+impl Settings {
+    /// Writes to the log how the loop in this directory is set, and what is missing there.
+    pub fn report(&self, directory: &Path, has_variables: bool, log: &Log) {
+        let pace = self.pace;
+        log.line(format!(
+            "agent-loop start pid={} cwd={} runtime={} adapter={} min={}s step={}s max={}s timeout={}s",
+            std::process::id(),
+            directory.display(),
+            self.name(),
+            self.adapter_kind(),
+            pace.min_sleep,
+            pace.idle_step,
+            pace.max_sleep,
+            self.turn_limit.as_secs(),
+        ));
+        if pace.max_sleep < pace.min_sleep {
+            log.line("warning: MAX_SLEEP is less than MIN_SLEEP, which goes first");
+        }
+        if !has_variables {
+            log.line("warning: there is no .env in the agent's directory");
+        }
+        if !has_instructions(directory, &self.instructions) {
+            log.line(format!(
+                "warning: no instructions: there is neither {} in {}",
+                self.instructions.join(" nor "),
+                directory.display()
+            ));
+        }
+    }
+
+    /// Writes what the agent's CLI prints on stderr to the log.
+    pub fn stderr_to(&self, log: &Log) -> LineObserver {
+        let before = format!("{} stderr: ", self.name());
+        let log = log.clone();
+        LineObserver::new(move |line| log.lines(&before, line))
+    }
+
+    /// Writes each process of the agent's CLI to the log when it is started.
+    pub fn starts_to(&self, log: &Log) -> StartObserver {
+        let name = self.name().to_owned();
+        // The arguments of a command of the user's own may be secret.
+        let with_args = !self.agent.id.contains(':');
+        let log = log.clone();
+        StartObserver::new(move |process| {
+            let args = if with_args {
+                short(&process.args)
+            } else {
+                String::new()
+            };
+            let program = process.program.display();
+            log.line(format!("{name} pid={}: {program}{args}", process.pid));
+        })
+    }
+}
+
+/// Arguments for the log, each on one line and with its beginning only: a prompt is long.
+fn short(args: &[String]) -> String {
+    const LONGEST: usize = 80;
+    let words = args.iter().map(|arg| {
+        let words: Vec<&str> = arg.split_whitespace().collect();
+        let words = excerpt(&words.join(" "), LONGEST);
+        format!(" {}", shell_words::quote(&words))
+    });
+    words.collect()
+}

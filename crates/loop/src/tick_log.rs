@@ -1,0 +1,200 @@
+//! The logs of ticks: each tick is a run of which the loop's process is the runner.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use teamster_core::AbortHandle;
+use teamster_orchestrator::RunLogEntry;
+use teamster_runner::server::{Control, serve};
+use teamster_runner::{
+    LogLimits, NewRun, Position, Requests, RunFolder, RunInfo, RunKind, RunLock, RunLogWriter,
+    Runs, RunsError,
+};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How long a log that cannot be written is tried again. The tick goes on meanwhile, and without its log then.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many entries are written at once at most.
+const BATCH: usize = 256;
+
+/// Where the ticks of an agent have their logs, and how many of them are kept.
+#[derive(Debug, Clone)]
+pub struct TickLogs {
+    runs: Runs,
+    keep: usize,
+    /// The agent's own, the oldest first, once they are known.
+    own: Option<VecDeque<String>>,
+}
+
+impl TickLogs {
+    /// The logs of the last 100 ticks, in the folders of these runs.
+    pub fn new(runs: Runs) -> Self {
+        Self {
+            runs,
+            keep: 100,
+            own: None,
+        }
+    }
+
+    /// Keeps so many.
+    #[must_use]
+    pub fn keep(mut self, ticks: usize) -> Self {
+        self.keep = ticks;
+        self
+    }
+
+    /// Begins the log of a tick in this directory.
+    pub(crate) fn begin(
+        &mut self,
+        info: &RunInfo,
+        abort: AbortHandle,
+    ) -> Result<TickLog, RunsError> {
+        let log = TickLog::begin(&self.runs, info, abort)?;
+        if let Some(own) = &mut self.own {
+            own.push_back(info.run_id.clone());
+        }
+        Ok(log)
+    }
+
+    /// Removes the oldest logs of ticks in this directory, so that one more is not too many.
+    pub(crate) fn make_room(&mut self, directory: &Path) -> Result<(), RunsError> {
+        if self.own.is_none() {
+            let mut own: VecDeque<String> = VecDeque::new();
+            for run in self.runs.list()? {
+                let info = run.info();
+                if info.kind == RunKind::Tick && info.directory.as_deref() == Some(directory) {
+                    own.push_front(info.run_id.clone());
+                }
+            }
+            self.own = Some(own);
+        }
+        let own = self.own.get_or_insert_default();
+        while own.len() >= self.keep.max(1) {
+            let Some(oldest) = own.pop_front() else { break };
+            match self.runs.find(&oldest).and_then(RunFolder::remove) {
+                // One that somebody reads just now goes with a later tick, of a later loop at the latest.
+                Ok(_) | Err(RunsError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the log of a tick its end whose loop was killed.
+    pub(crate) fn settle(&self, run_id: &str) -> Result<(), RunsError> {
+        match self.runs.find(run_id).and_then(|run| run.settle()) {
+            Ok(_) | Err(RunsError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The log of the tick that is being played.
+pub(crate) struct TickLog {
+    folder: RunFolder,
+    writer: RunLogWriter,
+    announce: watch::Sender<Position>,
+    door: JoinHandle<io::Result<()>>,
+    /// Entries that were taken since the last flush.
+    waiting: usize,
+    /// Since when the log cannot be written, and why.
+    failing: Option<(Instant, io::Error)>,
+    /// It is given up: what comes is not written.
+    lost: bool,
+    /// What says that its runner lives. It goes last.
+    _lock: RunLock,
+}
+
+impl TickLog {
+    fn begin(runs: &Runs, info: &RunInfo, abort: AbortHandle) -> Result<Self, RunsError> {
+        let NewRun {
+            folder,
+            log: writer,
+            listener,
+            lock,
+            ..
+        } = runs.accept(info, LogLimits::default())?;
+        let (announce, position) = watch::channel(Position::default());
+        let control = Control::new(position, abort, Requests::default());
+        Ok(Self {
+            folder,
+            writer,
+            announce,
+            door: tokio::spawn(serve(listener, control)),
+            waiting: 0,
+            failing: None,
+            lost: false,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn push(&mut self, entry: RunLogEntry) {
+        if self.lost {
+            return;
+        }
+        self.writer.push(entry);
+        self.waiting += 1;
+        if self.waiting >= BATCH {
+            self.flush();
+        }
+    }
+
+    /// Whether something waits that can be written now.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// When deltas that wait for others have to be written.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.writer.due().filter(|_| !self.lost)
+    }
+
+    /// Ends the wait of deltas.
+    pub(crate) fn end_frame(&mut self) {
+        self.writer.end_frame();
+        self.flush();
+    }
+
+    /// Writes what waits, and tells the readers. What could not be written is written with what comes next.
+    pub(crate) fn flush(&mut self) {
+        self.waiting = 0;
+        match self.writer.flush() {
+            Ok(position) => {
+                self.failing = None;
+                self.announce.send_if_modified(|known| {
+                    let changed = *known != position;
+                    *known = position;
+                    changed
+                });
+            }
+            Err(error) => {
+                let since = (self.failing.take()).map_or_else(Instant::now, |(since, _)| since);
+                if since.elapsed() >= PATIENCE {
+                    self.writer.discard_unwritten();
+                    self.lost = true;
+                }
+                self.failing = Some((since, error));
+            }
+        }
+    }
+
+    /// Ends the log; why it is not complete, if it is not. Its next reader gives it an end then.
+    pub(crate) fn end(mut self) -> Option<io::Error> {
+        self.end_frame();
+        self.door.abort();
+        self.folder.close_socket();
+        match self.failing.take() {
+            Some((_, error)) => Some(error),
+            None => self.writer.sync().err(),
+        }
+    }
+}
+
+impl Drop for TickLog {
+    fn drop(&mut self) {
+        self.door.abort();
+    }
+}
