@@ -77,6 +77,8 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
     let Known {
         result, measured, ..
     } = known;
+    // The agent's own, such as that of one which runs in this process.
+    let is_estimate = result.cost_source == Some(CostSource::Estimated);
     let mut records: Vec<UsageRecord> = if !result.usage_by_model.is_empty() {
         let models = result.usage_by_model.iter();
         models
@@ -85,7 +87,11 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
                 if let Some(of_files) = measured_of(measured, model) {
                     record.premium_requests = of_files.premium_requests.unwrap_or_default();
                 }
-                record.reported(used.cost_usd);
+                if is_estimate {
+                    record.estimated(used.cost_usd);
+                } else {
+                    record.reported(used.cost_usd);
+                }
                 record
             })
             .collect()
@@ -106,7 +112,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         used.into_iter().collect()
     };
     if let [only] = &mut *records
-        && result.cost_source != Some(CostSource::Estimated)
+        && !is_estimate
         && result.total_cost_usd.is_some()
     {
         (only.cost_usd, only.cost_source) = (None, None);
@@ -127,6 +133,9 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
             });
             record.estimated(cost);
         }
+    }
+    if let ([only], true) = (&mut *records, is_estimate) {
+        only.estimated(result.total_cost_usd);
     }
     records
 }

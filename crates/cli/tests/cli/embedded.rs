@@ -197,3 +197,30 @@ fn the_demo_plays_with_it() {
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn it_plays_the_ticks_of_a_loop() {
+    let place = Place::new(SCRIPT);
+    let agent = place.path().join("agent");
+    fs::create_dir(&agent).unwrap();
+    fs::write(agent.join("AGENTS.md"), "Read the notes.\n").unwrap();
+    fs::write(agent.join("notes.txt"), "hi\n").unwrap();
+    let mut command = place.command(["loop", "agent", "--ticks", "1"]);
+    command
+        .env("RUNTIME", "embedded")
+        .env("EMBEDDED_MODEL", "openai/gpt-5.1");
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    let record = |name: &str| {
+        let text = fs::read_to_string(agent.join(".orchestrator").join(name)).unwrap();
+        serde_json::from_str::<Value>(text.lines().last().unwrap()).unwrap()
+    };
+    let tick = record("ticks.jsonl");
+    assert_eq!(tick["result"], "completed", "{}", ended.stdout);
+    assert!(tick["output_tokens"].as_u64() > Some(0), "{tick}");
+    assert_eq!(tick["cost_source"], "estimated", "{tick}");
+    assert!(tick["cost_usd"].as_f64() > Some(0.0), "{tick}");
+    let shown = run(&mut place.command(["attach", "agent"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("It says hi."), "{}", shown.stdout);
+}

@@ -13,6 +13,7 @@
 mod breaker;
 mod files;
 mod flood;
+mod logs;
 mod readers;
 mod sleeps;
 mod truth;
@@ -275,6 +276,7 @@ impl Soak {
         self.nothing_is_left();
         self.tell();
         usage::check(&self.world, &mut self.truth);
+        logs::check(&self.world, &mut self.truth);
         self.check();
         let read = self.world.readers.end();
         assert!(read.wrong.is_empty(), "{:#?}", read.wrong);

@@ -14,6 +14,7 @@ use teamster::process::ProcessIdentity;
 use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
 use tokio::process::{Child, Command};
 
+use super::day::takes_servers;
 use crate::place::{self, Place};
 use crate::play::{Bench, COPILOT_PACKAGES};
 
@@ -61,9 +62,11 @@ impl Stage {
             writeln!(env, "{name}='{value}'")?;
         }
         fs::write(directory.join(".env"), env)?;
-        let server = json!({"mcpServers": {"tiny": {
-            "command": std::env::current_exe()?, "args": ["mcp-server"]}}});
-        fs::write(directory.join(".mcp.json"), server.to_string())?;
+        if takes_servers(cli) {
+            let server = json!({"mcpServers": {"tiny": {
+                "command": std::env::current_exe()?, "args": ["mcp-server"]}}});
+            fs::write(directory.join(".mcp.json"), server.to_string())?;
+        }
         write_skill(&directory, "deploy", OWN_SKILL)?;
         write_skill(&place.home(), "foreign", FOREIGN_SKILL)?;
         let path = std::env::var("PATH").unwrap_or_default();
@@ -87,6 +90,8 @@ impl Stage {
             // As root it allows everything only with a variable that says that nothing can be broken.
             Cli::Claude => command.env("IS_SANDBOX", "1"),
             Cli::Copilot => command.env(COPILOT_PACKAGES, bench.copilot_packages()),
+            // With the Node that is installed beside it.
+            Cli::Pi => command.env("PATH", bench.search_path()?),
             _ => &mut command,
         };
         if let Some(name) = &pointing.model {

@@ -128,3 +128,29 @@ fn a_users_prices_come_before_the_table() {
     assert_eq!(record.cost_usd, Some(0.014));
     assert_eq!(record.cost_source, Some(CostSource::Estimated));
 }
+
+#[test]
+fn an_agents_own_estimate_is_one_where_there_is_no_other() {
+    let result = RunResult::default()
+        .model("made-up")
+        .usage(usage(10, 2))
+        .total_cost_usd(0.25)
+        .cost_source(CostSource::Estimated);
+    let known = Known {
+        provider: None,
+        ..known(&result, &[])
+    };
+    let record = &records(&known)[0];
+    assert_eq!(record.cost_usd, Some(0.25));
+    assert_eq!(record.cost_source, Some(CostSource::Estimated));
+    let by_model = RunResult::default()
+        .usage_by_model(models(&[("made-up", usage(10, 2), Some(0.5))]))
+        .cost_source(CostSource::Estimated);
+    let known = Known {
+        result: &by_model,
+        ..known
+    };
+    let record = &records(&known)[0];
+    assert_eq!(record.cost_usd, Some(0.5));
+    assert_eq!(record.cost_source, Some(CostSource::Estimated));
+}
