@@ -168,6 +168,14 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
+    /// In a log on disk: stands for the entries before it, which were removed to make room. Its number is that of the
+    /// last of them. No run sends it.
+    #[serde(rename = "reset")]
+    #[non_exhaustive]
+    Reset {
+        /// The run.
+        run_id: Id,
+    },
     /// An event that only a newer version knows. No run sends it; it is what such a line on the wire
     /// becomes.
     #[serde(other)]
@@ -203,6 +211,11 @@ impl RunEvent {
         }
     }
 
+    /// The entries before this one were removed.
+    pub fn reset(run_id: Id) -> Self {
+        Self::Reset { run_id }
+    }
+
     /// The `type` of the wire form.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -217,6 +230,7 @@ impl RunEvent {
             Self::ToolEnd { .. } => "tool:end",
             Self::Chunk { .. } => "assistant:chunk",
             Self::Message { .. } => "assistant:message",
+            Self::Reset { .. } => "reset",
             Self::Newer => "newer",
         }
     }
@@ -246,7 +260,8 @@ impl RunEvent {
             | Self::ToolStart { run_id, .. }
             | Self::ToolEnd { run_id, .. }
             | Self::Chunk { run_id, .. }
-            | Self::Message { run_id, .. } => run_id,
+            | Self::Message { run_id, .. }
+            | Self::Reset { run_id } => run_id,
             Self::Newer => return None,
         })
     }

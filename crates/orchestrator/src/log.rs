@@ -136,8 +136,8 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
 
 /// An entry of a run's log.
 ///
-/// The `type` of an event of the run itself has a colon in it on the wire, and that of an agent's has none. An
-/// event that only a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
+/// The `type` of an event of the run itself has a colon in it on the wire, and that of an agent's has none;
+/// [`RunEvent::Reset`] is `reset`. An event that only a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
 ///
 /// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for RunLogEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = Value::deserialize(deserializer)?;
         let name = line.get("type").and_then(Value::as_str);
-        if name.is_some_and(|name| name.contains(':')) {
+        if name.is_some_and(|name| name.contains(':') || name == "reset") {
             LifecycleEntry::deserialize(line).map(Self::Run)
         } else {
             LogEntry::deserialize(line).map(Self::Agent)
@@ -164,6 +164,16 @@ impl<'de> Deserialize<'de> for RunLogEntry {
 }
 
 impl RunLogEntry {
+    /// An entry that stands for those up to this number, which were removed.
+    pub fn reset(seq: u64, at_ms: u64, run_id: Id) -> Self {
+        Self::Run(LifecycleEntry {
+            seq,
+            at_ms,
+            attempt: 1,
+            event: RunEvent::reset(run_id),
+        })
+    }
+
     /// The entry's number in its log: from 1, without gaps.
     pub fn seq(&self) -> u64 {
         match self {

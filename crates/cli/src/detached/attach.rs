@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::orchestrator::RunLogEntry;
-use teamster::{AgentEvent, CliInfo};
+use teamster::orchestrator::{RunEvent, RunLogEntry};
+use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
 use teamster_core::time::epoch_ms;
 use teamster_runner::client::Follow;
 use teamster_runner::{LogLine, RunFolder};
@@ -106,6 +106,12 @@ impl Screen {
                     }
                 }
                 Ok(RunLogEntry::Run(entry)) => {
+                    if let RunEvent::Reset { .. } = entry.event {
+                        let told = format!("entries 1 to {} were removed to make room", entry.seq);
+                        let told =
+                            AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, told);
+                        sink.event(&told.into(), Duration::ZERO)?;
+                    }
                     began.get_or_insert(entry.at_ms);
                     current.observe(&entry.event);
                 }

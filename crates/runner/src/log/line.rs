@@ -24,8 +24,7 @@ impl LogLine {
         &self.json
     }
 
-    /// The entry. One that only a newer version knows is read as an event that is `Newer`, and so is `reset`,
-    /// which stands for entries that were pruned.
+    /// The entry. One that only a newer version knows is read as an event that is `Newer`.
     pub fn entry(&self) -> serde_json::Result<RunLogEntry> {
         serde_json::from_slice(&self.json)
     }

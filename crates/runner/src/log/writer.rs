@@ -6,7 +6,6 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde::Serialize;
 use teamster_core::Id;
 use teamster_core::time::epoch_ms;
 use teamster_orchestrator::RunLogEntry;
@@ -207,13 +206,8 @@ impl RunLogWriter {
             .open(&draft)?;
         let copied = (|| {
             // It has the number of the last entry that it stands for, so there is no gap.
-            let reset = serde_json::to_vec(&ResetLine {
-                seq: first - 1,
-                at_ms: epoch_ms(),
-                run_id: run_id_of(&self.path),
-                attempt: 1,
-                r#type: "reset",
-            })?;
+            let reset = RunLogEntry::reset(first - 1, epoch_ms(), run_id_of(&self.path));
+            let reset = serde_json::to_vec(&reset)?;
             file.write_all(&reset)?;
             file.write_all(b"\n")?;
             let mut old = &self.file;
@@ -233,21 +227,10 @@ impl RunLogWriter {
     }
 }
 
-/// The entry that stands for those that were pruned.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResetLine {
-    seq: u64,
-    at_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<Id>,
-    attempt: u32,
-    r#type: &'static str,
-}
-
 /// The run whose log this is: its folder has the run's id for a name.
-fn run_id_of(log: &Path) -> Option<Id> {
-    Some(log.parent()?.file_name()?.to_str()?.into())
+fn run_id_of(log: &Path) -> Id {
+    let folder = log.parent().and_then(Path::file_name);
+    folder.unwrap_or_default().to_string_lossy().as_ref().into()
 }
 
 /// The first entry that begins behind `from`: its offset and number.
