@@ -40,7 +40,7 @@ Examples:
   teamster runs show 0199d               one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
   teamster runs forget 0199d             delete it
-  teamster runs forget --older-than 90d";
+  teamster runs forget --older-than 90d --logs-over 2G";
 
 /// List and delete run history.
 ///
@@ -100,7 +100,7 @@ pub(crate) struct RunsShowArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Delete ended runs from the history.
+/// Delete ended runs from the history, and the logs of detached runs.
 ///
 /// Sessions and runs that are still running are kept.
 #[derive(Debug, Args)]
@@ -108,14 +108,18 @@ pub(crate) struct RunsForgetArgs {
     /// The runs' ids, or unique prefixes of them
     #[arg(
         value_name = "ID",
-        required_unless_present = "older_than",
-        conflicts_with = "older_than",
+        required_unless_present_any = ["older_than", "logs_over"],
+        conflicts_with_all = ["older_than", "logs_over"],
         add = ArgValueCandidates::new(completion::runs)
     )]
     pub(crate) ids: Vec<String>,
     /// Runs that ended longer ago than this, such as 12h or 30d; 0 for all
     #[arg(long, value_name = "TIME", value_parser = value::age)]
     pub(crate) older_than: Option<std::time::Duration>,
+    /// Delete the oldest logs of detached runs until the rest takes at most this much, such as 500M or 2G; the
+    /// history keeps their runs
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    pub(crate) logs_over: Option<u64>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

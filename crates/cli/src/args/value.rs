@@ -74,6 +74,21 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of bytes, such as `500M` or `2G`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a size such as 500M or 2G".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &*text[digits.len()..].to_ascii_uppercase() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(unit).ok_or_else(wrong)
+}
+
 /// An amount of money above zero.
 pub(super) fn usd(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
