@@ -21,11 +21,12 @@ use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, RuntimeConfig, SessionOptions};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
+use uuid::Uuid;
 
 use crate::args::ChatArgs;
 use crate::guard::Guard;
 use crate::render::Current;
-use crate::{drive, exit_code, orphans, params, store, tokio_runtime, words};
+use crate::{detached, drive, exit_code, orphans, params, store, tokio_runtime, words, worktree};
 use editor::{EditorOptions, LineEditor};
 use input::{Input, Lines};
 use signals::Signals;
@@ -35,7 +36,22 @@ use talk::{Chat, Display};
 const HISTORY: &str = "teamster/chat-history";
 
 /// Talks with an agent; the exit code.
-pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
+    let id = Uuid::now_v7().to_string();
+    match worktree::enter(&mut args.place, &id, args.output.quiet) {
+        Ok(worktree) => {
+            let code = chat(args);
+            worktree::leave(worktree, args.output.quiet);
+            code
+        }
+        Err(error) => {
+            crate::fail(&error);
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -68,6 +84,12 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
         display.resume = Some(resume_command(args));
     }
 
+    let mut writer = detached::session_locks(None).map(|locks| locks.writer(info.id));
+    if let Some(writer) = &mut writer
+        && let Err(error) = writer.begin(&params)
+    {
+        return Ok(refuse(&display, error));
+    }
     let missing = missing(info, params.env.get("PATH"), &config);
     let mut options = SessionOptions::new(params);
     options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
@@ -96,7 +118,7 @@ pub(crate) fn main(args: &ChatArgs) -> anyhow::Result<u8> {
     let code = runtime.block_on(async {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input = input(args, info, at_terminal).context("cannot read messages")?;
-        let mut chat = Chat::new(session, info, display, signals, questions);
+        let mut chat = Chat::new(session, info, display, signals, questions).writing(writer);
         anyhow::Ok(chat.run(input, at_terminal).await)
     });
     terminal::restore();

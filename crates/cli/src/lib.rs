@@ -32,6 +32,7 @@ mod supervise;
 mod table;
 mod usage;
 mod words;
+mod worktree;
 mod zone;
 
 use std::ffi::OsString;
@@ -85,8 +86,8 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
     exit(match cli.command {
-        Command::Run(args) => run::main(&args),
-        Command::Chat(args) => chat::main(&args),
+        Command::Run(mut args) => run::main(&mut args),
+        Command::Chat(mut args) => chat::main(&mut args),
         Command::Attach(args) => detached::attach::main(&args),
         Command::Wait(args) => detached::wait::main(&args),
         Command::Cancel(args) => detached::cancel::main(&args),

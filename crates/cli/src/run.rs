@@ -16,21 +16,45 @@ use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
 use teamster::{CliInfo, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
+use uuid::Uuid;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
-use crate::{drive, exit_code, params, stdin, words};
+use crate::{drive, exit_code, params, stdin, words, worktree};
 use asking::Asking;
 use closing::Closing;
 use history::{History, Kept};
 use output::Output;
 
 /// Runs the agent; the exit code.
-pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
     if args.detach {
         return detached::launch(args);
     }
+    let id = run_id(args);
+    match worktree::enter(&mut args.place, &id, args.output.quiet) {
+        Ok(None) => attached(args),
+        Ok(worktree) => {
+            args.again.run_id.get_or_insert(id);
+            let code = attached(args);
+            worktree::leave(worktree, args.output.quiet);
+            code
+        }
+        Err(error) => {
+            crate::fail(&error);
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+/// The run's id: a new one, unless it was given.
+fn run_id(args: &RunArgs) -> String {
+    let given = args.again.run_id.clone();
+    given.unwrap_or_else(|| Uuid::now_v7().to_string())
+}
+
+fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -40,7 +64,7 @@ pub(crate) fn main(args: &RunArgs) -> anyhow::Result<u8> {
         if args.prompt.as_deref() != Some("-") {
             ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
         }
-        Prepared::new(args, info, params, ignored, None)
+        Prepared::new(args, info, params, ignored, None, None)
     });
     let Prepared {
         mut request,
@@ -181,10 +205,11 @@ impl<'a> Prepared<'a> {
         params: ExecuteParams,
         mut ignored: Vec<String>,
         asking: Option<&Asking>,
+        detached: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
-        let (request, told) = request::new(args, info, params, asking)?;
+        let (request, told) = request::new(args, info, params, asking, detached)?;
         ignored.extend(told);
         let output = args.output_file.as_deref().map(Output::open).transpose()?;
         if !args.output.quiet {

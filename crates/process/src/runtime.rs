@@ -152,7 +152,9 @@ async fn start(
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let record = decoder.record_files();
     let mut assembler = RunAssembler::new(Box::new(decoder), params.include_native)
-        .hide(Secrets::of(&params.mcp_servers));
+        .hide(Secrets::of(&params.mcp_servers))
+        // A command of the CLI's own may have nothing to say.
+        .resumes(params.session_id.is_some() && !params.slash_commands);
     if !with_text {
         assembler = assembler.without_text();
     }

@@ -207,7 +207,8 @@ impl<P: SessionProvider> Inner<P> {
             Guarded::<dyn SessionProtocol>::new(self.provider.protocol(&options));
         let params = &options.params;
         let mut assembler = SessionAssembler::new(Box::new(protocol), params.include_native)
-            .hide(Secrets::of(&params.mcp_servers));
+            .hide(Secrets::of(&params.mcp_servers))
+            .resumes(params.session_id.is_some() && !params.slash_commands);
         if again {
             let outcome = match params.session_id {
                 Some(_) => "the session goes on in a new one",

@@ -50,6 +50,9 @@ pub struct RunInfo {
     /// Where the agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
+    /// The branch of the git worktree that was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// When it was accepted, in milliseconds since the Unix epoch.
     pub accepted_at: u64,
 }
@@ -63,6 +66,7 @@ impl RunInfo {
             provider: provider.into(),
             model: None,
             directory: None,
+            branch: None,
             accepted_at: epoch_ms(),
         }
     }
@@ -408,7 +412,7 @@ fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsEr
 }
 
 /// Makes a folder that only its owner can enter; its parents as any others.
-fn make_private(path: &Path) -> io::Result<()> {
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

@@ -29,9 +29,11 @@ pub mod protocol;
 mod recover;
 mod requests;
 pub mod server;
+mod sessions;
 mod socket_path;
 
 pub use error::{RefusalCode, RunsError};
 pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
 pub use requests::Requests;
+pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};

@@ -289,6 +289,20 @@ pub(crate) struct PlaceArgs {
     /// The agent's working directory
     #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
+    /// Work in a new git worktree, on a new branch [default: `teamster/` and the run's id]
+    ///
+    /// It begins at the last commit and is made in `teamster/worktrees` of `$XDG_STATE_HOME`, else of
+    /// `~/.local/state`. At the end it is removed if nothing was changed in it, else kept; stderr says which.
+    #[arg(
+        long,
+        value_name = "BRANCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "resume",
+        hide_short_help = true
+    )]
+    pub(crate) worktree: Option<String>,
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,

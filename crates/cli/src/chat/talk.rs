@@ -12,6 +12,7 @@ use teamster::{
     AbortHandle, AgentError, AgentEvent, AgentSession, CliInfo, Decision, EventStream, Id,
     LogEntry, Turn,
 };
+use teamster_runner::SessionWriter;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::interval;
 
@@ -108,6 +109,8 @@ pub(super) struct Chat {
     signals: Signals,
     /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
+    /// Keeps other processes from its sessions.
+    writer: Option<SessionWriter>,
     account: Account,
     /// The session that was shown last.
     told: Option<Id>,
@@ -128,10 +131,17 @@ impl Chat {
             display,
             signals,
             questions,
+            writer: None,
             account: Account::default(),
             told: None,
             code: exit_code::SUCCESS,
         }
+    }
+
+    /// The same with what keeps other processes from its sessions.
+    pub(super) fn writing(mut self, writer: Option<SessionWriter>) -> Self {
+        self.writer = writer;
+        self
     }
 
     /// Talks until the end of the input, and ends the session; the exit code.
@@ -209,6 +219,7 @@ impl Chat {
             abort: events.abort_handle(),
             events,
             account: &mut self.account,
+            writer: self.writer.as_mut(),
         };
         let mut beside = BesideTurn {
             playing: self.signals.turn(turn.abort.clone()),
@@ -350,6 +361,7 @@ struct Counted<'a> {
     events: EventStream,
     abort: AbortHandle,
     account: &'a mut Account,
+    writer: Option<&'a mut SessionWriter>,
     /// The user is asked, and sees that.
     asked: bool,
     /// What the user has denied.
@@ -362,6 +374,9 @@ impl Feed for Counted<'_> {
     async fn next(&mut self) -> Option<LogEntry> {
         loop {
             let mut entry = self.events.next_entry().await?;
+            if let Some(writer) = &mut self.writer {
+                writer.see(&entry.event);
+            }
             match &mut entry.event {
                 AgentEvent::Done(done) => {
                     self.account.add(&done.result);

@@ -11,12 +11,14 @@ use std::path::Path;
 
 use anyhow::Context;
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
-use teamster_runner::{RunFolder, Runs, RunsError};
+use teamster_runner::{RunFolder, Runs, RunsError, SessionLocks};
 
 use crate::{store, words};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
+/// The folder of the locks of sessions.
+const SESSIONS: &str = "teamster/sessions";
 
 /// The user's detached runs.
 pub(crate) fn runs() -> anyhow::Result<Runs> {
@@ -25,6 +27,12 @@ pub(crate) fn runs() -> anyhow::Result<Runs> {
          path",
     )?;
     Ok(Runs::at(root))
+}
+
+/// The locks of providers' sessions, for this detached run if it is one; `None` where there is no place for them.
+pub(crate) fn session_locks(run_id: Option<&str>) -> Option<SessionLocks> {
+    let folder = store::state_file(SESSIONS)?;
+    Some(SessionLocks::at(folder).held_by_run(run_id.map(str::to_owned)))
 }
 
 /// The run of this id, or of the one that begins so; or the current tick of the agent in this directory, else

@@ -14,7 +14,8 @@ use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use serde::{Deserialize, Serialize};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunLogEntry, RunRequest};
 use teamster::{
-    AgentError, AgentEvent, CliInfo, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+    AgentError, AgentEvent, CliInfo, ErrorCode, ErrorKind, Id, LogEntry, NoticeLevel, NoticeSource,
+    RunResult, RunStatus,
 };
 use teamster_core::time::epoch_ms;
 use teamster_runner::server::{Control, serve};
@@ -22,14 +23,14 @@ use teamster_runner::{LogLimits, NewRun, Position, Requests, RunInfo, RunLogWrit
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
-use uuid::Uuid;
 
 use super::asking::Asking;
 use super::{Prepared, close};
 use crate::args::{Cli, Command, RunArgs};
 use crate::guard::Guard;
 use crate::signals::Source;
-use crate::{detached, exit_code, orphans, params, stdin, tokio_runtime};
+use crate::worktree::{self, Worktree};
+use crate::{detached, exit_code, hints, orphans, params, stdin, tokio_runtime};
 
 /// The first argument of a process that is a runner; then comes the agent, for those who look at the list of
 /// processes.
@@ -112,21 +113,34 @@ pub(crate) fn runner() -> anyhow::Result<u8> {
     // The prompt was read by the one who started this.
     args.prompt_file = None;
     args.prompt = Some("the prompt that was given".to_owned());
-    let id = (args.again.run_id.clone()).unwrap_or_else(|| Uuid::now_v7().to_string());
+    let id = super::run_id(&args);
+    let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
+        Ok(worktree) => worktree,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
     let (requests, asked) = Requests::of(&id);
     let asking = Asking::new(&args, requests.clone());
     let prepared = detached::runs().and_then(|runs| {
         let (mut params, ignored) = params::execute_params(&args, io::empty())?;
         params.prompt = launch.prompt;
         Ok((
-            Prepared::new(&args, info, params, ignored, asking.as_ref())?,
+            Prepared::new(&args, info, params, ignored, asking.as_ref(), Some(&id))?,
             runs,
         ))
     });
     match prepared {
         Ok((prepared, runs)) => {
-            let about = RunInfo::new(id, info.id);
-            run(&args, info, prepared, &runs, about, (requests, asked))
+            let mut about = RunInfo::new(&*id, info.id);
+            about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
+            let side = Side {
+                requests,
+                asked,
+                worktree,
+            };
+            run(&args, info, prepared, &runs, about, side)
         }
         Err(error) => {
             crate::fail(&error);
@@ -141,7 +155,7 @@ fn run(
     prepared: Prepared<'_>,
     runs: &Runs,
     mut about: RunInfo,
-    asked: (Requests, UnboundedReceiver<AgentEvent>),
+    side: Side,
 ) -> anyhow::Result<u8> {
     let Prepared {
         mut request,
@@ -167,6 +181,14 @@ fn run(
         };
         request.observer =
             (kept.as_ref()).map(|kept| std::sync::Arc::new(kept.recorder.clone()) as _);
+        if let Some(first) = request.candidates.first()
+            && let Some(locks) = detached::session_locks(None)
+            && let Err(error) = locks.writer(first.provider()).begin(&first.params)
+        {
+            // The run would only say so in its log.
+            crate::fail(&anyhow!("{}", hints::message(&error)));
+            return Ok(Err(exit_code::USAGE));
+        }
         request.run_id = Some(about.run_id.clone());
         about.model.clone_from(&args.model.model);
         about.directory.clone_from(&directory);
@@ -178,7 +200,7 @@ fn run(
             }
         };
         accepted(&run)?;
-        let result = work(run, request, asked).await;
+        let result = work(run, request, side).await;
         if let Some(kept) = &kept {
             history.complain(&kept.recorder.take_errors());
         }
@@ -202,6 +224,14 @@ fn run(
     Ok(exit_code::of(&result))
 }
 
+/// What belongs to a run beside its agent.
+struct Side {
+    requests: Requests,
+    /// Events about requests, which are not among those of the agent.
+    asked: UnboundedReceiver<AgentEvent>,
+    worktree: Option<Worktree>,
+}
+
 /// Notifies the waiting command, and detaches from the terminal.
 fn accepted(run: &NewRun) -> anyhow::Result<()> {
     let stderr = File::options()
@@ -220,11 +250,7 @@ fn accepted(run: &NewRun) -> anyhow::Result<()> {
 }
 
 /// Does the run, and writes its log; what came of it.
-async fn work(
-    run: NewRun,
-    request: RunRequest,
-    (requests, asked): (Requests, UnboundedReceiver<AgentEvent>),
-) -> anyhow::Result<RunResult> {
+async fn work(run: NewRun, request: RunRequest, side: Side) -> anyhow::Result<RunResult> {
     let NewRun {
         folder,
         log: writer,
@@ -236,7 +262,7 @@ async fn work(
     let log = orchestrator.log(request);
     let abort = log.abort_handle();
     let (announce, position) = watch::channel(Position::default());
-    let control = Control::new(position, abort.clone(), requests.clone());
+    let control = Control::new(position, abort.clone(), side.requests.clone());
     let door = tokio::spawn(serve(listener, control));
     let mut signals = Source::new().context("cannot listen for signals")?;
     let stopping = tokio::spawn(async move {
@@ -248,8 +274,7 @@ async fn work(
     let mut record = Record {
         writer,
         announce,
-        requests,
-        asked,
+        side,
         run_id: folder.id().into(),
         attempt: 1,
         failing: None,
@@ -276,9 +301,7 @@ const BATCH: usize = 256;
 struct Record {
     writer: RunLogWriter,
     announce: watch::Sender<Position>,
-    requests: Requests,
-    /// Events about requests, which are not among those of the agent.
-    asked: UnboundedReceiver<AgentEvent>,
+    side: Side,
     run_id: Id,
     /// The attempt of the newest entry.
     attempt: u32,
@@ -318,12 +341,9 @@ impl Record {
                         };
                     }
                 }
-                Some(event) = self.asked.recv(), if self.failing.is_none() => {
-                    let mut entry = LogEntry::from(event);
-                    entry.run_id = Some(self.run_id.clone());
-                    entry.at_ms = epoch_ms();
-                    entry.attempt = self.attempt;
-                    self.writer.push(RunLogEntry::Agent(entry));
+                Some(event) = self.side.asked.recv(), if self.failing.is_none() => {
+                    let entry = self.entry(event);
+                    self.writer.push(entry);
                 }
                 () = sleep(AGAIN), if self.failing.is_some() => {}
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -348,6 +368,15 @@ impl Record {
         result
     }
 
+    /// An event beside those of the agent.
+    fn entry(&self, event: AgentEvent) -> RunLogEntry {
+        let mut entry = LogEntry::from(event);
+        entry.run_id = Some(self.run_id.clone());
+        entry.at_ms = epoch_ms();
+        entry.attempt = self.attempt;
+        RunLogEntry::Agent(entry)
+    }
+
     /// Takes an entry of the run.
     fn take(&mut self, entry: RunLogEntry) {
         if self.lost.is_some() {
@@ -356,7 +385,19 @@ impl Record {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
                 self.attempt = entry.attempt;
-                let Some(event) = self.requests.mark(entry.event) else {
+                if matches!(entry.event, AgentEvent::Done(_))
+                    && let Some(worktree) = self.side.worktree.take()
+                {
+                    // No process of the run is left in it.
+                    let told = AgentEvent::notice(
+                        NoticeLevel::Info,
+                        NoticeSource::Runtime,
+                        worktree.finish(),
+                    );
+                    let told = self.entry(told);
+                    self.writer.push(told);
+                }
+                let Some(event) = self.side.requests.mark(entry.event) else {
                     return;
                 };
                 entry.event = event;

@@ -1,6 +1,7 @@
 //! From the arguments to a request of the orchestrator.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -10,8 +11,11 @@ use teamster::{
     AgentConfig, AgentError, CliInfo, ErrorKind, ExecuteParams, Runtimes, SharedRuntime,
 };
 
+use teamster_runner::OneWriter;
+
 use super::asking::Asking;
 use crate::args::RunArgs;
+use crate::detached::session_locks;
 use crate::{hints, params};
 
 /// The run that is asked for, and what to tell about it. Every error is one of usage.
@@ -20,6 +24,7 @@ pub(super) fn new(
     info: &CliInfo,
     mut params: ExecuteParams,
     asking: Option<&Asking>,
+    detached: Option<&str>,
 ) -> anyhow::Result<(RunRequest, Vec<String>)> {
     let again = &args.again;
     let mut budget = Budget::default();
@@ -33,10 +38,14 @@ pub(super) fn new(
     let runtimes = Runtimes::of(crate::providers().clone());
     let runtime = |config: &AgentConfig, params: &ExecuteParams| -> anyhow::Result<SharedRuntime> {
         let plain = runtimes.get(config)?;
-        match asking {
-            Some(asking) => asking.runtime(plain, config, params),
-            None => Ok(plain),
-        }
+        let runtime = match asking {
+            Some(asking) => asking.runtime(plain, config, params)?,
+            None => plain,
+        };
+        Ok(match session_locks(detached) {
+            Some(locks) => Arc::new(OneWriter::new(runtime, locks)),
+            None => runtime,
+        })
     };
     let mut config = AgentConfig::cli(info.id);
     config.cli = params::runtime_config(args, info);

@@ -19,10 +19,12 @@ use tempfile::TempDir;
 use crate::{Ended, LIMIT, Running, ended, events, program, teamster};
 
 /// It answers `pid` with its process id, `wait` with a word and then nothing, `write` when a tool was
-/// allowed or denied, `die` by ending, and anything else with that.
+/// allowed or denied, `touch` after it has made a file, `silence` with nothing, `die` by ending, and anything
+/// else with that.
 const AGENT: &str = r#"
 printf '%s\n' "$*" >> "$DIR/argv"
 printf '%s\n' "$PPID" > "$DIR/parent"
+pwd > "$DIR/here"
 id=session-$$ turn=0
 field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
 text() {
@@ -65,6 +67,10 @@ while IFS= read -r line; do
         no) say 'nobody asked' ;;
         *) printf '{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t%s"}}\n' "$turn" ;;
       esac ;;
+    *'"content":"silence"'*) begin silence
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":0,"result":"","usage":{"input_tokens":0,"output_tokens":0}}\n' "$id" ;;
+    *'"content":"touch"'*) begin touch; : > touched; say touched ;;
+    *'"content":"touch-and-wait"'*) begin touch-and-wait; : > touched; text waiting ;;
     *'"content":"pid"'*) begin pid; say $$ ;;
     *'"content":"die"'*) begin die; exit 3 ;;
     *) begin more; say "$(field content)" ;;
@@ -208,7 +214,7 @@ fn two_turns_in_one_process_of_which_nothing_is_left() {
     let go_on = format!("go on with: teamster chat claude --resume {id}\n");
     assert!(ended.stderr.ends_with(&go_on), "{}", ended.stderr);
     assert!(
-        !agent.path("state").exists(),
+        !agent.path("state/teamster/chat-history").exists(),
         "lines of a pipe are no history"
     );
 }

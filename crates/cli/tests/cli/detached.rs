@@ -1,6 +1,8 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
 mod requests;
+mod sessions;
+mod worktree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -317,4 +319,62 @@ fn running_runs_are_listed_until_they_end() {
     assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
     assert!(wait_gone(agent.pid(), LIMIT));
     assert_eq!(about(&claude, ["runs", "list", "--live"]).stdout, "");
+}
+
+#[test]
+fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
+    let claude = Claude::plays("text", 0);
+    for id in ["one", "two", "three", "four"] {
+        detach(&claude, ["x", "--run-id", id]);
+        assert_eq!(about(&claude, ["wait", id]).code, Some(0));
+        // Its runner cleans up for a moment after the end of the log.
+        assert!(wait_until(LIMIT, || !runs_folder(&claude)
+            .join(id)
+            .join("control.sock")
+            .exists()));
+    }
+    let forget = |args: &[&str]| {
+        let args = ["runs", "forget"].into_iter().chain(args.iter().copied());
+        about(&claude, args)
+    };
+    let left = || {
+        let ids = ["one", "two", "three", "four"].into_iter();
+        ids.filter(|id| log_file(&claude, id).exists())
+            .collect::<Vec<_>>()
+    };
+    let ended = forget(&["one"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("1 log deleted"), "{}", ended.stdout);
+    assert_eq!(left(), ["two", "three", "four"]);
+    assert_eq!(about(&claude, ["attach", "one"]).code, Some(1));
+
+    // Room for one log and a half: the newest stays.
+    let bytes = fs::metadata(log_file(&claude, "four")).unwrap().len();
+    let most = (bytes * 3 / 2).to_string();
+    let ended = forget(&["--logs-over", &most]);
+    assert!(ended.stdout.contains("2 logs deleted"), "{}", ended.stdout);
+    assert_eq!(left(), ["four"]);
+    assert_eq!(forget(&["--logs-over", "much"]).code, Some(2));
+
+    assert_eq!(forget(&["--older-than", "1d"]).code, Some(0));
+    assert_eq!(left(), ["four"]);
+    let ended = forget(&["--older-than", "0"]);
+    assert!(ended.stdout.contains("1 log deleted"), "{}", ended.stdout);
+    assert_eq!(left(), Vec::<&str>::new());
+}
+
+#[test]
+fn the_log_of_a_run_that_goes_on_is_kept() {
+    let claude = Claude::new(&silent());
+    let id = detach(&claude, ["x"]);
+    let agent = KillOnDrop::new(claude.report().pid);
+    for args in [&["--older-than", "0"][..], &["--logs-over", "0"], &[&id]] {
+        about(&claude, ["runs", "forget"].iter().chain(args).copied());
+        assert!(log_file(&claude, &id).exists(), "{args:?}");
+    }
+    let refused = about(&claude, ["runs", "forget", &id]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("goes on"), "{}", refused.stderr);
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    assert!(wait_gone(agent.pid(), LIMIT));
 }

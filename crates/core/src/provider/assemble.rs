@@ -31,6 +31,7 @@ pub struct RunAssembler {
     turn_ended: bool,
     stopping: bool,
     started: bool,
+    resumes: bool,
     diagnostics: Diagnostics,
 }
 
@@ -70,6 +71,7 @@ impl RunAssembler {
             turn_ended: false,
             stopping: false,
             started: false,
+            resumes: false,
             diagnostics: Diagnostics::default(),
         }
     }
@@ -94,6 +96,14 @@ impl RunAssembler {
     #[must_use]
     pub fn started(mut self) -> Self {
         self.started = true;
+        self
+    }
+
+    /// The prompt goes to a session that was there before. If its end is a success in which nothing was said and
+    /// nothing done, the CLI has lost the prompt, and the run has failed.
+    #[must_use]
+    pub fn resumes(mut self, resumes: bool) -> Self {
+        self.resumes = resumes;
         self
     }
 
@@ -195,8 +205,19 @@ impl RunAssembler {
             self.decoder.record_line(line);
         }
         let from = out.items.len();
-        let summary = self.decoder.finish(&exit, out);
+        let mut summary = self.decoder.finish(&exit, out);
         self.check(from, None, out);
+        if self.lost_the_prompt(&exit, &summary) {
+            summary.ended_with_error = Some(true);
+            let error = AgentError::new(
+                ErrorCode::StreamEndedEarly,
+                ErrorKind::Protocol,
+                "the CLI resumed the session and reported success, but said and did nothing: another process may \
+                 be working with this session",
+            );
+            self.errors.push(error.clone());
+            out.error(error);
+        }
         self.secrets.hide_in(&mut exit.stderr);
         for mut error in self.errors_of_the_end(&exit, &summary) {
             self.secrets.hide_in(&mut error.message);
@@ -339,6 +360,19 @@ impl RunAssembler {
             _ => {}
         }
         true
+    }
+
+    /// Whether a resumed session ended well without a word or a deed.
+    fn lost_the_prompt(&self, exit: &Exit, summary: &RunSummary) -> bool {
+        let answered = (summary.usage.as_ref()).is_some_and(|it| it.output_tokens > Some(0));
+        self.resumes
+            && matches!(exit.stop, None | Some(Stop::Lingering))
+            && summary.ended_with_error == Some(false)
+            && summary.structured_output.is_none()
+            && self.text.is_blank()
+            && self.tools.is_empty()
+            && self.denials.is_empty()
+            && !answered
     }
 
     /// What has to be said at the end, in this order: the process failed, it had to be stopped.

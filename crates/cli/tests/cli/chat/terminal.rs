@@ -201,7 +201,7 @@ fn at_a_terminal_the_user_is_asked() {
         "{}",
         terminal.all()
     );
-    assert!(!agent.path("state").exists());
+    assert!(!agent.path("state/teamster/chat-history").exists());
 }
 
 #[test]

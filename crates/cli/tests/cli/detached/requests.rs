@@ -12,21 +12,21 @@ use crate::chat::Agent;
 use crate::{Ended, LIMIT, done, events, run, teamster};
 
 /// A command with the agent's environment.
-fn command(agent: &Agent, args: &[&str]) -> Ended {
+pub(super) fn command(agent: &Agent, args: &[&str]) -> Ended {
     let mut command = teamster(args.iter().copied());
     agent.environment(&mut command);
     run(command.stdin(Stdio::null()))
 }
 
 /// Starts a run; its id.
-fn detach(agent: &Agent, args: &[&str]) -> String {
+pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
     let ended = command(agent, &[&["run", "--detach", "claude"], args].concat());
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     ended.stdout.trim_end().to_owned()
 }
 
 /// Waits for the request of a run that asks for one thing.
-fn request(agent: &Agent, id: &str) -> Value {
+pub(super) fn request(agent: &Agent, id: &str) -> Value {
     let mut found = None;
     assert!(wait_until(LIMIT, || {
         let ended = command(agent, &["requests", id, "--json"]);
@@ -38,7 +38,7 @@ fn request(agent: &Agent, id: &str) -> Value {
 }
 
 /// The run's log, once it has ended.
-fn log(agent: &Agent, id: &str) -> String {
+pub(super) fn log(agent: &Agent, id: &str) -> String {
     let ended = command(agent, &["attach", id, "--json"]);
     super::assert_no_gaps(&ended.stdout);
     ended.stdout

@@ -372,3 +372,32 @@ fn the_last_message_begins_after_the_last_tool_result() {
     assert_eq!(result.text, "Before. After. Done.");
     assert_eq!(result.final_message.as_deref(), Some("Done."));
 }
+
+#[test]
+fn a_resumed_session_that_says_and_does_nothing_has_lost_the_prompt() {
+    let run = |resumes: bool, lines: &[&str]| {
+        let mut assembler =
+            RunAssembler::new(Box::new(Scripted::default()), false).resumes(resumes);
+        let mut out = Events::new();
+        for line in lines {
+            assembler.line(line.as_bytes(), &mut out);
+        }
+        assembler.finish(exit(0, ""), 1, &mut out);
+        let events: Vec<_> = out.drain().collect();
+        grammar::check(&events).unwrap();
+        let Some(AgentEvent::Done(done)) = events.last() else {
+            panic!("{events:?}");
+        };
+        let errors = done.result.errors.iter().map(|error| error.kind);
+        (done.result.status, errors.collect::<Vec<_>>())
+    };
+    let end = r#"{"end":false}"#;
+    let lost = (RunStatus::Failed, vec![ErrorKind::Protocol]);
+    let completed = (RunStatus::Completed, vec![]);
+    assert_eq!(run(true, &[end]), lost);
+    assert_eq!(run(true, &[r#"{"t":" "}"#, end]), lost);
+    assert_eq!(run(false, &[end]), completed);
+    assert_eq!(run(true, &[r#"{"t":"yes"}"#, end]), completed);
+    assert_eq!(run(true, &[r#"{"u":"1"}"#, r#"{"r":"1"}"#, end]), completed);
+    assert_eq!(run(true, &[r#"{"end":true}"#]).0, RunStatus::Failed);
+}

@@ -31,6 +31,7 @@ pub struct SessionAssembler {
     out: Events,
     head: Vec<LogEntry>,
     heard: bool,
+    resumes: bool,
 }
 
 struct Current {
@@ -50,7 +51,16 @@ impl SessionAssembler {
             out: Events::new(),
             head: Vec::new(),
             heard: false,
+            resumes: false,
         }
+    }
+
+    /// Its first turn goes to a session that was there before
+    /// ([`RunAssembler::resumes`]).
+    #[must_use]
+    pub fn resumes(mut self, resumes: bool) -> Self {
+        self.resumes = resumes;
+        self
     }
 
     /// Keeps secrets out of notices, errors and the end of stderr.
@@ -77,6 +87,9 @@ impl SessionAssembler {
             RunAssembler::new(decoder, self.include_native).hide(self.secrets.clone());
         if self.heard {
             assembler = assembler.started();
+        }
+        if asked {
+            assembler = assembler.resumes(std::mem::take(&mut self.resumes));
         }
         Current { assembler, asked }
     }

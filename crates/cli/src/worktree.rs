@@ -1,0 +1,376 @@
+//! `--worktree`: a git worktree of its own for a run or a chat.
+//!
+//! Each has a folder in the user's state, named by its run's id: `worktree.json` says what it is, `lock` is locked
+//! while it is in use, and the worktree is in a folder that has the repository's name. It is removed at the end
+//! unless something was changed in it. What a killed process has left is looked at by the next one that makes a
+//! worktree.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, anyhow, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::args::PlaceArgs;
+use crate::{params, store, words};
+
+/// The folder of all worktrees, beside the store.
+const FOLDER: &str = "teamster/worktrees";
+const INFO: &str = "worktree.json";
+const LOCK: &str = "lock";
+/// The name of the branch of a run without a name for it, before the run's id.
+const BRANCH: &str = "teamster/";
+
+/// What a worktree is, as it is written beside it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Info {
+    /// The user's own worktree, or the repository.
+    repository: PathBuf,
+    path: PathBuf,
+    branch: String,
+    /// The commit at which the branch began.
+    base: String,
+    /// It is kept, because something was changed in it.
+    #[serde(default)]
+    kept: bool,
+}
+
+/// A worktree in use. Dropped, it is removed unless something was changed in it.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    info: Info,
+    folder: PathBuf,
+    directory: PathBuf,
+    lock: Option<File>,
+}
+
+/// What became of a worktree.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Removed,
+    Kept(String),
+}
+
+/// Makes the worktree that was asked for, and has the agent work in it.
+pub(crate) fn enter(
+    place: &mut PlaceArgs,
+    id: &str,
+    quiet: bool,
+) -> anyhow::Result<Option<Worktree>> {
+    let Some(branch) = place.worktree.take() else {
+        return Ok(None);
+    };
+    let directory = params::working_directory(place).context("there is no working directory")?;
+    let branch = Some(&*branch).filter(|branch| !branch.is_empty());
+    let worktree = Worktree::new(&directory, branch, id)?;
+    if !quiet {
+        crate::warn(worktree.warning().as_slice());
+    }
+    place.cwd = Some(worktree.directory().to_owned());
+    Ok(Some(worktree))
+}
+
+/// Ends the use of a worktree and tells the user what became of it.
+pub(crate) fn leave(worktree: Option<Worktree>, quiet: bool) {
+    if let Some(worktree) = worktree {
+        let told = worktree.finish();
+        if !quiet {
+            // Nobody is left to tell if stderr is gone.
+            let _ = writeln!(anstream::stderr(), "{told}");
+        }
+    }
+}
+
+impl Worktree {
+    /// Makes one of the repository in which `directory` is. Without a branch, a new one is named after the run. Every
+    /// error is one of usage, and leaves nothing behind.
+    pub(crate) fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
+        let root = store::state_file(FOLDER).context(
+            "--worktree has no place to keep it: neither XDG_STATE_HOME nor HOME is set to an absolute path",
+        )?;
+        sweep(&root);
+        Self::at(&root, directory, branch, id).context("--worktree")
+    }
+
+    fn at(root: &Path, directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
+        let shown = words::printable(&directory.to_string_lossy());
+        let Ok(repository) = git(directory, ["rev-parse", "--show-toplevel"]) else {
+            if Command::new("git").arg("--version").output().is_err() {
+                bail!("git is not installed");
+            }
+            bail!("{shown} is in no git repository: run it in one, or name one with --cwd");
+        };
+        let repository = PathBuf::from(repository);
+        let base = git(
+            directory,
+            ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"],
+        )
+        .map_err(|_| anyhow!("the repository {shown} has no commit yet: make one first"))?;
+        let branch = match branch {
+            Some(branch) => branch.to_owned(),
+            None => format!("{BRANCH}{id}"),
+        };
+        if branch.starts_with('-')
+            || git(directory, ["check-ref-format", "--branch", &branch]).is_err()
+        {
+            bail!(
+                "`{}` cannot be the name of a branch",
+                words::one_line(&branch)
+            );
+        }
+        let reference = format!("refs/heads/{branch}");
+        if git(directory, ["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
+            bail!("there is a branch `{branch}` already: name another one, or leave the name out");
+        }
+        let inside = git(directory, ["rev-parse", "--show-prefix"])?;
+        let name = repository.file_name().unwrap_or(OsStr::new("worktree"));
+        let folder = root.join(id);
+        let path = folder.join(name);
+        let make = |path: &Path| {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+        };
+        make(root).with_context(|| format!("cannot make {}", root.display()))?;
+        if folder.exists() {
+            bail!("there is a worktree in {} already", folder.display());
+        }
+        make(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let lock = lock(&folder)?.context("another process removes it")?;
+        let info = Info {
+            repository,
+            path,
+            branch,
+            base,
+            kept: false,
+        };
+        // From here on, dropping it undoes what was done.
+        let mut made = Self {
+            directory: info.path.join(&inside),
+            info,
+            folder,
+            lock: Some(lock),
+        };
+        made.write_info()?;
+        git(
+            &made.info.repository,
+            [
+                OsStr::new("worktree"),
+                OsStr::new("add"),
+                OsStr::new("--quiet"),
+                OsStr::new("-b"),
+                OsStr::new(&made.info.branch),
+                made.info.path.as_os_str(),
+                OsStr::new(&made.info.base),
+            ],
+        )?;
+        if !made.directory.is_dir() {
+            // The folder is not in the last commit.
+            made.directory.clone_from(&made.info.path);
+        }
+        Ok(made)
+    }
+
+    /// Where the agent works: the same folder of the repository as without a worktree.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Its branch.
+    pub(crate) fn branch(&self) -> &str {
+        &self.info.branch
+    }
+
+    /// What of the user's own worktree the agent does not see.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let changed = git(&self.info.repository, ["status", "--porcelain"]).ok()?;
+        let changed = changed.lines().count() as u64;
+        (changed > 0).then(|| {
+            let files = words::plural(changed, "file");
+            format!("--worktree begins at the last commit, without the changes of {files} in your working tree")
+        })
+    }
+
+    /// Ends its use: it is removed unless something was changed in it. What to tell the user.
+    pub(crate) fn finish(mut self) -> String {
+        let outcome = self.end();
+        let path = words::printable(&self.info.path.to_string_lossy());
+        let branch = words::one_line(&self.info.branch);
+        match outcome {
+            Outcome::Removed => {
+                format!(
+                    "nothing was changed in the worktree, so it was removed with its branch {branch}"
+                )
+            }
+            Outcome::Kept(why) => format!("worktree kept: {why} on branch {branch} in {path}"),
+        }
+    }
+
+    fn end(&mut self) -> Outcome {
+        let Some(lock) = self.lock.take() else {
+            return Outcome::Removed;
+        };
+        let outcome = finish(&self.folder, &mut self.info);
+        // By name, not by closing: a program that is being started has the file open as well, for a moment.
+        let _ = lock.unlock();
+        outcome
+    }
+
+    fn write_info(&self) -> anyhow::Result<()> {
+        write_info(&self.folder, &self.info)
+            .with_context(|| format!("cannot write in {}", self.folder.display()))
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Removes the worktree if nothing was changed in it. The lock of its folder is the caller's.
+fn finish(folder: &Path, info: &mut Info) -> Outcome {
+    if let Some(changes) = changes(info) {
+        info.kept = true;
+        // Without it, the next process looks at it again.
+        let _ = write_info(folder, info);
+        return Outcome::Kept(changes);
+    }
+    let path = info.path.as_os_str();
+    let removed = !info.path.exists()
+        || git(
+            &info.repository,
+            [OsStr::new("worktree"), OsStr::new("remove"), path],
+        )
+        .is_ok();
+    if !removed {
+        // It was changed just now, or is locked.
+        return Outcome::Kept("it could not be removed".to_owned());
+    }
+    let _ = git(&info.repository, ["worktree", "prune"]);
+    let reference = format!("refs/heads/{}", info.branch);
+    // Only where it still is the commit at which it began.
+    let _ = git(
+        &info.repository,
+        ["update-ref", "-d", &reference, &info.base],
+    );
+    let _ = fs::remove_dir_all(folder);
+    Outcome::Removed
+}
+
+/// What was changed in a worktree. What cannot be looked at counts as changed.
+fn changes(info: &Info) -> Option<String> {
+    if !info.path.exists() {
+        return None;
+    }
+    let range = format!("{}..HEAD", info.base);
+    let commits = git(&info.path, ["rev-list", "--count", &range]);
+    let files = git(
+        &info.path,
+        ["status", "--porcelain", "--untracked-files=all"],
+    );
+    let (Ok(commits), Ok(files)) = (commits, files) else {
+        return Some("git cannot read it".to_owned());
+    };
+    let head = git(&info.path, ["rev-parse", "HEAD"]).unwrap_or_default();
+    let commits: u64 = commits.parse().unwrap_or(1);
+    let files = files.lines().count() as u64;
+    let mut parts = Vec::new();
+    if commits > 0 {
+        parts.push(words::plural(commits, "commit"));
+    }
+    if files > 0 {
+        parts.push(format!(
+            "{} not committed",
+            words::plural(files, "changed file")
+        ));
+    }
+    if parts.is_empty() && head != info.base {
+        parts.push("another commit".to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Ends the worktrees of processes that were killed.
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let folder = entry.path();
+        // One in use, or of a process that is just making or removing it.
+        let Ok(Some(lock)) = lock(&folder) else {
+            continue;
+        };
+        match fs::read(folder.join(INFO)) {
+            Ok(text) => {
+                if let Ok(mut info) = serde_json::from_slice::<Info>(&text)
+                    && (!info.kept || !info.path.exists())
+                {
+                    finish(&folder, &mut info);
+                }
+            }
+            // Killed before there was anything in it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let _ = fs::remove_file(folder.join(LOCK));
+                let _ = fs::remove_dir(&folder);
+            }
+            Err(_) => {}
+        }
+        let _ = lock.unlock();
+    }
+}
+
+/// The lock of a worktree's folder; `None` while another process has it.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Whole or not at all.
+fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
+    let draft = folder.join("worktree.new");
+    fs::write(&draft, serde_json::to_vec(info)?)?;
+    File::open(&draft)?.sync_data()?;
+    fs::rename(draft, folder.join(INFO))
+}
+
+/// What git prints, without the end of its last line; its error is what it says.
+fn git<A: AsRef<OsStr>>(
+    directory: &Path,
+    args: impl IntoIterator<Item = A>,
+) -> anyhow::Result<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args(args)
+        // A hook that starts teamster sets them, and means its own repository.
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot run git")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("git: {}", words::one_line(said.trim()));
+    }
+    let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
+    Ok(printed.trim_end_matches('\n').to_owned())
+}

@@ -1,0 +1,246 @@
+//! `--worktree`: a git worktree of its own for a run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster_testkit::proc::{wait_gone, wait_until};
+
+use super::requests::log;
+use crate::chat::Agent;
+use crate::{Ended, LIMIT, run, teamster};
+
+/// An agent beside a repository with one commit and a folder `sub`.
+struct Repository {
+    agent: Agent,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let repository = Self {
+            agent: Agent::new(),
+        };
+        let path = repository.path();
+        fs::create_dir_all(path.join("sub")).unwrap();
+        fs::write(path.join("sub/file"), "one\n").unwrap();
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository.git(&["add", "."]);
+        repository.git(&["commit", "-q", "-m", "First"]);
+        repository
+    }
+
+    fn path(&self) -> PathBuf {
+        self.agent.path("repository")
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.email=a@example.com", "-c", "user.name=A"])
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> Ended {
+        let mut command = teamster(args.iter().copied());
+        self.agent.environment(&mut command);
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        run(command
+            .env("PATH", path)
+            .current_dir(self.path())
+            .stdin(Stdio::null()))
+    }
+
+    /// A chat of one message.
+    fn chat(&self, message: &str, args: &[&str]) -> Ended {
+        let mut command = teamster(["chat", "claude"]);
+        self.agent.environment(command.args(args));
+        let input = self.agent.path("message");
+        fs::write(&input, format!("{message}\n")).unwrap();
+        run(command
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(self.path())
+            .stdin(fs::File::open(input).unwrap()))
+    }
+
+    fn worktrees(&self) -> PathBuf {
+        self.agent.path("state").join("teamster/worktrees")
+    }
+
+    /// The folders of worktrees.
+    fn left(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.worktrees()) else {
+            return Vec::new();
+        };
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn branches(&self) -> String {
+        self.git(&["branch", "--format=%(refname:short)"])
+    }
+}
+
+/// Where the agent was when it wrote `here`.
+fn here(repository: &Repository) -> PathBuf {
+    let place = fs::read_to_string(repository.agent.path("here")).unwrap();
+    PathBuf::from(place.trim_end())
+}
+
+#[test]
+fn nothing_changed_nothing_left() {
+    let repository = Repository::new();
+    let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("so it was removed"),
+        "{}",
+        ended.stderr
+    );
+    assert!(here(&repository).ends_with("repository/sub"));
+    assert!(here(&repository).starts_with(repository.worktrees()));
+    assert_eq!(repository.left(), Vec::<PathBuf>::new());
+    assert_eq!(repository.branches(), "main\n");
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn what_was_changed_is_kept_and_said() {
+    let repository = Repository::new();
+    fs::write(repository.path().join("mine"), "not committed").unwrap();
+    let ended = repository.chat("touch", &["--worktree=fix/it"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("without the changes of 1 file in your working tree"),
+        "{}",
+        ended.stderr
+    );
+    let place = here(&repository);
+    let told = format!(
+        "1 changed file not committed on branch fix/it in {}",
+        place.display()
+    );
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(place.join("touched").exists() && !place.join("mine").exists());
+
+    let again = repository.chat("touch", &["--worktree=fix/it"]);
+    assert_eq!((again.code, &*again.stdout), (Some(2), ""));
+    assert!(
+        again.stderr.contains("there is a branch `fix/it` already"),
+        "{}",
+        again.stderr
+    );
+    // It is kept by the next one too.
+    repository.chat("more", &["--worktree"]);
+    assert!(place.join("touched").exists());
+}
+
+#[test]
+fn a_detached_run_says_it_in_its_log() {
+    let repository = Repository::new();
+    let args = ["run", "-d", "claude", "touch", "--worktree=one"];
+    let ended = repository.command(&args);
+    let id = ended.stdout.trim_end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(repository.command(&["wait", id]).code, Some(0));
+    let log = log(&repository.agent, id);
+    assert!(log.contains("on branch one in"), "{log}");
+    assert_eq!(
+        log.lines()
+            .filter(|line| line.contains("worktree kept"))
+            .count(),
+        1
+    );
+    let info = repository
+        .agent
+        .path("state")
+        .join(format!("teamster/runs/{id}/run.json"));
+    let info = fs::read_to_string(info).unwrap();
+    assert!(info.contains(r#""branch":"one""#), "{info}");
+
+    // What was refused leaves nothing.
+    let left = repository.left();
+    let refused =
+        repository.command(&["run", "-d", "claude", "x", "--worktree", "--image", "x.bmp"]);
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(repository.left(), left);
+    assert_eq!(repository.branches(), "main\none\n");
+}
+
+#[test]
+fn what_killed_runners_left_is_removed_unless_it_was_changed() {
+    let repository = Repository::new();
+    let mut places = Vec::new();
+    for (prompt, branch) in [("wait", "clean"), ("touch-and-wait", "changed")] {
+        let worktree = format!("--worktree={branch}");
+        let _ = fs::remove_file(repository.agent.path("here"));
+        let ended = repository.command(&["run", "-d", "claude", prompt, &worktree]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(wait_until(LIMIT, || repository
+            .agent
+            .heard()
+            .contains(prompt)));
+        let place = here(&repository);
+        if branch == "changed" {
+            assert!(wait_until(LIMIT, || place.join("touched").exists()));
+        }
+        places.push(place);
+        let runner = repository.agent.parent();
+        kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
+        assert!(wait_gone(runner, LIMIT));
+    }
+    // Killed between two steps: a folder without its description, and one whose worktree was not made.
+    fs::create_dir(repository.worktrees().join("empty")).unwrap();
+    let half = repository.worktrees().join("half");
+    fs::create_dir(&half).unwrap();
+    let base = repository.git(&["rev-parse", "HEAD"]);
+    repository.git(&["branch", "half"]);
+    let info = serde_json::json!({
+        "repository": repository.path(), "path": half.join("repository"), "branch": "half",
+        "base": base.trim_end(),
+    });
+    fs::write(half.join("worktree.json"), info.to_string()).unwrap();
+
+    assert_eq!(repository.chat("more", &["--worktree"]).code, Some(0));
+    assert!(!places[0].exists() && places[1].join("touched").exists());
+    assert_eq!(repository.left().len(), 1);
+    assert_eq!(repository.branches(), "changed\nmain\n");
+}
+
+#[test]
+fn what_cannot_be_is_an_error_of_usage() {
+    let repository = Repository::new();
+    let refused = |args: &[&str], why: &str| {
+        let ended = repository.command(&[&["run", "claude", "x"], args].concat());
+        assert_eq!(
+            (ended.code, &*ended.stdout),
+            (Some(2), ""),
+            "{args:?}: {}",
+            ended.stderr
+        );
+        assert!(ended.stderr.contains(why), "{args:?}: {}", ended.stderr);
+    };
+    refused(&["--worktree=a..b"], "cannot be the name of a branch");
+    refused(&["--worktree=-x"], "cannot be the name of a branch");
+    refused(&["--worktree=main"], "there is a branch `main` already");
+    refused(&["--worktree=main/x"], "git: ");
+    refused(&["--worktree", "--resume", "s"], "cannot be used with");
+    let outside = repository.agent.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let outside = outside.display().to_string();
+    refused(&["--worktree", "-C", &outside], "is in no git repository");
+    let empty = Path::new(&outside).display().to_string();
+    repository.git(&["init", "-q", &empty]);
+    refused(&["--worktree", "-C", &empty], "has no commit yet");
+    assert_eq!(repository.left(), Vec::<PathBuf>::new());
+    assert_eq!(repository.agent.starts(), Vec::<String>::new());
+}

@@ -1,0 +1,351 @@
+//! One writer for each session of a provider, across processes.
+//!
+//! A CLI that resumes a session beside another process of the same session answers nothing, loses turns or mixes
+//! them. So a session is locked for as long as a run or a live session works with it.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::provider::RunAssembler;
+use teamster_core::text::excerpt;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
+    SharedRuntime,
+};
+
+use crate::folder::make_private;
+
+/// The longest name of a lock file, in bytes.
+const NAME_BYTES: usize = 200;
+
+/// Who works with a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionHolder {
+    /// The detached run, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The process.
+    pub pid: u32,
+}
+
+/// The locks of sessions, in a folder of the user's. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct SessionLocks {
+    folder: Arc<Path>,
+    holder: SessionHolder,
+}
+
+impl SessionLocks {
+    /// The locks in this folder, which is made with the first of them.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into().into(),
+            holder: SessionHolder {
+                run_id: None,
+                pid: std::process::id(),
+            },
+        }
+    }
+
+    /// The same for a detached run, which others are told of.
+    #[must_use]
+    pub fn held_by_run(mut self, run_id: Option<String>) -> Self {
+        self.holder.run_id = run_id;
+        self
+    }
+
+    /// What works with sessions of this provider.
+    pub fn writer(&self, provider: &str) -> SessionWriter {
+        SessionWriter {
+            locks: self.clone(),
+            provider: provider.to_owned(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Locks a session. The error says who has it. A folder that cannot be used keeps no one from working.
+    fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
+        let path = self.folder.join(file_name(provider, session_id));
+        match self.try_lock(&path) {
+            Ok(Ok(file)) => Ok(Some(SessionLock {
+                session_id: session_id.to_owned(),
+                path,
+                file,
+            })),
+            Ok(Err(holder)) => Err(in_use(session_id, &holder)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The locked file, or who has it.
+    fn try_lock(&self, path: &Path) -> io::Result<Result<File, SessionHolder>> {
+        make_private(&self.folder)?;
+        loop {
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    file.read_to_string(&mut text)?;
+                    // It is empty for the moment between the lock and the name.
+                    return Ok(Err(serde_json::from_str(&text).unwrap_or_default()));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // The last holder removes its file: then this is another one than the next opens.
+            let is_there = fs::metadata(path).is_ok_and(|there| {
+                file.metadata()
+                    .is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+            });
+            if is_there {
+                file.set_len(0)?;
+                file.write_all(&serde_json::to_vec(&self.holder)?)?;
+                return Ok(Ok(file));
+            }
+        }
+    }
+}
+
+/// A locked session.
+#[derive(Debug)]
+struct SessionLock {
+    session_id: String,
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for SessionLock {
+    fn drop(&mut self) {
+        // While it is locked, the file at this path is this one.
+        let _ = fs::remove_file(&self.path);
+        // By name, not by closing: a program that is being started has the file open as well, for a moment.
+        let _ = self.file.unlock();
+    }
+}
+
+/// The sessions that one run or live session works with. They are given up when this is dropped.
+#[derive(Debug)]
+pub struct SessionWriter {
+    locks: SessionLocks,
+    provider: String,
+    held: Vec<SessionLock>,
+}
+
+impl SessionWriter {
+    /// Locks the session that these parameters resume, if they do. A fork of a session only reads it.
+    pub fn begin(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+        match &params.session_id {
+            Some(id) if !params.fork => self.hold(id),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note of an event: a session that begins is locked too.
+    pub fn see(&mut self, event: &AgentEvent) {
+        if let AgentEvent::Session(session) = event {
+            // Another holder of a session that has just begun cannot be kept from it any more.
+            let _ = self.hold(&session.session_id);
+        }
+    }
+
+    fn hold(&mut self, session_id: &str) -> Result<(), AgentError> {
+        if self.held.iter().all(|held| held.session_id != session_id) {
+            self.held
+                .extend(self.locks.lock(&self.provider, session_id)?);
+        }
+        Ok(())
+    }
+}
+
+/// A runtime whose runs lock the sessions that they work with. A run that would resume a session that is in use is
+/// refused before its CLI is started.
+pub struct OneWriter {
+    runtime: SharedRuntime,
+    locks: SessionLocks,
+}
+
+impl OneWriter {
+    /// This runtime with these locks.
+    pub fn new(runtime: SharedRuntime, locks: SessionLocks) -> Self {
+        Self { runtime, locks }
+    }
+
+    fn run(
+        &self,
+        params: ExecuteParams,
+        execute: fn(&SharedRuntime, ExecuteParams) -> EventStream,
+    ) -> EventStream {
+        let mut writer = self.locks.writer(self.runtime.id());
+        let resumed = params.clone();
+        let mut events = execute(&self.runtime, params);
+        let abort: AbortHandle = events.abort_handle();
+        let entries = async_stream::stream! {
+            if let Err(error) = writer.begin(&resumed) {
+                // Never polled, so nothing was started.
+                drop(events);
+                for event in RunAssembler::refuse(error) {
+                    yield event.into();
+                }
+                return;
+            }
+            drop(resumed);
+            while let Some(entry) = events.next_entry().await {
+                writer.see(&entry.event);
+                if matches!(entry.event, AgentEvent::Done(_)) {
+                    // The process is gone: whoever sees the end can go on with the session.
+                    writer.held.clear();
+                }
+                yield entry;
+            }
+        };
+        EventStream::new(entries, abort)
+    }
+}
+
+impl AgentRuntime for OneWriter {
+    fn id(&self) -> &str {
+        self.runtime.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        self.runtime.check(params)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.run(params, |runtime, params| runtime.execute(params))
+    }
+
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        self.run(params, |runtime, params| {
+            runtime.execute_without_text(params)
+        })
+    }
+}
+
+fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
+    let (who, step) = match &holder.run_id {
+        Some(run) => (
+            format!("run {run}"),
+            format!("follow it with `teamster attach {run}`, stop it with `teamster cancel {run}`"),
+        ),
+        None => (
+            format!("process {}", holder.pid),
+            "wait for its end".to_owned(),
+        ),
+    };
+    let session_id = excerpt(session_id, 100);
+    AgentError::refused(
+        "session_id",
+        format!("{who} works with session {session_id}: {step}, or fork the session"),
+    )
+}
+
+/// The name of the lock of a session. Ids come from CLIs, so what is no plain letter or digit is spelled out.
+fn file_name(provider: &str, session_id: &str) -> String {
+    let mut name = String::new();
+    for byte in provider.bytes().chain(*b".").chain(session_id.bytes()) {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(byte.into()),
+            b'.' if !name.is_empty() => name.push('.'),
+            // Writing to a string cannot fail.
+            _ => _ = write!(name, "%{byte:02x}"),
+        }
+    }
+    name.truncate(NAME_BYTES);
+    name + ".lock"
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_core::ErrorCode;
+
+    use super::*;
+
+    fn resuming(id: &str) -> ExecuteParams {
+        let mut params = ExecuteParams::new("x");
+        params.session_id = Some(id.to_owned());
+        params
+    }
+
+    #[test]
+    fn a_session_has_one_writer_until_that_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = SessionLocks::at(dir.path().join("sessions"));
+        let run = locks.clone().held_by_run(Some("r".to_owned()));
+        let mut first = run.writer("claude");
+        first.begin(&resuming("s")).unwrap();
+        // It is the same session for its holder.
+        first.begin(&resuming("s")).unwrap();
+
+        let mut second = locks.writer("claude");
+        let error = second.begin(&resuming("s")).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert!(
+            error.message.contains("run r works with session s"),
+            "{error}"
+        );
+        let mut fork = resuming("s");
+        fork.fork = true;
+        second.begin(&fork).unwrap();
+        second.begin(&resuming("t")).unwrap();
+        locks.writer("codex").begin(&resuming("s")).unwrap();
+
+        drop(first);
+        second.begin(&resuming("s")).unwrap();
+        let error = run.writer("claude").begin(&resuming("t")).unwrap_err();
+        let process = format!("process {}", std::process::id());
+        assert!(error.message.contains(&process), "{error}");
+        drop(second);
+        assert_eq!(
+            fs::read_dir(dir.path().join("sessions")).unwrap().count(),
+            0
+        );
+    }
+
+    #[test]
+    fn many_that_want_a_session_have_it_one_after_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = SessionLocks::at(dir.path());
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut had = 0;
+                    while had < 50 {
+                        let mut writer = locks.writer("claude");
+                        if writer.begin(&resuming("s")).is_ok() {
+                            use std::sync::atomic::Ordering::SeqCst;
+                            assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                            inside.fetch_sub(1, SeqCst);
+                            had += 1;
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(file_name("claude", "a-b_1"), "claude.a-b_1.lock");
+        assert_eq!(file_name("acp:x y", "../é"), "acp%3ax%20y...%2f%c3%a9.lock");
+        assert!(file_name("claude", &"x".repeat(5000)).len() < 255);
+    }
+}
