@@ -50,11 +50,8 @@ impl Load {
     }
 
     fn parse(args: &[String]) -> Result<Self, Failure> {
-        let number = |at: usize| {
-            args.get(at)
-                .ok_or("a number is missing")?
-                .parse::<u64>()
-                .map_err(Failure::from)
+        let number = |at: usize| -> Result<u64, Failure> {
+            Ok(args.get(at).ok_or("a number is missing")?.parse::<u64>()?)
         };
         Ok(Self {
             runs: number(0)?,
@@ -93,13 +90,14 @@ fn start() -> Result<(), Failure> {
 
 /// Starts the writers and the readers, and adds up what they print.
 fn all(args: &[String]) -> Result<(), Failure> {
-    let option = |name: &str, default: u64| match args.iter().position(|it| it == name) {
-        Some(at) => args
-            .get(at + 1)
-            .ok_or("a number is missing")?
-            .parse()
-            .map_err(Failure::from),
-        None => Ok(default),
+    let option = |name: &str, default: u64| -> Result<u64, Failure> {
+        match args.iter().position(|it| it == name) {
+            Some(at) => Ok(args
+                .get(at + 1)
+                .ok_or("a number is missing")?
+                .parse::<u64>()?),
+            None => Ok(default),
+        }
     };
     let load = Load {
         runs: option("--runs", 200)?,
@@ -131,7 +129,7 @@ fn all(args: &[String]) -> Result<(), Failure> {
     for reader in readers {
         let output = reader.wait_with_output()?;
         let text = String::from_utf8(output.stdout)?;
-        let mut numbers = text.split_whitespace().map(str::parse);
+        let mut numbers = text.split_whitespace().map(str::parse::<u64>);
         if !output.status.success() {
             return Err("a reader failed".into());
         }
