@@ -7,11 +7,7 @@
 //! The runs are in processes of 20, and each reader is a process that follows all runs from their beginning. The
 //! readers start half a second late. It prints how long after its time an entry was read, and exits with 1 if one
 //! was missing, came twice or was out of order.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "it is a program"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::env;
 use std::error::Error;
