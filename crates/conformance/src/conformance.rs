@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 record: args.record.clone(),
             };
             let clis = if args.providers.is_empty() {
-                Cli::ALL.to_vec()
+                install::matrix()
             } else {
                 args.providers.clone()
             };

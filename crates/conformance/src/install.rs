@@ -70,6 +70,13 @@ pub(crate) fn clis() -> Vec<Cli> {
     all.filter(|cli| !package(*cli).is_empty()).collect()
 }
 
+/// The CLIs of the matrix: those that are installed, and the one that has no program. The others are rows of
+/// [`acp`](crate::acp).
+pub(crate) fn matrix() -> Vec<Cli> {
+    let is_in = |cli: &Cli| *cli == Cli::Embedded || !package(*cli).is_empty();
+    Cli::ALL.into_iter().filter(is_in).collect()
+}
+
 /// Whether a release is older than another one. `false` where either is none.
 pub(crate) fn is_older(version: &str, than: &str) -> bool {
     match (numbers(version), numbers(than)) {

@@ -97,10 +97,17 @@ fn target() -> PathBuf {
 
 /// A provider's name, as a flag or an argument.
 fn cli(name: &str) -> Result<Cli, String> {
-    Cli::from_id(name).ok_or_else(|| {
-        let known: Vec<_> = Cli::ALL.iter().map(|cli| cli.id()).collect();
-        format!("there is: {}", known.join(", "))
-    })
+    let known = install::matrix();
+    match Cli::from_id(name) {
+        Some(cli) if known.contains(&cli) => Ok(cli),
+        Some(cli) => Err(format!(
+            "it is no column of the matrix; its row is made by `cargo xtask conformance --acp {cli}`"
+        )),
+        None => {
+            let known: Vec<_> = known.iter().map(|cli| cli.id()).collect();
+            Err(format!("there is: {}", known.join(", ")))
+        }
+    }
 }
 
 /// Progress and findings; without a reader the exit code has to do.

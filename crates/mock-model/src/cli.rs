@@ -1,13 +1,17 @@
 //! What is particular to a CLI: how it is pointed at a server, and what its tools are called.
 
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
 mod embedded;
 mod gemini;
+mod kilo;
+mod kimi;
 pub(crate) mod offered;
 pub(crate) mod opencode;
 mod pi;
+mod qwen;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -62,16 +66,24 @@ macro_rules! clis {
 clis! {
     /// Claude Code.
     Claude in claude,
+    /// Cline.
+    Cline in cline,
     /// Codex.
     Codex in codex,
     /// GitHub Copilot CLI.
     Copilot in copilot,
     /// Gemini CLI.
     Gemini in gemini,
+    /// Kilo.
+    Kilo in kilo,
+    /// Kimi Code.
+    Kimi in kimi,
     /// OpenCode.
     OpenCode in opencode,
     /// Pi.
     Pi in pi,
+    /// Qwen Code.
+    Qwen in qwen,
     /// `teamster`'s own model loop, which has no program.
     Embedded in embedded,
 }
@@ -174,8 +186,12 @@ impl Cli {
     /// Whose request it is, by what it calls itself (the header `user-agent`) and by the names of
     /// the tools that it offers to the model.
     pub(crate) fn who(user_agent: &str, tools: &[String]) -> Option<Self> {
-        let asks = |cli: &Self| cli.is_asking(user_agent, tools);
-        Self::ALL.into_iter().find(asks)
+        let with = |tools: &[String]| {
+            let mut all = Self::ALL.into_iter();
+            all.find(|cli| cli.is_asking(user_agent, tools))
+        };
+        // What it calls itself counts more: a fork has the tools of what it comes from.
+        with(&[]).or_else(|| with(tools))
     }
 
     /// The call of its own tool that does what a part asks for, if that is a call.
@@ -276,6 +292,25 @@ mod tests {
                 "{cli}"
             );
         }
+    }
+
+    #[test]
+    fn a_fork_is_known_by_its_own_name() {
+        let tools = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let shell = tools(&["run_shell_command"]);
+        assert_eq!(
+            Cli::who("QwenCode/0.24.4 (linux; x64)", &shell),
+            Some(Cli::Qwen)
+        );
+        assert_eq!(Cli::who("node", &shell), Some(Cli::Gemini));
+        let own = tools(&["bash", "todowrite"]);
+        assert_eq!(Cli::who("node", &own), Some(Cli::OpenCode));
+        let own = tools(&["Bash", "ReadMediaFile", "TodoList"]);
+        assert_eq!(Cli::who("Anthropic/JS 0.95.2", &own), Some(Cli::Kimi));
+        assert_eq!(Cli::who("node", &own[..1]), Some(Cli::Claude));
+        let kilo = "Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14";
+        assert_eq!(Cli::who(kilo, &[]), Some(Cli::Kilo));
+        assert_eq!(Cli::who("node", &[]), None);
     }
 
     #[test]

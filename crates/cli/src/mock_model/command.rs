@@ -30,6 +30,7 @@ pub(super) fn main(
     args: &MockModelArgs,
     script: Script,
     mut settings: Settings,
+    named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
     // Clap gives us no empty list here.
     let Some((program, arguments)) = args.command.split_first() else {
@@ -44,7 +45,6 @@ pub(super) fn main(
         }
     };
     let itself = cli_of(program);
-    let named = super::named(args);
     let clis = match (named.is_empty(), itself) {
         (false, _) => named,
         (true, Some(cli)) => vec![cli],

@@ -27,17 +27,18 @@ pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
     }
     // Clap sees to it that there is one.
     let script = args.script.as_deref().unwrap_or(Path::new("-"));
-    let (script, settings) = match script_of(script).and_then(|it| Ok((it, settings(args)?))) {
-        Ok(both) => both,
+    let read = || Ok((script_of(script)?, settings(args)?, named(&args.cli)?));
+    let (script, settings, named) = match read() {
+        Ok(all) => all,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
     if args.command.is_empty() {
-        serve::main(args, script, settings)
+        serve::main(args, script, settings, named)
     } else {
-        command::main(args, script, settings)
+        command::main(args, script, settings, named)
     }
 }
 
@@ -85,8 +86,16 @@ fn directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 /// The CLIs that were named.
-fn named(args: &MockModelArgs) -> Vec<Cli> {
-    args.cli.iter().filter_map(|id| Cli::from_id(id)).collect()
+fn named(ids: &[String]) -> anyhow::Result<Vec<Cli>> {
+    let known = |id: &String| {
+        Cli::from_id(id).with_context(|| {
+            format!(
+                "--cli {id}: how this agent is pointed at a server is not known; set its own variables from \
+                 TEAMSTER_MOCK_URL in COMMAND, as in `-- sh -c 'MY_URL=$TEAMSTER_MOCK_URL/v1 my-agent'`"
+            )
+        })
+    };
+    ids.iter().map(known).collect()
 }
 
 /// Those of the only one, or none.

@@ -18,8 +18,8 @@ pub(super) fn main(
     args: &MockModelArgs,
     script: Script,
     mut settings: Settings,
+    named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
-    let named = super::named(args);
     settings.cli = super::only(&named);
     let clis = if named.is_empty() {
         let here: Vec<_> = Cli::ALL.into_iter().filter(|cli| installed(*cli)).collect();

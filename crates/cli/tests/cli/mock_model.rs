@@ -99,7 +99,8 @@ fn it_serves_until_it_is_told_to_stop_and_tells_of_requests() {
         assert_eq!(
             ids,
             [
-                "claude", "codex", "copilot", "gemini", "opencode", "pi", "embedded"
+                "claude", "cline", "codex", "copilot", "gemini", "kilo", "kimi", "opencode", "pi",
+                "qwen", "embedded"
             ]
         );
         assert_eq!(clis[0]["env"]["ANTHROPIC_BASE_URL"], url);
@@ -307,7 +308,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     .unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let cases: [(&[&str], i32, &[&str]); 5] = [
+    let cases: [(&[&str], i32, &[&str]); 6] = [
         (
             &["none.toml"],
             2,
@@ -335,6 +336,11 @@ fn what_is_wrong_is_said_with_what_to_do() {
             &["script.toml", "-C", "nowhere"],
             2,
             &["--directory nowhere"],
+        ),
+        (
+            &["script.toml", "--cli", "acp:my-agent"],
+            2,
+            &["--cli acp:my-agent", "TEAMSTER_MOCK_URL"],
         ),
     ];
     for (args, code, said) in cases {

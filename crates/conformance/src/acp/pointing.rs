@@ -1,6 +1,5 @@
 //! How an agent of which nothing is known is made to ask the mock model.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
@@ -72,11 +71,6 @@ pub(crate) struct Named {
     pub(crate) name: String,
     /// What npm installs.
     pub(crate) packages: Vec<String>,
-    model: Option<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    files: BTreeMap<String, String>,
 }
 
 impl Named {
@@ -107,18 +101,11 @@ impl Spec {
         let program = words.first().map(Path::new).and_then(Path::file_name);
         let name = program.context("`--acp` needs a command, as in `--acp \"my-agent --acp\"`")?;
         let cli = known(command);
-        let named = Named::find(command)?;
         let wires = match (args.wire, cli) {
             (Some(wire), _) => vec![wire],
-            (None, None) if named.is_none() => WireName::ALL.to_vec(),
-            (None, _) => Vec::new(),
+            (None, None) => WireName::ALL.to_vec(),
+            (None, Some(_)) => Vec::new(),
         };
-        let (mut env, mut files, mut model) = (Vec::new(), Vec::new(), None);
-        if let Some(named) = named {
-            env.extend(named.env);
-            files.extend(named.files);
-            model = named.model;
-        }
         let of_wires = wires.into_iter().flat_map(WireName::variables);
         let of_wires = of_wires.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let given = args.files.iter().map(|(path, file)| {
@@ -129,15 +116,9 @@ impl Spec {
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             cli,
-            env: {
-                env.extend(of_wires.chain(args.env.iter().cloned()));
-                env
-            },
-            files: {
-                files.extend(given.collect::<anyhow::Result<Vec<_>>>()?);
-                files
-            },
-            model: args.model.clone().or(model),
+            env: of_wires.chain(args.env.iter().cloned()).collect(),
+            files: given.collect::<anyhow::Result<_>>()?,
+            model: args.model.clone(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing, elsewhere};
+use super::{Call, Place, Pointing, elsewhere, kimi};
 use crate::Part;
 
 pub(super) fn point_at(url: &str) -> Pointing {
@@ -41,7 +41,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
 }
 
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
-    user_agent.starts_with("claude-cli/") || tools.iter().any(|tool| tool == "Bash")
+    let offers = |name| tools.iter().any(|tool| tool == name);
+    user_agent.starts_with("claude-cli/") || (offers("Bash") && !kimi::is_asking(user_agent, tools))
 }
 
 pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {

@@ -135,7 +135,14 @@ const WRITE: &[&str] = &[
     "save",
     "editor",
 ];
-const AGENT: &[&str] = &["task", "agent", "subagent", "newtask", "delegate"];
+const AGENT: &[&str] = &[
+    "task",
+    "agent",
+    "subagent",
+    "newtask",
+    "spawnagent",
+    "delegate",
+];
 const PLAN: &[&str] = &[
     "todowrite",
     "writetodos",

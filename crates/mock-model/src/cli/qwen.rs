@@ -1,0 +1,45 @@
+//! Qwen Code.
+
+use serde_json::json;
+
+use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use crate::Part;
+
+/// In Chat Completions. Which login is meant is in its settings; and there is turned off what it asks the model
+/// by itself after a turn, which would take the script's next answers: suggestions of what to write next, and
+/// notes for its memory.
+pub(super) fn point_at(url: &str) -> Pointing {
+    let env = [
+        ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
+        ("OPENAI_BASE_URL", format!("{url}/v1")),
+        ("OPENAI_MODEL", "mock-model".to_owned()),
+    ];
+    let settings = json!({
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "general": {"enableAutoUpdate": false},
+        "ui": {"enableFollowupSuggestions": false},
+        "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false},
+    });
+    Pointing {
+        env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+        files: vec![HomeFile::new(
+            ".qwen/settings.json",
+            format!("{settings:#}\n"),
+        )],
+        elsewhere: elsewhere(&["QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_CODE_MODEL"]),
+        folders: [("QWEN_HOME", ".qwen")].into(),
+        before_prompt: &["-p"],
+        ..Pointing::default()
+    }
+}
+
+pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
+    user_agent.starts_with("QwenCode/")
+}
+
+/// Its tools are found by what they take.
+pub(super) fn call(_: &Part, _: &Place<'_>) -> Option<Call> {
+    None
+}
