@@ -197,22 +197,12 @@ mod tests {
     use teamster::usage::Provider as Reader;
     use teamster_mock_model::Cli;
 
-    /// Built-in providers without a reader of their files.
-    const WITHOUT_READER: &[&str] = &["cline", "kilo", "kimi", "qwen", "embedded"];
-    /// Built-in providers whose CLI cannot be pointed at the mock model.
-    const WITHOUT_MOCK_MODEL: &[&str] = &["cline", "kilo", "kimi", "qwen"];
-
+    /// Each built-in provider has a reader of its files and can be pointed at the mock model.
     #[test]
     fn the_parts_of_the_workspace_know_the_same_clis() {
         let all = Providers::builtin().all();
-        let without = |missing: &[&str]| -> Vec<&str> {
-            let ids = all.iter().map(|provider| provider.info().id);
-            ids.filter(|id| !missing.contains(id)).collect()
-        };
-        assert_eq!(
-            Reader::ALL.map(Reader::id).to_vec(),
-            without(WITHOUT_READER)
-        );
-        assert_eq!(Cli::ALL.map(Cli::id).to_vec(), without(WITHOUT_MOCK_MODEL));
+        let ids: Vec<_> = all.iter().map(|provider| provider.info().id).collect();
+        assert_eq!(Reader::ALL.map(Reader::id).to_vec(), ids);
+        assert_eq!(Cli::ALL.map(Cli::id).to_vec(), ids);
     }
 }

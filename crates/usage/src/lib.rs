@@ -17,9 +17,13 @@
 
 mod accounts;
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
+mod embedded;
 mod gemini;
+mod kilo;
+mod kimi;
 mod limits;
 mod lines;
 mod meter;
@@ -29,6 +33,7 @@ mod pi;
 mod places;
 pub mod prices;
 mod provider;
+mod qwen;
 mod record;
 mod scan;
 mod source;

@@ -1,4 +1,4 @@
-//! OpenCode's messages: in its database `opencode.db`, and of older versions in files
+//! OpenCode's messages, and those of its fork Kilo: in its database `opencode.db`, and of older versions in files
 //! `storage/message/<session>/msg_<id>.json`.
 //!
 //! A fork's messages are copies under new ids; their times and figures stay, and so a request is known by
@@ -32,64 +32,96 @@ static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tok
 /// The largest message of an older version that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
+/// Where OpenCode or a fork of it keeps its messages.
+pub(crate) struct Store<'p> {
+    pub(crate) provider: Provider,
+    /// What its database is called, and its files begin with.
+    pub(crate) name: &'static str,
+    /// The folder of data.
+    pub(crate) data: Option<&'p Path>,
+    /// The database, where it is set by itself.
+    pub(crate) database: Option<&'p Path>,
+}
+
+fn own(places: &Places) -> Store<'_> {
+    Store {
+        provider: Provider::OpenCode,
+        name: "opencode",
+        data: places.opencode.as_deref(),
+        database: places.opencode_db.as_deref(),
+    }
+}
+
 /// The databases, and the folders of the sessions of older versions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    databases(places, found);
-    if let Some(data) = &places.opencode {
-        for session in found.entries(&data.join("storage/message")) {
-            folder(session, found);
-        }
-    }
+    own(places).sources(found);
 }
 
-/// Where a session can be: in all databases, or in a folder of its own. Its sub-agents' folders are not
-/// known by their names: those versions are no longer in use where agents are in loops.
+/// Where a session can be.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    databases(places, found);
-    if let Some(data) = &places.opencode {
-        folder(data.join("storage/message").join(session), found);
-    }
+    own(places).of_session(session, found);
 }
 
-fn folder(path: PathBuf, found: &mut Sources) {
-    if let Some(metadata) = found.metadata(&path)
-        && metadata.is_dir()
-    {
-        found.add(Provider::OpenCode, path, &metadata);
-    }
-}
-
-/// The database that is set, in the folder of data if it is set by its name only; or else those that
-/// the CLI makes: of most of its releases one, and of any other channel one that is named after it.
-fn databases(places: &Places, found: &mut Sources) {
-    let paths = match (&places.opencode_db, &places.opencode) {
-        (Some(database), Some(data)) => vec![data.join(database)],
-        (Some(database), None) => vec![database.clone()],
-        (None, Some(data)) => {
-            let mut paths = found.entries(data);
-            paths.retain(|path| is_database(path));
-            paths
+impl Store<'_> {
+    /// The databases, and the folders of the sessions of older versions.
+    pub(crate) fn sources(&self, found: &mut Sources) {
+        self.databases(found);
+        if let Some(data) = self.data {
+            for session in found.entries(&data.join("storage/message")) {
+                self.folder(session, found);
+            }
         }
-        (None, None) => Vec::new(),
-    };
-    for path in paths {
-        let Some(metadata) = found.metadata(&path) else {
-            continue;
-        };
-        // What was written last is beside the database until it is taken over.
-        let log = database::beside(&path, "-wal").metadata().ok();
-        let modified = |metadata: &Metadata| metadata.modified().ok();
-        let newer = log
-            .as_ref()
-            .filter(|log| modified(log) > modified(&metadata));
-        found.add(Provider::OpenCode, path, newer.unwrap_or(&metadata));
     }
-}
 
-fn is_database(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.and_then(|name| name.strip_suffix(".db"))
-        .is_some_and(|name| name == "opencode" || name.starts_with("opencode-"))
+    /// Where a session can be: in all databases, or in a folder of its own. Its sub-agents' folders are not
+    /// known by their names: those versions are no longer in use where agents are in loops.
+    pub(crate) fn of_session(&self, session: &str, found: &mut Sources) {
+        self.databases(found);
+        if let Some(data) = self.data {
+            self.folder(data.join("storage/message").join(session), found);
+        }
+    }
+
+    fn folder(&self, path: PathBuf, found: &mut Sources) {
+        if let Some(metadata) = found.metadata(&path)
+            && metadata.is_dir()
+        {
+            found.add(self.provider, path, &metadata);
+        }
+    }
+
+    /// The database that is set, in the folder of data if it is set by its name only; or else those that
+    /// the CLI makes: of most of its releases one, and of any other channel one that is named after it.
+    fn databases(&self, found: &mut Sources) {
+        let paths = match (self.database, self.data) {
+            (Some(database), Some(data)) => vec![data.join(database)],
+            (Some(database), None) => vec![database.to_owned()],
+            (None, Some(data)) => {
+                let mut paths = found.entries(data);
+                paths.retain(|path| self.is_database(path));
+                paths
+            }
+            (None, None) => Vec::new(),
+        };
+        for path in paths {
+            let Some(metadata) = found.metadata(&path) else {
+                continue;
+            };
+            // What was written last is beside the database until it is taken over.
+            let log = database::beside(&path, "-wal").metadata().ok();
+            let modified = |metadata: &Metadata| metadata.modified().ok();
+            let newer = log
+                .as_ref()
+                .filter(|log| modified(log) > modified(&metadata));
+            found.add(self.provider, path, newer.unwrap_or(&metadata));
+        }
+    }
+
+    fn is_database(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let rest = name.and_then(|name| name.strip_suffix(".db")?.strip_prefix(self.name));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    }
 }
 
 /// What is known of a session.
@@ -183,14 +215,15 @@ impl Tokens {
 /// Reads a database, or a session's folder.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     if source.path.metadata()?.is_dir() {
-        read_folder(&source.path, sink)
+        read_folder(source, sink)
     } else {
         database::read(source, sink)
     }
 }
 
 /// Reads the messages of a session of an older version.
-fn read_folder(folder: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
+fn read_folder(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let folder = source.path.as_path();
     let Some(id) = folder.file_name().and_then(|name| name.to_str()) else {
         return Ok(());
     };
@@ -199,7 +232,7 @@ fn read_folder(folder: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
     if let Some(storage) = storage {
         files_of_session(&storage.join("session"), id, &mut sessions);
     }
-    let mut reader = Reader::new(sessions, None);
+    let mut reader = Reader::new(source.provider, sessions, None);
     let mut files: Vec<_> = fs::read_dir(folder)?.flatten().map(|e| e.path()).collect();
     files.sort_unstable();
     for file in files {
@@ -256,6 +289,7 @@ fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
 
 /// What remains from message to message.
 pub(super) struct Reader {
+    provider: Provider,
     sessions: Sessions,
     /// The only session that is wanted, with its sub-agents.
     only: Option<String>,
@@ -266,8 +300,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    fn new(sessions: Sessions, only: Option<String>) -> Self {
+    fn new(provider: Provider, sessions: Sessions, only: Option<String>) -> Self {
         Self {
+            provider,
             sessions,
             only,
             root: Shared::default(),
@@ -330,10 +365,10 @@ impl Reader {
         };
         let root = self.root(session).to_owned();
         let known = self.sessions.get(session).cloned().unwrap_or_default();
-        let mut record = Record::new(Provider::OpenCode, self.root.of(&root), at);
+        let mut record = Record::new(self.provider, self.root.of(&root), at);
         let figures = format!("{created} {completed:?} {usage:?}");
         let texts = [&message.provider_id, &message.model_id].map(|t| t.as_deref().unwrap_or(""));
-        record.key = Some(Key::of(Provider::OpenCode, &[texts[0], texts[1], &figures]));
+        record.key = Some(Key::of(self.provider, &[texts[0], texts[1], &figures]));
         record.model = message.model_id.map(|model| self.model.of(&model));
         let vendor = message.provider_id.filter(|vendor| !vendor.is_empty());
         record.vendor = vendor.map(|vendor| self.vendor.of(&vendor));

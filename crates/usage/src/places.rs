@@ -9,18 +9,30 @@ use std::path::{Path, PathBuf};
 pub struct Places {
     /// Claude's folders, each with `projects` in it.
     pub claude: Vec<PathBuf>,
+    /// Cline's folder of sessions.
+    pub cline_sessions: Option<PathBuf>,
     /// Codex's home, with `sessions` and `archived_sessions` in it.
     pub codex: Option<PathBuf>,
     /// Copilot's home, with `session-state` in it.
     pub copilot: Option<PathBuf>,
     /// Gemini's folder `.gemini`, with `tmp` in it.
     pub gemini: Option<PathBuf>,
+    /// Kilo's folder of data, with its database in it.
+    pub kilo: Option<PathBuf>,
+    /// Kilo's database, where it is set by itself.
+    pub kilo_db: Option<PathBuf>,
+    /// Kimi's home, with `sessions` in it.
+    pub kimi: Option<PathBuf>,
     /// OpenCode's folder of data, with its database or its files in it.
     pub opencode: Option<PathBuf>,
     /// OpenCode's database, where it is set by itself.
     pub opencode_db: Option<PathBuf>,
     /// Pi's folder of sessions.
     pub pi_sessions: Option<PathBuf>,
+    /// Qwen's folder, with `projects` in it.
+    pub qwen: Option<PathBuf>,
+    /// The folder of sessions of `teamster`'s own model loop.
+    pub embedded_sessions: Option<PathBuf>,
 }
 
 impl Places {
@@ -42,7 +54,11 @@ impl Places {
         let in_home = |folder: &str| home.as_ref().map(|home| home.join(folder));
         let data = path("XDG_DATA_HOME").or_else(|| in_home(".local/share"));
         let config = path("XDG_CONFIG_HOME").or_else(|| in_home(".config"));
-        let database = set("OPENCODE_DB").filter(|value| value != OsStr::new(":memory:"));
+        let database = |name| {
+            let file = set(name).filter(|value| value != OsStr::new(":memory:"));
+            file.map(PathBuf::from)
+        };
+        let state = path("XDG_STATE_HOME").or_else(|| in_home(".local/state"));
         Self {
             claude: match path("CLAUDE_CONFIG_DIR") {
                 Some(folder) => several(folder),
@@ -55,17 +71,31 @@ impl Places {
                 .flatten()
                 .collect(),
             },
+            cline_sessions: path("CLINE_SESSION_DATA_DIR").or_else(|| {
+                let data = path("CLINE_DATA_DIR").or_else(|| {
+                    let folder = path("CLINE_DIR").or_else(|| in_home(".cline"))?;
+                    Some(folder.join("data"))
+                });
+                data.map(|data| data.join("sessions"))
+            }),
             codex: path("CODEX_HOME").or_else(|| in_home(".codex")),
             copilot: path("COPILOT_HOME").or_else(|| in_home(".copilot")),
             gemini: path("GEMINI_CLI_HOME")
                 .or_else(|| home.clone())
                 .map(|home| home.join(".gemini")),
+            kilo: data.as_ref().map(|data| data.join("kilo")),
+            kilo_db: database("KILO_DB"),
+            kimi: path("KIMI_CODE_HOME").or_else(|| in_home(".kimi-code")),
             opencode: data.as_ref().map(|data| data.join("opencode")),
-            opencode_db: database.map(PathBuf::from),
+            opencode_db: database("OPENCODE_DB"),
             pi_sessions: path("PI_CODING_AGENT_SESSION_DIR").or_else(|| {
                 let folder = path("PI_CODING_AGENT_DIR").or_else(|| in_home(".pi/agent"));
                 folder.map(|folder| folder.join("sessions"))
             }),
+            qwen: path("QWEN_RUNTIME_DIR")
+                .or_else(|| path("QWEN_HOME"))
+                .or_else(|| in_home(".qwen")),
+            embedded_sessions: state.map(|state| state.join("teamster/embedded/sessions")),
         }
     }
 }
@@ -117,6 +147,18 @@ mod tests {
             places.pi_sessions.unwrap(),
             Path::new("/h/.pi/agent/sessions")
         );
+        for (place, path) in [
+            (places.cline_sessions, "/h/.cline/data/sessions"),
+            (places.kilo, "/h/.local/share/kilo"),
+            (places.kimi, "/h/.kimi-code"),
+            (places.qwen, "/h/.qwen"),
+            (
+                places.embedded_sessions,
+                "/h/.local/state/teamster/embedded/sessions",
+            ),
+        ] {
+            assert_eq!(place.unwrap(), Path::new(path));
+        }
     }
 
     #[test]
@@ -130,6 +172,11 @@ mod tests {
             ("XDG_DATA_HOME", "/d"),
             ("OPENCODE_DB", "/db"),
             ("PI_CODING_AGENT_DIR", "/i"),
+            ("CLINE_DIR", "/n"),
+            ("KILO_DB", "k.db"),
+            ("KIMI_CODE_HOME", "/k"),
+            ("QWEN_HOME", "/q"),
+            ("XDG_STATE_HOME", "/s"),
         ]);
         assert_eq!(places.claude, [PathBuf::from("/c")]);
         assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
@@ -138,6 +185,16 @@ mod tests {
         assert_eq!(places.opencode.unwrap(), Path::new("/d/opencode"));
         assert_eq!(places.opencode_db.unwrap(), Path::new("/db"));
         assert_eq!(places.pi_sessions.unwrap(), Path::new("/i/sessions"));
+        for (place, path) in [
+            (places.cline_sessions, "/n/data/sessions"),
+            (places.kilo, "/d/kilo"),
+            (places.kilo_db, "k.db"),
+            (places.kimi, "/k"),
+            (places.qwen, "/q"),
+            (places.embedded_sessions, "/s/teamster/embedded/sessions"),
+        ] {
+            assert_eq!(place.unwrap(), Path::new(path));
+        }
     }
 
     #[test]

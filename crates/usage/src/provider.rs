@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::places::Places;
 use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
-use crate::{claude, codex, copilot, gemini, opencode, pi};
+use crate::{claude, cline, codex, copilot, embedded, gemini, kilo, kimi, opencode, pi, qwen};
 
 /// The one list of readers: what is particular to each is in the module of its name.
 macro_rules! readers {
@@ -63,16 +63,26 @@ macro_rules! readers {
 readers! {
     /// Claude Code.
     Claude in claude,
+    /// Cline.
+    Cline in cline,
     /// Codex.
     Codex in codex,
     /// GitHub Copilot CLI.
     Copilot in copilot,
     /// Gemini CLI.
     Gemini in gemini,
+    /// Kilo.
+    Kilo in kilo,
+    /// Kimi Code.
+    Kimi in kimi,
     /// OpenCode.
     OpenCode in opencode,
     /// Pi.
     Pi in pi,
+    /// Qwen Code.
+    Qwen in qwen,
+    /// `teamster`'s own model loop.
+    Embedded in embedded,
 }
 
 /// What the files of a CLI are like, and what they are paid by.

@@ -1,4 +1,4 @@
-//! The accounts of the databases that the real OpenCode left, against what the model's service reported:
+//! The accounts of the databases that the real OpenCode and its fork Kilo left, against what the model's service reported:
 //! however the database stands there, and without a trace in its folder.
 
 use std::collections::BTreeMap;
@@ -13,28 +13,35 @@ use tempfile::TempDir;
 
 use crate::common::{counted, scan, scenarios, truth};
 
-const DATA: &str = ".local/share/opencode";
-
 /// A home folder with an empty one for OpenCode's data.
 fn home() -> (TempDir, PathBuf) {
+    home_of(Provider::OpenCode)
+}
+
+fn home_of(provider: Provider) -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
-    let data = home.path().join(DATA);
+    let data = home.path().join(".local/share").join(provider.id());
     fs::create_dir_all(&data).unwrap();
     (home, data)
 }
 
 /// The recorded scenarios of the versions that have a database, each with its truth.
 fn with_database() -> Vec<(PathBuf, Value)> {
-    let mut all = scenarios(Provider::OpenCode);
-    all.retain(|(folder, _)| folder.join("opencode.sql").exists());
+    with_database_of(Provider::OpenCode)
+}
+
+fn with_database_of(provider: Provider) -> Vec<(PathBuf, Value)> {
+    let mut all = scenarios(provider);
+    all.retain(|(folder, _)| folder.join(format!("{provider}.sql")).exists());
     all
 }
 
 /// The database of a scenario, with its log as long as it is open.
 async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
-    let dump = fs::read_to_string(scenario.join("opencode.sql")).unwrap();
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let dump = fs::read_to_string(scenario.join(format!("{name}.sql"))).unwrap();
     let mut open = SqliteConnectOptions::new()
-        .filename(folder.join("opencode.db"))
+        .filename(folder.join(format!("{name}.db")))
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .connect()
@@ -63,43 +70,50 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn opencode_comes_to_what_was_used_however_its_database_stands_there() {
-    let scenarios = with_database();
-    assert!(scenarios.len() >= 5, "{}", scenarios.len());
-    for (scenario, known) in scenarios {
-        let (open_home, open) = home();
-        let connection = database(&open, &scenario).await;
-        let all = ["opencode.db", "opencode.db-shm", "opencode.db-wal"];
-        assert_eq!(names(&open), all);
-        let (killed_home, killed) = home();
-        let (copy_home, copy) = home();
-        for name in all {
-            fs::copy(open.join(name), killed.join(name)).unwrap();
-            if name != "opencode.db-shm" {
-                fs::copy(open.join(name), copy.join(name)).unwrap();
-            }
+async fn opencode_and_kilo_come_to_what_was_used_however_their_database_stands_there() {
+    for provider in [Provider::OpenCode, Provider::Kilo] {
+        let scenarios = with_database_of(provider);
+        assert!(scenarios.len() >= 5, "{}", scenarios.len());
+        for (scenario, known) in scenarios {
+            stands_there_in_all_ways(provider, &scenario, &known).await;
         }
-        let check = |home: &TempDir, data: &Path, shared: bool| {
-            let files = || {
-                let mut files = files(data);
-                // The connections of one process share the index, and write to it.
-                files.retain(|path, _| !shared || !path.ends_with("opencode.db-shm"));
-                files
-            };
-            let before = files();
-            let accounts = scan(home.path());
-            assert_eq!(counted(&accounts), truth(&known), "{}", scenario.display());
-            let found = accounts.diagnostics();
-            assert_eq!((found.malformed_lines, found.unreadable), (0, 0));
-            assert!(before == files(), "{:?}", names(data));
-        };
-        check(&open_home, &open, true);
-        check(&killed_home, &killed, false);
-        check(&copy_home, &copy, false);
-        connection.close().await.unwrap();
-        assert_eq!(names(&open), ["opencode.db"]);
-        check(&open_home, &open, false);
     }
+}
+
+/// Open, of a killed process, as a copy, and closed.
+async fn stands_there_in_all_ways(provider: Provider, scenario: &Path, known: &Value) {
+    let (open_home, open) = home_of(provider);
+    let connection = database(&open, scenario).await;
+    let all = ["", "-shm", "-wal"].map(|end| format!("{provider}.db{end}"));
+    assert_eq!(names(&open), all);
+    let (killed_home, killed) = home_of(provider);
+    let (copy_home, copy) = home_of(provider);
+    for name in &all {
+        fs::copy(open.join(name), killed.join(name)).unwrap();
+        if !name.ends_with("-shm") {
+            fs::copy(open.join(name), copy.join(name)).unwrap();
+        }
+    }
+    let check = |home: &TempDir, data: &Path, shared: bool| {
+        let files = || {
+            let mut files = files(data);
+            // The connections of one process share the index, and write to it.
+            files.retain(|path, _| !shared || !path.to_string_lossy().ends_with("-shm"));
+            files
+        };
+        let before = files();
+        let accounts = scan(home.path());
+        assert_eq!(counted(&accounts), truth(known), "{}", scenario.display());
+        let found = accounts.diagnostics();
+        assert_eq!((found.malformed_lines, found.unreadable), (0, 0));
+        assert!(before == files(), "{:?}", names(data));
+    };
+    check(&open_home, &open, true);
+    check(&killed_home, &killed, false);
+    check(&copy_home, &copy, false);
+    connection.close().await.unwrap();
+    assert_eq!(names(&open), [format!("{provider}.db")]);
+    check(&open_home, &open, false);
 }
 
 #[test]

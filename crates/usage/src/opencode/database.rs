@@ -76,7 +76,7 @@ fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
             url(&copy, "mode=ro")?
         }
     };
-    block_on(messages(&url, source.session.clone(), sink)).map_err(io::Error::other)
+    block_on(messages(&url, source, sink)).map_err(io::Error::other)
 }
 
 /// The path of a file that SQLite keeps beside a database.
@@ -103,18 +103,14 @@ fn url(path: &Path, parameters: &str) -> io::Result<String> {
     Ok(format!("{url}?{parameters}"))
 }
 
-async fn messages(
-    url: &str,
-    session: Option<String>,
-    sink: &mut Sink<'_>,
-) -> Result<(), sqlx::Error> {
+async fn messages(url: &str, source: &Source, sink: &mut Sink<'_>) -> Result<(), sqlx::Error> {
     let options = SqliteConnectOptions::new()
         .filename(url)
         .read_only(true)
         .disable_statement_logging();
     let mut connection = options.connect().await?;
     let sessions = sessions(&mut connection).await?;
-    let mut reader = Reader::new(sessions, session);
+    let mut reader = Reader::new(source.provider, sessions, source.session.clone());
     match reader.wanted() {
         None => pages(ALL, None, &mut connection, &mut reader, sink).await?,
         Some(wanted) => {

@@ -11,7 +11,7 @@ fn read(sessions: Sessions, messages: &[(&str, &str)]) -> (Vec<Record>, u64) {
         }
     };
     let mut sink = Sink::new(&mut take);
-    let mut reader = Reader::new(sessions, None);
+    let mut reader = Reader::new(Provider::OpenCode, sessions, None);
     for (session, message) in messages {
         reader.message(session, message.as_bytes(), &mut sink);
     }

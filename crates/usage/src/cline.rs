@@ -1,0 +1,170 @@
+//! Cline's sessions: `sessions/<session>/<name>.messages.json`, one JSON value each.
+//!
+//! Each answer of the model has its figures. A file says itself whose it is; a sub-agent's id begins with that
+//! of the session which started it.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use teamster_core::Usage;
+
+use crate::places::Places;
+use crate::provider::Traits;
+use crate::source::{Shared, Sink, Source, Sources, small_file};
+use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits::NONE;
+
+/// How deep files lie below the folder of sessions: session, file.
+const DEPTH: usize = 2;
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+/// What the name of a file with messages ends with.
+const MESSAGES: &str = ".messages.json";
+/// What is in a sub-agent's id behind that of the session.
+const SUB_AGENT: &str = "__agent_";
+
+/// All sessions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_| true);
+}
+
+/// One session, with its sub-agents.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    // The CLI takes a sub-agent's id apart at the first of these, which may be in that of the session.
+    let begin = session.split("__").next();
+    walk(places, found, &|folder| {
+        folder == session || Some(folder) == begin
+    });
+}
+
+/// All files with messages in folders that are wanted.
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
+    let Some(folder) = &places.cline_sessions else {
+        return;
+    };
+    found.walk(Provider::Cline, folder, DEPTH, |path| {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let folder = path.parent().and_then(name);
+        name(path).is_some_and(|name| name.ends_with(MESSAGES))
+            && folder.is_some_and(|folder| wanted(&folder))
+    });
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Conversation<'a> {
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    /// Milliseconds since 1970.
+    ts: Option<i64>,
+    #[serde(borrow)]
+    model_info: Option<Model<'a>>,
+    metrics: Option<Metrics>,
+}
+
+#[derive(Deserialize)]
+struct Model<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    provider: Option<Cow<'a, str>>,
+}
+
+/// What was read from or written to a cache is a part of the input.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metrics {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+    cost: Option<f64>,
+}
+
+impl Metrics {
+    /// The CLI writes 0 for what its service has no word for.
+    fn usage(&self) -> Usage {
+        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let (read, written) = (told(self.cache_read_tokens), told(self.cache_write_tokens));
+        let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+        Usage::default()
+            .input_tokens(self.input_tokens.map(|input| input.saturating_sub(cached)))
+            .output_tokens(self.output_tokens)
+            .cache_read_tokens(read)
+            .cache_write_tokens(written)
+    }
+}
+
+/// Reads the messages of a session, or of a sub-agent.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct State {
+        cwd: Option<String>,
+    }
+    let bytes = match small_file(&source.path, LARGEST) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            sink.diagnostics.oversize_lines += 1;
+            return Ok(());
+        }
+        read => read?,
+    };
+    sink.diagnostics.bytes += bytes.len() as u64;
+    let Ok(conversation) = serde_json::from_slice::<Conversation<'_>>(&bytes) else {
+        sink.diagnostics.malformed_lines += 1;
+        return Ok(());
+    };
+    let id = conversation.session_id.unwrap_or_default();
+    let (session, is_subagent) = match id.split_once(SUB_AGENT) {
+        Some((session, _)) => (session, true),
+        None => (&*id, false),
+    };
+    let state = source.path.with_file_name(format!("{session}.json"));
+    let state = small_file(&state, LARGEST).ok();
+    let state = state.and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
+    let directory: Option<Arc<str>> = state.and_then(|state| state.cwd).map(Into::into);
+    let shared: Arc<str> = session.into();
+    let (mut model, mut vendor) = (Shared::default(), Shared::default());
+    for message in conversation.messages {
+        let Some(metrics) = message.metrics else {
+            continue;
+        };
+        let usage = metrics.usage();
+        // Of a request that failed it writes zeros.
+        if usage.total_tokens().unwrap_or(0) == 0 {
+            continue;
+        }
+        let time = message
+            .ts
+            .and_then(|ts| Timestamp::from_millisecond(ts).ok());
+        let (Some(time), Some(id)) = (time, message.id) else {
+            sink.diagnostics.malformed_lines += 1;
+            continue;
+        };
+        let mut record = Record::new(Provider::Cline, shared.clone(), time);
+        record.key = Some(Key::of(Provider::Cline, &[&id, &format!("{metrics:?}")]));
+        if let Some(info) = message.model_info {
+            record.model = info.id.map(|id| model.of(&id));
+            record.vendor = info.provider.map(|name| vendor.of(&name));
+        }
+        record.directory.clone_from(&directory);
+        record.subagent = is_subagent;
+        record.cost_usd = metrics.cost.filter(|usd| *usd > 0.0);
+        record.usage = usage;
+        sink.record(record);
+    }
+    Ok(())
+}

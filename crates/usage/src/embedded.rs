@@ -1,0 +1,126 @@
+//! Sessions of `teamster`'s own model loop: `sessions/<session>.ndjson`.
+//!
+//! Each request has a line of what it used, in the convention of the workspace. A forked session begins with
+//! the other one's messages, without those lines.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Arc, LazyLock};
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
+use crate::places::Places;
+use crate::provider::Traits;
+use crate::source::{Shared, Sink, Source, Sources};
+use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits::NONE;
+
+/// What lines with figures, and the first one of a session, have in them.
+static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"usage\""));
+static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"session\""));
+
+/// All sessions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_| true);
+}
+
+/// One session.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    walk(places, found, &|stem| stem == session);
+}
+
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
+    let Some(folder) = &places.embedded_sessions else {
+        return;
+    };
+    found.walk(Provider::Embedded, folder, 1, |path| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        path.extension().is_some_and(|it| it == "ndjson") && stem.is_some_and(wanted)
+    });
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Entry<'a> {
+    Session {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+        #[serde(borrow)]
+        directory: Cow<'a, str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Usage {
+        at_ms: i64,
+        /// With the service before it: `openai/gpt-5.1`.
+        #[serde(borrow)]
+        model: Cow<'a, str>,
+        usage: Usage,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// Reads a session.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut reader = Reader::default();
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )
+}
+
+/// What remains from line to line.
+#[derive(Default)]
+struct Reader {
+    session: Option<Arc<str>>,
+    directory: Option<Arc<str>>,
+    model: Shared,
+    vendor: Shared,
+}
+
+impl Reader {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        if USAGE.find(line.bytes).is_none() && SESSION.find(line.bytes).is_none() {
+            return;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line.bytes) else {
+            return sink.malformed(line);
+        };
+        match entry {
+            Entry::Session { id, directory } => {
+                self.session = Some(id.as_ref().into());
+                self.directory = Some(directory.as_ref().into());
+            }
+            Entry::Usage {
+                at_ms,
+                model,
+                usage,
+            } => {
+                let time = Timestamp::from_millisecond(at_ms).ok();
+                let (Some(time), Some(session)) = (time, &self.session) else {
+                    return sink.malformed(line);
+                };
+                let mut record = Record::new(Provider::Embedded, session.clone(), time);
+                let figures = format!("{at_ms} {usage:?}");
+                record.key = Some(Key::of(Provider::Embedded, &[session, &model, &figures]));
+                let (vendor, name) = match model.split_once('/') {
+                    Some((vendor, name)) => (Some(vendor), name),
+                    None => (None, &*model),
+                };
+                record.model = Some(self.model.of(name));
+                record.vendor = vendor.map(|vendor| self.vendor.of(vendor));
+                record.directory.clone_from(&self.directory);
+                record.usage = usage;
+                sink.record(record);
+            }
+            Entry::Other => {}
+        }
+    }
+}

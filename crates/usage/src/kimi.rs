@@ -1,0 +1,180 @@
+//! Kimi Code's sessions: `sessions/<directory>/<session>/agents/<agent>/wire.jsonl`.
+//!
+//! A `usage.record` is written for each request; it has the name that the user has given to the model, and
+//! the `llm.request` before it the model's own. The main agent is called `main`, each sub-agent has a folder
+//! of its own. The session's directory is in its `state.json`.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
+use crate::places::Places;
+use crate::provider::Traits;
+use crate::source::{Shared, Sink, Source, Sources, small_file};
+use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits::NONE;
+
+/// What lines with figures, and those with the model's name, have in them.
+static RECORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage.record\""));
+static REQUEST: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"llm.request\""));
+
+/// How deep files lie below the folder of sessions: directory, session, `agents`, agent, file.
+const DEPTH: usize = 5;
+/// The largest `state.json` that is read, in bytes.
+const STATE: u64 = 1 << 20;
+/// The name of the agent that is no sub-agent.
+const MAIN: &str = "main";
+
+/// All sessions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_| true);
+}
+
+/// One session, with its sub-agents.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    walk(places, found, &|folder| folder == session);
+}
+
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
+    let Some(home) = &places.kimi else {
+        return;
+    };
+    found.walk(Provider::Kimi, &home.join("sessions"), DEPTH, |path| {
+        path.ends_with("wire.jsonl") && names(path).is_some_and(|(session, _)| wanted(session))
+    });
+}
+
+/// The session and the agent of a file.
+fn names(path: &Path) -> Option<(&str, &str)> {
+    let agent = path.parent()?;
+    let session = agent.parent()?.parent()?;
+    Some((session.file_name()?.to_str()?, agent.file_name()?.to_str()?))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model_alias: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    provider: Option<Cow<'a, str>>,
+    usage: Option<Figures>,
+    /// Milliseconds since 1970.
+    time: Option<i64>,
+}
+
+/// Input is without what was read from or written to a cache.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Figures {
+    input_other: Option<u64>,
+    output: Option<u64>,
+    input_cache_read: Option<u64>,
+    input_cache_creation: Option<u64>,
+}
+
+/// Reads what an agent of a session has used.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct State {
+        cwd: Option<String>,
+    }
+    let Some((session, agent)) = names(&source.path) else {
+        return Ok(());
+    };
+    let folder = source.path.ancestors().nth(3);
+    let state = folder.and_then(|folder| small_file(&folder.join("state.json"), STATE).ok());
+    let state = state.and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
+    let mut reader = Reader {
+        session: session.into(),
+        directory: state.and_then(|state| state.cwd).map(Into::into),
+        is_subagent: agent != MAIN,
+        model: Shared::default(),
+        vendor: Shared::default(),
+        last: None,
+    };
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )
+}
+
+/// What remains from line to line.
+struct Reader {
+    session: Arc<str>,
+    directory: Option<Arc<str>>,
+    is_subagent: bool,
+    model: Shared,
+    vendor: Shared,
+    /// The last model that was asked: the user's name for it, its own, and the kind of service.
+    last: Option<(String, Arc<str>, Option<Arc<str>>)>,
+}
+
+impl Reader {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        let bytes = line.bytes;
+        if RECORD.find(bytes).is_none() && REQUEST.find(bytes).is_none() {
+            return;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(bytes) else {
+            return sink.malformed(line);
+        };
+        match &*entry.kind {
+            "llm.request" => {
+                if let Some(model) = entry.model {
+                    let alias = entry.model_alias.as_ref().unwrap_or(&model).clone();
+                    let vendor = entry.provider.map(|vendor| self.vendor.of(&vendor));
+                    self.last = Some((alias.into_owned(), self.model.of(&model), vendor));
+                }
+            }
+            "usage.record" => self.record(entry, line, sink),
+            // A text that has these words in it.
+            _ => {}
+        }
+    }
+
+    fn record(&mut self, entry: Entry<'_>, line: Line<'_>, sink: &mut Sink<'_>) {
+        let at = entry.time;
+        let time = at.and_then(|at| Timestamp::from_millisecond(at).ok());
+        let (Some(figures), Some(at), Some(time)) = (entry.usage, at, time) else {
+            return sink.malformed(line);
+        };
+        let mut record = Record::new(Provider::Kimi, self.session.clone(), time);
+        let name = entry.model.unwrap_or_default();
+        // A session that was copied has the same times and figures.
+        record.key = Some(Key::of(
+            Provider::Kimi,
+            &[&name, &format!("{at} {figures:?}")],
+        ));
+        match &self.last {
+            Some((alias, model, vendor)) if *alias == name => {
+                record.model = Some(model.clone());
+                record.vendor.clone_from(vendor);
+            }
+            _ if !name.is_empty() => record.model = Some(self.model.of(&name)),
+            _ => {}
+        }
+        record.directory.clone_from(&self.directory);
+        record.subagent = self.is_subagent;
+        record.usage = Usage::default()
+            .input_tokens(figures.input_other)
+            .output_tokens(figures.output)
+            .cache_read_tokens(figures.input_cache_read)
+            .cache_write_tokens(figures.input_cache_creation);
+        sink.record(record);
+    }
+}

@@ -1,0 +1,151 @@
+//! Qwen Code's sessions: `projects/<directory>/chats/<session>.jsonl`.
+//!
+//! An event `qwen-code.api_response` is written there for each request, also for those of sub-agents and for
+//! what the CLI asks by itself. What is in `usage_record.jsonl` are sums of its processes, and not needed.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use teamster_core::Usage;
+
+use crate::lines::{self, Line};
+use crate::places::Places;
+use crate::provider::Traits;
+use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
+use crate::{Key, Provider, Record};
+
+pub(crate) const TRAITS: Traits = Traits::NONE;
+
+/// What lines with figures have in them.
+static RESPONSE: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(b"\"qwen-code.api_response\""));
+
+/// How deep files lie below the folder of projects: directory, `chats`, file.
+const DEPTH: usize = 3;
+
+/// All sessions.
+pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    walk(places, found, &|_| true);
+}
+
+/// One session, whose sub-agents are in the same file.
+pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
+    walk(places, found, &|stem| stem == session);
+}
+
+fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
+    let Some(home) = &places.qwen else {
+        return;
+    };
+    found.walk(Provider::Qwen, &home.join("projects"), DEPTH, |path| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let is_chat = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("chats"));
+        is_chat && is_jsonl(path) && stem.is_some_and(wanted)
+    });
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    cwd: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    system_payload: Option<Payload<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload<'a> {
+    #[serde(borrow)]
+    ui_event: Option<Response<'a>>,
+}
+
+/// The service's figures: what came from a cache is a part of the input, thoughts are a part of the output.
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(rename = "event.name", borrow)]
+    name: Cow<'a, str>,
+    #[serde(rename = "event.timestamp", borrow)]
+    at: Option<Cow<'a, str>>,
+    #[serde(rename = "response_id", borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(rename = "input_token_count")]
+    input: Option<u64>,
+    #[serde(rename = "output_token_count")]
+    output: Option<u64>,
+    #[serde(rename = "cached_content_token_count")]
+    cached: Option<u64>,
+    #[serde(rename = "thoughts_token_count")]
+    thoughts: Option<u64>,
+    #[serde(rename = "subagent_name", borrow)]
+    subagent: Option<Cow<'a, str>>,
+}
+
+/// Reads a session.
+pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut reader = Reader::default();
+    lines::read(
+        &source.path,
+        source.start,
+        &mut |line, sink| reader.line(line, sink),
+        sink,
+    )
+}
+
+/// What remains from line to line.
+#[derive(Default)]
+struct Reader {
+    session: Shared,
+    directory: Shared,
+    model: Shared,
+}
+
+impl Reader {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink<'_>) {
+        if RESPONSE.find(line.bytes).is_none() {
+            return;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line.bytes) else {
+            return sink.malformed(line);
+        };
+        let response = entry.system_payload.and_then(|payload| payload.ui_event);
+        // A text may have these words in it.
+        let Some(response) = response.filter(|it| it.name == "qwen-code.api_response") else {
+            return;
+        };
+        let at = response.at.as_deref().unwrap_or_default();
+        let (Some(session), Ok(time)) = (entry.session_id, at.parse::<Timestamp>()) else {
+            return sink.malformed(line);
+        };
+        let mut record = Record::new(Provider::Qwen, self.session.of(&session), time);
+        // A session that was copied has the same times and ids.
+        let id = response.id.unwrap_or_default();
+        let figures = format!("{:?} {:?}", response.input, response.output);
+        record.key = Some(Key::of(Provider::Qwen, &[&id, at, &figures]));
+        record.model = response.model.map(|model| self.model.of(&model));
+        record.directory = entry.cwd.map(|directory| self.directory.of(&directory));
+        record.subagent = response.subagent.is_some();
+        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let cached = told(response.cached);
+        record.usage = Usage::default()
+            .input_tokens(
+                response
+                    .input
+                    .map(|input| input.saturating_sub(cached.unwrap_or(0))),
+            )
+            .output_tokens(response.output)
+            .cache_read_tokens(cached)
+            .reasoning_tokens(told(response.thoughts));
+        sink.record(record);
+    }
+}
