@@ -1,2 +1,3 @@
 //! The tests of this crate that need no private item.
 mod conformance;
+mod sessions;

@@ -1,4 +1,4 @@
-//! The lines here were made by hand; a recorded conversation is in `tests/sessions.rs`.
+//! The lines here were made by hand; a recorded conversation is in `tests/sessions.rs` of the crate.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
