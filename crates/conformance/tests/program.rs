@@ -70,6 +70,7 @@ fn the_cases_are_listed_with_what_they_show() {
             "cut_after_a_call",
             "sent_anew",
             "failover",
+            "failover_to_embedded",
             "read_only_retry",
             "abort",
             "limit",

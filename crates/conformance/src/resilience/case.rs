@@ -8,6 +8,7 @@ pub(crate) enum Case {
     CutAfterACall,
     SentAnew,
     Failover,
+    FailoverToEmbedded,
     ReadOnlyRetry,
     Abort,
     Limit,
@@ -15,12 +16,13 @@ pub(crate) enum Case {
 }
 
 impl Case {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::NoDoubleSideEffects,
         Self::KilledInATool,
         Self::CutAfterACall,
         Self::SentAnew,
         Self::Failover,
+        Self::FailoverToEmbedded,
         Self::ReadOnlyRetry,
         Self::Abort,
         Self::Limit,
@@ -34,6 +36,7 @@ impl Case {
             Self::CutAfterACall => "cut_after_a_call",
             Self::SentAnew => "sent_anew",
             Self::Failover => "failover",
+            Self::FailoverToEmbedded => "failover_to_embedded",
             Self::ReadOnlyRetry => "read_only_retry",
             Self::Abort => "abort",
             Self::Limit => "limit",
@@ -55,6 +58,9 @@ impl Case {
             Self::SentAnew => "The service fails before anything was done: the prompt is sent anew",
             Self::Failover => {
                 "The service throttles: the run waits, is throttled again, and falls back to another CLI"
+            }
+            Self::FailoverToEmbedded => {
+                "The service throttles: the run waits, is throttled again, and falls back to the embedded agent"
             }
             Self::ReadOnlyRetry => {
                 "The service fails after a file was read: the prompt is sent anew"

@@ -1,4 +1,4 @@
-//! A service throttles, and goes on throttling: another CLI takes over.
+//! A service throttles, and goes on throttling: another agent takes over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +26,23 @@ const OWN_DELAY: Duration = Duration::from_millis(150);
 /// takes, and no longer than a run waits that has the patience of the default policy.
 const HOLD: Duration = Duration::from_mins(4);
 
-pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+/// The fallback is another CLI.
+pub(crate) async fn to_another(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let other = if cli == Cli::Codex {
         Cli::Claude
     } else {
         Cli::Codex
     };
-    let name = Case::Failover.name();
+    play(bench, cli, other, Case::Failover).await
+}
+
+/// The fallback is the model loop of this process.
+pub(crate) async fn to_embedded(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
+    play(bench, cli, Cli::Embedded, Case::FailoverToEmbedded).await
+}
+
+async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result<Findings> {
+    let name = case.name();
     // Twice by this run; by then it is well again.
     let throttled = vec![rate_limit(cli, 2), says("I am back.")];
     let first = Stage::new(bench, cli, name, throttled, None).await?;
@@ -59,7 +69,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     });
 
     // Where the error says for how long, that is over by now.
-    if findings.knows(&facts::WAIT_NOT_TOLD, cli, Case::Failover) {
+    if findings.knows(&facts::WAIT_NOT_TOLD, cli, case) {
         let holds = orchestrator.holds().await;
         let held: Vec<_> = holds.iter().map(|held| held.provider.as_str()).collect();
         findings.same("on hold", held, vec![cli.id()]);
