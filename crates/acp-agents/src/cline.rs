@@ -27,6 +27,7 @@ pub const CLINE: NamedAgent = NamedAgent {
 static INFO: CliInfo = {
     let mut info = CliInfo::new("cline", "Cline", "cline");
     info.tested_versions = &["3.0.65"];
+    info.oldest_version = Some("3.0.65");
     info.install = "npm install -g cline";
     info.login = "log in with `cline auth`; with a key of another service set CLINE_PROVIDER and \
                   CLINE_API_KEY in the environment";
@@ -34,11 +35,12 @@ static INFO: CliInfo = {
         &["CLINE_API_KEY"],
         &[CredentialFile {
             location: FileLocation::User {
-                variable: "",
-                folder: "",
-                path: ".cline/data/settings/providers.json",
+                variable: "CLINE_DIR",
+                folder: ".cline",
+                path: "data/settings/providers.json",
             },
-            sign: Sign::Json(&["/lastUsedProvider"]),
+            // As an ACP agent it takes no other login from there.
+            sign: Sign::Json(&["/providers/cline", "/providers/openai-codex"]),
         }],
     );
     info.instructions = &["AGENTS.md", ".clinerules"];

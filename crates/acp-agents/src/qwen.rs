@@ -7,7 +7,7 @@ use serde_json::Value;
 use teamster_acp::{
     Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
-use teamster_core::provider::{Args, Credentials};
+use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, Sign};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
@@ -31,9 +31,31 @@ pub const QWEN: NamedAgent = NamedAgent {
 static INFO: CliInfo = {
     let mut info = CliInfo::new("qwen", "Qwen Code", "qwen");
     info.tested_versions = &["0.24.4"];
+    info.oldest_version = Some("0.24.4");
     info.install = "npm install -g @qwen-code/qwen-code";
     info.login = "run `qwen` and choose a service, or set OPENAI_API_KEY in the environment";
-    info.credentials = Credentials::in_places(&["OPENAI_API_KEY"], &[]);
+    info.credentials = {
+        const fn in_home(path: &'static str, pointer: &'static [&'static str]) -> CredentialFile {
+            CredentialFile {
+                location: FileLocation::User {
+                    variable: "QWEN_HOME",
+                    folder: ".qwen",
+                    path,
+                },
+                sign: Sign::Json(pointer),
+            }
+        }
+        let mut places = Credentials::in_places(
+            &["OPENAI_API_KEY"],
+            &[
+                in_home("oauth_creds.json", &["/access_token", "/refresh_token"]),
+                in_home("settings.json", &["/security/auth/apiKey"]),
+            ],
+        );
+        // A service of the settings has a variable of its own for its key.
+        places.may_be_elsewhere = true;
+        places
+    };
     info.instructions = &["QWEN.md", "AGENTS.md"];
     info
 };

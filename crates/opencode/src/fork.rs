@@ -28,6 +28,7 @@ const MARKS_OF_A_SESSION: &[&str] = &["KILO", "KILO_PID", "KILO_CLIENT", "KILO_W
 static INFO: CliInfo = {
     let mut info = CliInfo::new("kilo", "Kilo", "kilo");
     info.tested_versions = &["7.7.7"];
+    info.oldest_version = Some("7.7.7");
     info.install = "npm install -g @kilocode/cli";
     info.login =
         "log in with `kilo auth login`, or set the model provider's key in the environment";

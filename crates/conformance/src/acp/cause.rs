@@ -1,5 +1,6 @@
 //! Who is the cause of a difference, and by what that is seen.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -151,7 +152,10 @@ impl<'a> Evidence<'a> {
             "thinking" => self.text("agent_thought_chunk", expected),
             "streamed" => {
                 let chunks = self.updates("agent_message_chunk").count();
-                let said = format!("it printed the answer in {chunks} pieces");
+                let said = match chunks {
+                    0 => "it printed no pieces of the answer".to_owned(),
+                    _ => format!("it printed the answer in {chunks} pieces"),
+                };
                 let cause = if chunks > self.played.messages {
                     Cause::Teamster
                 } else {
@@ -228,8 +232,12 @@ impl<'a> Evidence<'a> {
         found.unwrap_or_else(|| "a line that is no message".to_owned())
     }
 
-    /// Tokens and cost: whether the number is anywhere in what was printed.
+    /// Tokens and cost: whether what is expected is anywhere in what was printed, as it is or of several
+    /// requests.
     fn figure(&self, what: &str, expected: Option<&Value>) -> (Cause, String) {
+        if expected.is_none() {
+            return (Cause::Agent, "it prints what it used".to_owned());
+        }
         let is_it = |key: &str, value: &Value| match expected {
             Some(Value::Number(_)) => Some(value) == expected,
             _ => key == "cost",
@@ -238,26 +246,14 @@ impl<'a> Evidence<'a> {
             .messages
             .iter()
             .find_map(|message| find(message, "", &is_it));
-        // Of several requests it may print each by itself.
-        let counts = |key: &str, value: &Value| {
-            key.to_lowercase().contains("token") && value.as_u64().is_some_and(|count| count > 0)
-        };
-        let of_parts = || {
-            let messages = self.messages.iter();
-            let mut found = messages.filter_map(|message| find(message, "", &counts));
-            found.next()
-        };
-        match found {
-            Some(path) => (Cause::Teamster, format!("it is printed in `{path}`")),
-            None if what == "usage" && of_parts().is_some() => (
-                Cause::Teamster,
-                format!(
-                    "it prints tokens of each request in `{}`",
-                    of_parts().unwrap_or_default()
-                ),
-            ),
-            None if what == "cost" => (Cause::Agent, "it prints no cost".to_owned()),
-            None => (Cause::Agent, "it prints no such number".to_owned()),
+        let added_up = || sum_of(&self.messages, expected?.as_u64()?);
+        match (found, what) {
+            (Some(path), _) => (Cause::Teamster, format!("it is printed in `{path}`")),
+            (None, "cost") => (Cause::Agent, "it prints no cost".to_owned()),
+            (None, _) => match added_up() {
+                Some(path) => (Cause::Teamster, format!("it is the sum of `{path}`")),
+                None => (Cause::Agent, "it prints no such number".to_owned()),
+            },
         }
     }
 
@@ -335,6 +331,17 @@ impl<'a> Evidence<'a> {
             return (Cause::Agent, "it printed no tool call".to_owned());
         };
         if fact.ends_with(".failed") {
+            if expected.is_none() {
+                let ends =
+                    |call: &&&Value| call["status"] == "completed" || call["status"] == "failed";
+                return match calls.iter().find(ends) {
+                    Some(call) => (
+                        Cause::Agent,
+                        format!("it printed its end: {}", excerpt(&call.to_string())),
+                    ),
+                    None => (Cause::Teamster, "it printed no end of a call".to_owned()),
+                };
+            }
             let failed = calls.iter().any(|call| call["status"] == "failed");
             let cause = if failed == (expected == Some(&true.into())) {
                 Cause::Teamster
@@ -396,6 +403,46 @@ fn names_a_status(said: &str) -> bool {
     statuses.any(|status| (400..600).contains(&status))
 }
 
+/// Where the numbers of tokens are printed that come to this together, without those from a cache if need be.
+fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
+    let mut sums = BTreeMap::new();
+    messages
+        .iter()
+        .for_each(|message| add_tokens(message, "", &mut sums));
+    let mut less_cached = sums.iter().flat_map(|(path, sum)| {
+        let cached = sums
+            .iter()
+            .filter(|(path, _)| path.to_lowercase().contains("cache"));
+        let without = cached.map(move |(_, cached)| (path, sum.saturating_sub(*cached)));
+        std::iter::once((path, *sum)).chain(without)
+    });
+    less_cached.find_map(|(path, sum)| (sum == wanted).then(|| path.clone()))
+}
+
+/// Adds the numbers of tokens in a value to those of their paths.
+fn add_tokens(value: &Value, path: &str, sums: &mut BTreeMap<String, u64>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                add_tokens(value, &format!("{path}.{key}"), sums);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_tokens(item, path, sums)),
+        Value::Number(number) => {
+            let key = path.rsplit('.').next().unwrap_or_default();
+            if let Some(count) = number
+                .as_u64()
+                .filter(|_| key.to_lowercase().contains("token"))
+            {
+                *sums
+                    .entry(path.trim_start_matches('.').to_owned())
+                    .or_default() += count;
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Where in a value something is: its path.
 fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Option<String> {
     match value {
@@ -414,5 +461,24 @@ fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Opt
             .iter()
             .find_map(|item| find(item, &format!("{path}[]"), is_it)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Made up: two requests, and another number.
+    #[test]
+    fn tokens_of_several_requests_are_added_up() {
+        let used = |input: u64, cached: u64| json!({"params": {"_meta": {"usage": {"inputTokens": input, "cachedReadTokens": cached}}}});
+        let messages = [used(100, 30), used(200, 50), json!({"size": 7})];
+        let path = Some("params._meta.usage.inputTokens".to_owned());
+        assert_eq!(sum_of(&messages, 300), path);
+        assert_eq!(sum_of(&messages, 220), path, "without the cache");
+        assert_eq!(sum_of(&messages, 7), None, "it is no number of tokens");
+        assert_eq!(sum_of(&messages, 100), None);
     }
 }

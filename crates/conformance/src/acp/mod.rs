@@ -5,7 +5,7 @@ mod check;
 mod fixture;
 mod pointing;
 pub(crate) mod protocol;
-mod row;
+pub(crate) mod row;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

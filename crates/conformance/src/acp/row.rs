@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use teamster::CliInfo;
 
 use super::One;
 use super::cause::{Cause, Finding};
@@ -168,6 +169,12 @@ fn rows() -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// The versions of the providers of which a row is kept, by name.
+pub(crate) fn versions() -> anyhow::Result<Vec<(&'static CliInfo, String)>> {
+    let of_row = |row: Row| Some((teamster::provider(&row.name)?.info(), row.version?));
+    Ok(rows()?.into_iter().filter_map(of_row).collect())
+}
+
 /// Writes `docs/acp-agents.md`.
 pub(crate) fn write_page() -> anyhow::Result<()> {
     let path = crate::root().join("docs/acp-agents.md");
@@ -284,6 +291,15 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What it says of its versions is what was played.
+    #[test]
+    fn the_oldest_version_of_a_provider_is_the_one_of_its_row() {
+        for (info, version) in versions().unwrap() {
+            assert_eq!(info.oldest_version, Some(&*version), "{}", info.id);
+            assert!(info.tested_versions.contains(&&*version), "{}", info.id);
+        }
+    }
 
     #[test]
     fn the_kept_rows_give_the_page_that_is_there() {

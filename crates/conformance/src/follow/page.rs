@@ -158,7 +158,7 @@ impl Results {
         }
     }
 
-    fn page(&self) -> Result<String, std::fmt::Error> {
+    fn page(&self) -> anyhow::Result<String> {
         let mut page = String::new();
         let out = &mut page;
         writeln!(out, "{HEAD}")?;
@@ -166,6 +166,15 @@ impl Results {
             if let Some(versions) = self.0.get(cli.id()) {
                 of_cli(out, cli, versions)?;
             }
+        }
+        writeln!(out, "{ACP_HEAD}")?;
+        for (info, version) in crate::acp::row::versions()? {
+            let id = info.id;
+            let oldest = info.oldest_version.unwrap_or("–");
+            writeln!(
+                out,
+                "| {id} | {version} | {oldest} | [scenarios](acp-agents.md#{id}) |"
+            )?;
         }
         Ok(page.trim_end().to_owned() + "\n")
     }
@@ -187,6 +196,14 @@ Each version of a CLI plays the scenarios of [conformance.md](conformance.md): c
 
 Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed. What looks like such a name and is none is left out (`follow/schema.rs` says why).
 ";
+
+const ACP_HEAD: &str = "\
+## Agents by the Agent Client Protocol
+
+Of each, one version has played the scenarios, which are in [acp-agents.md](acp-agents.md) with who is the cause of what differs; an older one is not known to work.
+
+| Agent | Played | Oldest | |
+|---|---|---|---|";
 
 fn of_cli(
     out: &mut String,
@@ -398,6 +415,7 @@ mod tests {
         results.merge(Cli::Codex, "1.9.0", old);
         let page = results.page().unwrap();
         let table = page.split_once("| Scenario").unwrap().1;
+        let (table, _) = table.split_once(&format!("\n{ACP_HEAD}")).unwrap();
         assert_eq!(
             format!("| Scenario{table}"),
             "\

@@ -44,7 +44,8 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
     let results = Results::read().unwrap();
     let mut all = Vec::new();
     let mut checked = Vec::new();
-    for cli in Cli::ALL {
+    // The others have rows of their own.
+    for cli in install::clis() {
         let provider = teamster::provider(cli.id());
         let Some(oldest) = provider.and_then(|it| it.info().oldest_version) else {
             continue;
