@@ -153,3 +153,24 @@ async fn a_program_that_is_not_there_is_an_error_of_the_turn() {
     let result = session.send(Turn::new("hi")).result().await;
     assert_eq!(result.errors[0].code, ErrorCode::CliNotFound);
 }
+
+/// One prints a text and ends, one repeats what it is told, one says nothing.
+#[tokio::test]
+async fn a_program_that_is_no_acp_agent_is_an_error_of_the_run() {
+    for (command, code) in [
+        ("echo Welcome!", ErrorCode::StreamEndedEarly),
+        ("cat", ErrorCode::CliError),
+        ("sleep 987", ErrorCode::StartupTimeout),
+    ] {
+        let agent = AcpAgent::new(command).unwrap();
+        let mut params = ExecuteParams::new("hi");
+        params.timeouts.startup = Some(std::time::Duration::from_secs(2));
+        let result = OneTurn::new(CliRuntime::new(agent))
+            .execute(params)
+            .result()
+            .await;
+        let errors = &result.errors;
+        assert_eq!(result.text, "", "{command}");
+        assert_eq!(errors[0].code, code, "{command}: {errors:?}");
+    }
+}

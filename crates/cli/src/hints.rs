@@ -36,6 +36,15 @@ pub(crate) fn next_step(
             "install it with `{}`, or say where it is with {bin}; `teamster doctor` shows what is here",
             info.install
         ),
+        (ErrorCode::StreamEndedEarly | ErrorCode::StartupTimeout, _)
+        | (ErrorCode::CliError, ErrorKind::Invalid)
+            if info.id.starts_with("acp:") =>
+        {
+            format!(
+                "`teamster doctor --try '{}'` tells whether it is an ACP agent; a program that prints text is run as 'cmd:…'",
+                info.id
+            )
+        }
         (ErrorCode::StartupTimeout, _) if mcp.is_some() => {
             "an MCP server that does not answer can hold up the start: `teamster mcp check` tries them; or allow more with --startup-timeout"
                 .to_owned()
@@ -228,6 +237,17 @@ mod tests {
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
         assert_eq!(step(ErrorCode::PromptTooLarge, ErrorKind::Invalid), None);
+    }
+
+    #[test]
+    fn what_may_be_no_acp_agent_can_be_tried() {
+        let info = CliInfo::new("acp:cat", "cat", "cat");
+        let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "Method not found");
+        let step = next_step(&error, &info, "--bin", None, 0).unwrap();
+        assert!(
+            step.starts_with("`teamster doctor --try 'acp:cat'` tells"),
+            "{step}"
+        );
     }
 
     #[test]

@@ -46,7 +46,10 @@ Everything else goes to stderr. Ctrl-C stops the agent cleanly, a second one at 
 pub(crate) struct RunArgs {
     /// The agent
     ///
-    /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
+    /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'
+    /// (`teamster doctor --try` looks whether it does). Any program that prints text can be one too, as in
+    /// 'cmd:my-agent {prompt}': `{prompt}` is the prompt as an argument, `{prompt_file}` a file with it,
+    /// `{model}` that of --model. Without the first two, the prompt is written to its stdin.
     #[arg(value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// The prompt; `-` reads it from stdin

@@ -47,7 +47,7 @@ impl LoopGuard {
         }
         if count >= TOLD {
             return Advice::Tell(format!(
-                "[This was the same call for the {count}th time, with the same result. Do something else, \
+                "[These were {count} calls in a row that are the same, with the same result. Do something else, \
                  or say what is in the way.]"
             ));
         }

@@ -77,7 +77,7 @@ async fn the_same_call_over_and_over_ends_the_run() {
         stage
             .request(5)
             .to_string()
-            .contains("the same call for the 3th time")
+            .contains("3 calls in a row that are the same")
     );
 }
 
