@@ -96,10 +96,17 @@ fn is_blank(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 
-/// The CLI takes the blanks off a prompt on stdin; those at its end are put behind it. A prompt that it
-/// would take for a command or the name of a file begins with a blank.
+/// The CLI takes the blanks off a prompt on stdin; those at its end are put behind it, if they are no more than
+/// a text has. A prompt that it would take for a command or the name of a file begins with a blank.
 fn prompt_becomes(params: &ExecuteParams) -> String {
     let prompt = &params.prompt;
+    let body = prompt.trim_end_matches(is_blank);
+    let prompt =
+        if prompt.len() - body.len() > 1000 && params.prompt_delivery.uses_stdin(prompt.len()) {
+            body
+        } else {
+            prompt
+        };
     let is_command = |text: &str| text.starts_with('/') && !params.slash_commands;
     if prompt.contains('\0') || params.prompt_delivery.uses_stdin(prompt.len()) {
         let text = prompt.trim_start_matches(is_blank);
@@ -113,7 +120,7 @@ fn prompt_becomes(params: &ExecuteParams) -> String {
     if prompt.starts_with('@') || is_command(prompt) || prompt == "--offline" {
         return format!(" {prompt}");
     }
-    prompt.clone()
+    prompt.to_owned()
 }
 
 fn understand(sent: &Sent<'_>) -> Understood {
