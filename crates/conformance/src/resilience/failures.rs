@@ -17,6 +17,11 @@ pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()>
         pointing.files.push(file);
     }
     const PATIENT: &str = "\"maxAttempts\": 3";
+    if cli == Cli::Pi {
+        let settings = r#"{"retry": {"enabled": false}}"#;
+        let file = HomeFile::new(".pi/agent/settings.json", settings);
+        pointing.files.push(file);
+    }
     if cli == Cli::Gemini {
         let Some(settings) =
             (pointing.files.iter_mut()).find(|file| file.content.contains(PATIENT))
