@@ -11,7 +11,8 @@ use teamster_mock_model::{Part, Turn};
 use crate::play::Played;
 use crate::process::Process;
 use crate::scenario::Scenario;
-use calls::{in_place, scripted_call, told_call};
+pub(crate) use calls::in_place;
+use calls::{scripted_call, told_call};
 
 /// A story: its facts by name. A fact that is not known is not there.
 pub(crate) type Story = BTreeMap<String, Value>;

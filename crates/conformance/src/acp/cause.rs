@@ -1,6 +1,5 @@
 //! Who is the cause of a difference, and by what that is seen.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,9 +7,10 @@ use serde_json::Value;
 use teamster::{AgentEvent, ErrorCode};
 
 use super::check::{self, excerpt};
+use super::figures::{cost, sum_of};
 use crate::json::holds;
 use crate::play::Played;
-use crate::story::{ANY, Story};
+use crate::story::{ANY, Story, in_place};
 
 /// Who is the cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -114,12 +114,20 @@ struct Evidence<'a> {
     messages: Vec<Value>,
     /// Whether the agent has said what it can.
     is_agent: bool,
+    /// What the session had cost before, as the agent said last.
+    cost_before: Option<Value>,
 }
 
 impl<'a> Evidence<'a> {
     fn new(played: &'a Played, met: &[String]) -> Self {
         let read = |line: &String| serde_json::from_str::<Value>(line).ok();
+        let before = &met[..met.len().saturating_sub(played.printed.len())];
         Self {
+            cost_before: before
+                .iter()
+                .rev()
+                .filter_map(read)
+                .find_map(|it| cost(&it)),
             played,
             messages: played.printed.iter().filter_map(read).collect(),
             is_agent: met
@@ -247,7 +255,12 @@ impl<'a> Evidence<'a> {
             .iter()
             .find_map(|message| find(message, "", &is_it));
         let added_up = || sum_of(&self.messages, expected?.as_u64()?);
+        let mut costs = self.messages.iter().filter_map(cost);
         match (found, what) {
+            (Some(_), "cost") if costs.all(|cost| self.cost_before.as_ref() == Some(&cost)) => (
+                Cause::Agent,
+                "it prints what the session has cost, which is what it was before".to_owned(),
+            ),
             (Some(path), _) => (Cause::Teamster, format!("it is printed in `{path}`")),
             (None, "cost") => (Cause::Agent, "it prints no cost".to_owned()),
             (None, _) => match added_up() {
@@ -357,14 +370,26 @@ impl<'a> Evidence<'a> {
         if let Some(wanted) = expected.and_then(Value::as_str)
             && fact.ends_with(".output")
         {
-            let is_it = |_: &str, value: &Value| value.as_str().map(str::trim) == Some(wanted);
-            let mut results = calls
-                .iter()
-                .flat_map(|call| [&call["content"], &call["rawOutput"]]);
-            let found = results.find_map(|result| find(result, "", &is_it));
-            return match found {
-                Some(path) => (Cause::Teamster, format!("it is printed in `{path}`")),
-                None => (
+            let printed = |text: &str| {
+                let is_it = |_: &str, value: &Value| {
+                    let value = value
+                        .as_str()
+                        .map(|text| in_place(text, &self.played.directory));
+                    value.as_deref().map(str::trim) == Some(text)
+                };
+                let mut results = calls
+                    .iter()
+                    .flat_map(|call| [&call["content"], &call["rawOutput"]]);
+                results.find_map(|result| find(result, "", &is_it))
+            };
+            let told = found.and_then(Value::as_str).map(str::trim);
+            return match (printed(wanted), told.and_then(printed)) {
+                (Some(_), Some(_)) => (
+                    Cause::Agent,
+                    "it prints the result twice; told is that which the model gets".to_owned(),
+                ),
+                (Some(path), None) => (Cause::Teamster, format!("it is printed in `{path}`")),
+                (None, _) => (
                     Cause::Agent,
                     "it prints the result with more, or less".to_owned(),
                 ),
@@ -403,46 +428,6 @@ fn names_a_status(said: &str) -> bool {
     statuses.any(|status| (400..600).contains(&status))
 }
 
-/// Where the numbers of tokens are printed that come to this together, without those from a cache if need be.
-fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
-    let mut sums = BTreeMap::new();
-    messages
-        .iter()
-        .for_each(|message| add_tokens(message, "", &mut sums));
-    let mut less_cached = sums.iter().flat_map(|(path, sum)| {
-        let cached = sums
-            .iter()
-            .filter(|(path, _)| path.to_lowercase().contains("cache"));
-        let without = cached.map(move |(_, cached)| (path, sum.saturating_sub(*cached)));
-        std::iter::once((path, *sum)).chain(without)
-    });
-    less_cached.find_map(|(path, sum)| (sum == wanted).then(|| path.clone()))
-}
-
-/// Adds the numbers of tokens in a value to those of their paths.
-fn add_tokens(value: &Value, path: &str, sums: &mut BTreeMap<String, u64>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                add_tokens(value, &format!("{path}.{key}"), sums);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| add_tokens(item, path, sums)),
-        Value::Number(number) => {
-            let key = path.rsplit('.').next().unwrap_or_default();
-            if let Some(count) = number
-                .as_u64()
-                .filter(|_| key.to_lowercase().contains("token"))
-            {
-                *sums
-                    .entry(path.trim_start_matches('.').to_owned())
-                    .or_default() += count;
-            }
-        }
-        _ => {}
-    }
-}
-
 /// Where in a value something is: its path.
 fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Option<String> {
     match value {
@@ -461,24 +446,5 @@ fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Opt
             .iter()
             .find_map(|item| find(item, &format!("{path}[]"), is_it)),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// Made up: two requests, and another number.
-    #[test]
-    fn tokens_of_several_requests_are_added_up() {
-        let used = |input: u64, cached: u64| json!({"params": {"_meta": {"usage": {"inputTokens": input, "cachedReadTokens": cached}}}});
-        let messages = [used(100, 30), used(200, 50), json!({"size": 7})];
-        let path = Some("params._meta.usage.inputTokens".to_owned());
-        assert_eq!(sum_of(&messages, 300), path);
-        assert_eq!(sum_of(&messages, 220), path, "without the cache");
-        assert_eq!(sum_of(&messages, 7), None, "it is no number of tokens");
-        assert_eq!(sum_of(&messages, 100), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod cause;
 mod check;
+mod figures;
 mod fixture;
 mod pointing;
 pub(crate) mod protocol;
@@ -51,7 +52,9 @@ pub(crate) struct AcpArgs {
     #[arg(long = "acp-model", requires = "acp", value_name = "MODEL")]
     model: Option<String>,
     /// Keep the row as crates/conformance/acp/NAME.json, and write docs/acp-agents.md
-    #[arg(long, requires = "acp", value_name = "NAME", conflicts_with_all = ["scenarios", "cold", "hot"])]
+    ///
+    /// With --scenario, --cold or --hot the other cells of the row that is there are kept.
+    #[arg(long, requires = "acp", value_name = "NAME")]
     save: Option<String>,
 }
 
@@ -112,7 +115,11 @@ pub(crate) fn run(
         network.describe()
     ));
     let begun = Instant::now();
-    let mut row = Row::new(&name, command, network);
+    let is_part = named || !ways.cold || !ways.hot;
+    let mut row = match &args.save {
+        Some(name) if is_part => Row::kept(name)?,
+        _ => Row::new(&name, command, network),
+    };
     let done = |one: One| {
         report(&one, verbose);
         if let Some(folder) = &bench.record

@@ -54,6 +54,12 @@ impl Row {
         }
     }
 
+    /// The row that is kept under this name.
+    pub(crate) fn kept(name: &str) -> anyhow::Result<Self> {
+        let found = rows()?.into_iter().find(|row| row.name == name);
+        found.with_context(|| format!("there is no row of {name} yet; play all scenarios first"))
+    }
+
     pub(crate) fn add(&mut self, one: One) {
         if self.about.is_none()
             && let Some(about) = one.about
@@ -221,8 +227,22 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
     for row in rows {
         details(out, row)?;
     }
+    writeln!(out, "\n{WITHOUT_A_ROW}")?;
     Ok(page)
 }
+
+/// Agents that have no row, and why.
+const WITHOUT_A_ROW: &str = "\
+## Tried, without a row
+
+On 2026-11-24, with Python 3.11 and Node 22:
+
+| Agent | From | What happened |
+|---|---|---|
+| gptme 0.35.1 | PyPI, `pip install gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and tells no figures. Its answer begins with lines about the session. Its tools are text in the model's answer, not calls of the service's protocol, so no scenario with tools can be scripted |
+| Mistral Vibe 3.0.3 | PyPI, `mistral-vibe` | not installed: needs Python 3.12 |
+| OpenHands 1.16.0 | PyPI, `openhands` | not installed: no release of it takes Python 3.11 |
+| Goose | – | neither npm nor PyPI has it |";
 
 fn table(out: &mut String, rows: &[Row]) -> anyhow::Result<()> {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.scenarios.keys()).collect();

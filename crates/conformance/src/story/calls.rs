@@ -48,7 +48,7 @@ pub(super) fn scripted_call(part: &Part) -> String {
 }
 
 /// Paths as seen from where the agent works.
-pub(super) fn in_place(text: &str, directory: &Path) -> String {
+pub(crate) fn in_place(text: &str, directory: &Path) -> String {
     let directory = directory.display().to_string();
     text.replace(&format!("{directory}/"), "")
         .replace(&directory, ".")

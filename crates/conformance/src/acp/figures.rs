@@ -1,0 +1,74 @@
+//! Figures in what an agent has printed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What the session has cost, of a message that says so.
+pub(super) fn cost(message: &Value) -> Option<Value> {
+    let amount = &message["params"]["update"]["cost"]["amount"];
+    amount.is_number().then(|| amount.clone())
+}
+
+/// Where the numbers of tokens are printed that come to this together, without those from a cache if need be.
+pub(super) fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
+    let mut sums = BTreeMap::new();
+    for message in messages {
+        add_tokens(message, "", &mut sums);
+    }
+    let mut less_cached = sums.iter().flat_map(|(path, sum)| {
+        let cached = sums
+            .iter()
+            .filter(|(path, _)| path.to_lowercase().contains("cache"));
+        let without = cached.map(move |(_, cached)| (path, sum.saturating_sub(*cached)));
+        std::iter::once((path, *sum)).chain(without)
+    });
+    less_cached.find_map(|(path, sum)| (sum == wanted).then(|| path.clone()))
+}
+
+/// Adds the numbers of tokens in a value to those of their paths.
+fn add_tokens(value: &Value, path: &str, sums: &mut BTreeMap<String, u64>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                add_tokens(value, &format!("{path}.{key}"), sums);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                add_tokens(item, path, sums);
+            }
+        }
+        Value::Number(number) => {
+            let key = path.rsplit('.').next().unwrap_or_default();
+            if let Some(count) = number
+                .as_u64()
+                .filter(|_| key.to_lowercase().contains("token"))
+            {
+                *sums
+                    .entry(path.trim_start_matches('.').to_owned())
+                    .or_default() += count;
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Made up: two requests, and another number.
+    #[test]
+    fn tokens_of_several_requests_are_added_up() {
+        let used = |input: u64, cached: u64| json!({"params": {"_meta": {"usage": {"inputTokens": input, "cachedReadTokens": cached}}}});
+        let messages = [used(100, 30), used(200, 50), json!({"size": 7})];
+        let path = Some("params._meta.usage.inputTokens".to_owned());
+        assert_eq!(sum_of(&messages, 300), path);
+        assert_eq!(sum_of(&messages, 220), path, "without the cache");
+        assert_eq!(sum_of(&messages, 7), None, "it is no number of tokens");
+        assert_eq!(sum_of(&messages, 100), None);
+    }
+}
