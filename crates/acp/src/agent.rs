@@ -66,10 +66,8 @@ impl AcpAgent {
     pub fn new(command: &str) -> Result<Self, AgentError> {
         let invalid = |problem: &str| {
             let shown = teamster_core::text::excerpt(command.trim(), 100);
-            Err(AgentError::invalid_params(format!(
-                "{}{shown}: {problem}",
-                Self::PREFIX
-            )))
+            let problem = format!("{}{shown}: {problem}", Self::PREFIX);
+            Err(AgentError::invalid_params(problem).about("provider"))
         };
         let Ok(words) = shell_words::split(command) else {
             return invalid("a quotation mark is not closed");

@@ -135,9 +135,7 @@ fn history() -> Vec<RunRecord> {
     };
     let read = async {
         let store = Store::open_existing(&store::place(&args)?).await.ok()?;
-        let mut filter = RunFilter::default();
-        filter.limit = Some(RUNS);
-        store.runs(&filter).await.ok()
+        store.runs(&RunFilter::default().limit(RUNS)).await.ok()
     };
     let Ok(runtime) = crate::tokio_runtime() else {
         return Vec::new();

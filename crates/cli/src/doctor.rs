@@ -186,7 +186,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
                 (LoginState::Yes, Some(from)) => format!("yes, by {from}"),
                 (LoginState::Yes, None) => "yes".to_owned(),
                 (LoginState::No, _) => format!("no: {}", provider.how_to_log_in),
-                (LoginState::Unknown, _) => "unknown".to_owned(),
+                _ => "unknown".to_owned(),
             };
             let login = text(&words::one_line(&login));
             writeln!(out, "    {dim}login{dim:#}    {login}")?;

@@ -36,6 +36,14 @@ pub(crate) fn next_step(
             "install it with `{}`, or say where it is with {bin}; `teamster doctor` shows what is here",
             info.install
         ),
+        (ErrorCode::StartupTimeout, _)
+            if matches!(
+                error.detail.as_deref(),
+                Some(ErrorDetail::NotRetried { .. })
+            ) =>
+        {
+            return None;
+        }
         (ErrorCode::StreamEndedEarly | ErrorCode::StartupTimeout, _)
         | (ErrorCode::CliError, ErrorKind::Invalid)
             if info.id.starts_with("acp:") =>
@@ -123,6 +131,10 @@ fn can_be_private(info: &CliInfo) -> bool {
 /// What went wrong, in the words of the command line.
 pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
     match error.detail.as_deref() {
+        // The whole message is about it.
+        Some(ErrorDetail::Parameter { problem, .. }) if *problem == error.message => {
+            as_typed(problem).into()
+        }
         Some(ErrorDetail::Parameter {
             name,
             item,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster::agent_loop::{Control, Log, ORCHESTRATOR, TickOptions, record_refusal};
 use teamster::store::{Recorder, Store};
-use teamster::{CliInfo, ErrorCode, LoopBuilder, LoopError};
+use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, LoopBuilder, LoopError};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;
@@ -69,7 +69,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             Ok(Some(error)) if error.code == ErrorCode::CliNotFound => exit_code::CLI_NOT_FOUND,
             Ok(Some(_)) => exit_code::AGENT_ERROR,
             Ok(None) => exit_code::SUCCESS,
-            Err(error) => refuse(&directory, &anyhow::anyhow!(error.message)),
+            Err(error) => refuse(&directory, &error.into()),
         })
     });
     runtime.shutdown_background();
@@ -135,9 +135,17 @@ impl History {
 /// Reports why the loop of this directory cannot run: to a person on stderr, and to the supervisor in a file.
 fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
     crate::fail(error);
-    let message = crate::words::printable(&format!("{error:#}"));
+    let text = crate::words::printable(&format!("{error:#}"));
+    let refusal = match error.downcast_ref::<LoopError>() {
+        Some(LoopError::Settings(error)) => error.clone().into(),
+        Some(LoopError::Agent(error)) => error.clone(),
+        _ => match error.downcast_ref::<AgentError>() {
+            Some(error) => error.clone(),
+            None => AgentError::new(ErrorCode::Io, ErrorKind::Internal, &*text),
+        },
+    };
     // A directory that is no agent's has no place for it, and the exit code says enough.
-    let _ = record_refusal(directory, &message);
+    let _ = record_refusal(directory, &refusal.message(text));
     exit_code::USAGE
 }
 

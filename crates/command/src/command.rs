@@ -82,10 +82,11 @@ impl TextCommand {
     pub fn with_settings(name: &str, settings: CommandSettings) -> Result<Self, AgentError> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
-            return Err(AgentError::invalid_params(format!(
+            let problem = format!(
                 "{:?} is no name for an agent: it takes lower-case letters, digits, `-` and `_`",
                 excerpt(name, 100)
-            )));
+            );
+            return Err(AgentError::invalid_params(problem).about("name"));
         }
         Self::build(Some(name), settings)
     }
@@ -95,8 +96,9 @@ impl TextCommand {
             Some(name) => format!("the agent {name}"),
             None => format!("{}{}", Self::PREFIX, excerpt(settings.command.trim(), 100)),
         };
-        let invalid =
-            |problem: &str| Err(AgentError::invalid_params(format!("{shown}: {problem}")));
+        let invalid = |problem: &str| {
+            Err(AgentError::invalid_params(format!("{shown}: {problem}")).about("command"))
+        };
         let Ok(words) = shell_words::split(&settings.command) else {
             return invalid("a quotation mark is not closed");
         };

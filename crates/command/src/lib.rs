@@ -13,4 +13,4 @@ mod settings;
 
 pub use command::TextCommand;
 pub use runtime::CommandRuntime;
-pub use settings::{CommandSettings, ErrorPattern};
+pub use settings::{CommandSettings, ErrorPattern, Pattern};

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use derive_setters::Setters;
 use regex::Regex;
 use serde::{Deserialize, Deserializer};
-use teamster_core::ErrorKind;
+use teamster_core::{AgentError, ErrorKind};
 
 /// A program that prints text, as an entry of a configuration file.
 ///
@@ -21,14 +22,31 @@ use teamster_core::ErrorKind;
 /// # .unwrap();
 /// # assert_eq!(settings.errors.len(), 2);
 /// ```
-#[derive(Debug, Clone, Default, Deserialize)]
+///
+/// The same in code:
+///
+/// ```
+/// use teamster_command::{CommandSettings, ErrorPattern, Pattern};
+/// use teamster_core::ErrorKind;
+///
+/// let settings = CommandSettings::new("my-agent --file {prompt_file}")
+///     .tokens(Pattern::new(r"used (?<input>\d+) in, (?<output>\d+) out")?)
+///     .error(ErrorPattern::new(Pattern::new("^ERROR: .*key")?).kind(ErrorKind::Auth))
+///     .error(ErrorPattern::new(Pattern::new("^ERROR: ")?));
+/// assert_eq!(settings.errors.len(), 2);
+/// # Ok::<(), teamster_core::AgentError>(())
+/// ```
+#[derive(Debug, Clone, Default, Deserialize, Setters)]
 #[serde(deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct CommandSettings {
     /// The command, with placeholders.
+    #[setters(into)]
     pub command: String,
     /// The model where the caller names none, for `{model}`.
     #[serde(default)]
+    #[setters(into)]
     pub model: Option<String>,
     /// Lines with tokens. The groups `input`, `output`, `cache_read` and `cache_write` are figures such as
     /// `1200` or `1.2k`. Several lines add up.
@@ -39,15 +57,39 @@ pub struct CommandSettings {
     pub cost: Option<Pattern>,
     /// Lines that say that the run failed, whatever the exit code is. The first that matches counts.
     #[serde(default)]
+    #[setters(skip)]
     pub errors: Vec<ErrorPattern>,
     /// Lines that are no part of the answer, such as a banner: they become notices.
     #[serde(default)]
+    #[setters(skip)]
     pub notices: Vec<Pattern>,
 }
 
+impl CommandSettings {
+    /// A program of which nothing is known but its command.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self::default().command(command)
+    }
+
+    /// Adds lines that say that the run failed.
+    #[must_use]
+    pub fn error(mut self, error: ErrorPattern) -> Self {
+        self.errors.push(error);
+        self
+    }
+
+    /// Adds lines that are no part of the answer.
+    #[must_use]
+    pub fn notice(mut self, notice: Pattern) -> Self {
+        self.notices.push(notice);
+        self
+    }
+}
+
 /// A line that says that the run failed.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Setters)]
 #[serde(deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct ErrorPattern {
     /// What the line is like.
@@ -57,11 +99,31 @@ pub struct ErrorPattern {
     pub kind: Option<ErrorKind>,
 }
 
+impl ErrorPattern {
+    /// A line like this, whose words decide what the failure means.
+    pub fn new(pattern: Pattern) -> Self {
+        Self {
+            pattern,
+            kind: None,
+        }
+    }
+}
+
 /// A regular expression that was understood.
 #[derive(Clone)]
 pub struct Pattern(pub(crate) Regex);
 
 impl Pattern {
+    /// Reads a regular expression.
+    ///
+    /// # Errors
+    ///
+    /// An [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that says what is wrong with it.
+    pub fn new(text: &str) -> Result<Self, AgentError> {
+        let wrong = |error: regex::Error| AgentError::refused("pattern", error.to_string());
+        Regex::new(text).map(Self).map_err(wrong)
+    }
+
     pub(crate) fn is_match(&self, line: &str) -> bool {
         self.0.is_match(line)
     }

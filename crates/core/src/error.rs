@@ -77,16 +77,24 @@ impl AgentError {
     /// assert_eq!(error.parameter(), Some("max_turns"));
     /// ```
     pub fn refused(parameter: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::refused_item(parameter, None, problem.into())
+        Self::refused_at(parameter.into(), None, problem.into())
     }
 
     /// The same for one MCP server of [`mcp_servers`](crate::ExecuteParams).
     pub fn refused_server(server: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::refused_item("mcp_servers", Some(server.into()), problem.into())
+        Self::refused_item("mcp_servers", server, problem)
     }
 
-    fn refused_item(parameter: impl Into<String>, item: Option<String>, problem: String) -> Self {
-        let name = parameter.into();
+    /// The same for one item of a list, such as a variable of [`env`](crate::ExecuteParams).
+    pub fn refused_item(
+        parameter: impl Into<String>,
+        item: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Self::refused_at(parameter.into(), Some(item.into()), problem.into())
+    }
+
+    fn refused_at(name: String, item: Option<String>, problem: String) -> Self {
         let message = match &item {
             Some(item) => format!("{name}: {item}: {problem}"),
             None => format!("{name}: {problem}"),
@@ -94,6 +102,27 @@ impl AgentError {
         Self::invalid_params(message).detail(ErrorDetail::Parameter {
             name,
             item,
+            problem,
+        })
+    }
+
+    /// A message to a turn ([`AgentSession::steer`](crate::AgentSession::steer)) while none is played:
+    /// [`ErrorCode::NoTurn`], [`ErrorKind::Invalid`].
+    pub fn no_turn() -> Self {
+        Self::new(
+            ErrorCode::NoTurn,
+            ErrorKind::Invalid,
+            "no turn is being played: send the text as a turn",
+        )
+    }
+
+    /// Sets the parameter that the whole message is about: [`ErrorDetail::Parameter`].
+    #[must_use]
+    pub fn about(self, parameter: impl Into<String>) -> Self {
+        let problem = self.message.clone();
+        self.detail(ErrorDetail::Parameter {
+            name: parameter.into(),
+            item: None,
             problem,
         })
     }
@@ -143,10 +172,10 @@ pub enum ErrorDetail {
     /// A parameter was refused.
     #[non_exhaustive]
     Parameter {
-        /// The name in [`ExecuteParams`](crate::ExecuteParams), such as `mcp_servers`, or that of a
-        /// budget, such as `budget.usd`.
+        /// The name in [`ExecuteParams`](crate::ExecuteParams), such as `mcp_servers`, or that of another
+        /// setting, such as `provider`, `run_id` or `budget.usd`.
         name: String,
-        /// Which item of a list, such as the name of an MCP server.
+        /// Which item of a list, such as the name of an MCP server or of a variable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
         /// What is wrong with it, for a person: the message without these names.
@@ -180,6 +209,7 @@ pub enum ErrorDetail {
     },
     /// What only a newer version knows.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
 }
 
@@ -222,6 +252,7 @@ pub enum BudgetKind {
     Turns,
     /// What only a newer version knows.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
 }
 
@@ -241,6 +272,7 @@ pub enum NotRetried {
     SessionLost,
     /// What only a newer version knows.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
 }
 
@@ -282,6 +314,8 @@ pub enum ErrorCode {
     Interrupted,
     /// The run was not begun, because the provider's limit has been reached by others.
     ProviderOnHold,
+    /// A session was told something for a turn, and plays none.
+    NoTurn,
     /// It is not known, or only to a newer version.
     #[default]
     #[serde(other)]

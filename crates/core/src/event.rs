@@ -5,13 +5,15 @@
 //! the [`LogEntry`](crate::LogEntry) around it.
 
 mod new;
+mod newer;
 mod payload;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::AgentError;
 
+pub use newer::NewerEvent;
 pub use payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
     NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
@@ -21,7 +23,11 @@ pub use payload::{
 /// One thing that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    expecting = "expected an event: an object with a `type` and the fields of that type"
+)]
 #[non_exhaustive]
 pub enum AgentEvent {
     /// The session is known, for the first time or under a new id.
@@ -58,14 +64,39 @@ pub enum AgentEvent {
     Error(Box<ErrorEvent>),
     /// The run is over. Always the last event, and the only one of its type.
     Done(Done),
-    /// An event that only a newer version knows. It is never in a stream; it is what such a line on the
-    /// wire becomes.
-    #[serde(other)]
-    Newer,
+    /// An event that only a newer version knows, as it is on the wire. It is never in a stream.
+    #[serde(untagged, deserialize_with = "newer")]
+    #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
+    Newer(NewerEvent),
+}
+
+/// The types that this version knows.
+const TYPES: [&str; 17] = [
+    "session",
+    "text",
+    "retract",
+    "thinking",
+    "tool_use",
+    "tool_result",
+    "file_change",
+    "plan",
+    "permission",
+    "usage",
+    "retry",
+    "rate_limit",
+    "notice",
+    "unknown",
+    "turn_end",
+    "error",
+    "done",
+];
+
+fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Error> {
+    NewerEvent::unless_known(deserializer, &TYPES)
 }
 
 impl AgentEvent {
-    /// The `type` of the wire form.
+    /// The `type` of the wire form; of [`Newer`](Self::Newer) `newer`, as its own is in its fields.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Session(_) => "session",
@@ -85,7 +116,7 @@ impl AgentEvent {
             Self::TurnEnd(_) => "turn_end",
             Self::Error(_) => "error",
             Self::Done(_) => "done",
-            Self::Newer => "newer",
+            Self::Newer(_) => "newer",
         }
     }
 
@@ -219,10 +250,6 @@ mod tests {
     fn what_only_a_newer_version_knows_is_read_all_the_same() {
         for (wire, read) in [
             (
-                json!({"type": "hologram", "shape": {"of": ["many", 1]}}),
-                AgentEvent::Newer,
-            ),
-            (
                 json!({"type": "notice", "level": "fatal", "source": "moon", "message": "x"}),
                 AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "x"),
             ),
@@ -246,7 +273,42 @@ mod tests {
         assert!(!result.is_success());
         let entry = json!({"seq": 1, "atMs": 2, "attempt": 1, "type": "hologram", "x": 1});
         let entry: crate::LogEntry = serde_json::from_value(entry).unwrap();
-        assert_eq!((entry.seq, entry.event), (1, AgentEvent::Newer));
+        assert_eq!(entry.seq, 1);
+        assert!(matches!(&entry.event, AgentEvent::Newer(it) if it.fields()["x"] == 1));
+    }
+
+    #[test]
+    fn an_event_of_a_newer_version_keeps_its_fields() {
+        let wire = json!({"type": "hologram", "shape": {"of": ["many", 1]}});
+        let event: AgentEvent = serde_json::from_value(wire.clone()).unwrap();
+        let AgentEvent::Newer(newer) = &event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(newer.fields()["shape"]["of"][0], "many");
+        assert_eq!(serde_json::to_value(&event).unwrap(), wire);
+    }
+
+    #[test]
+    fn a_known_event_that_lacks_a_field_is_none_of_a_newer_version() {
+        for wire in [json!({"type": "text"}), json!({"text": "x"}), json!([])] {
+            let error = serde_json::from_value::<AgentEvent>(wire.clone()).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "expected an event: an object with a `type` and the fields of that type",
+                "{wire}"
+            );
+        }
+    }
+
+    #[cfg(feature = "schema")]
+    #[test]
+    fn every_type_of_the_schema_is_known() {
+        let schema = schemars::schema_for!(AgentEvent).to_value();
+        let variants = schema["oneOf"].as_array().unwrap().iter();
+        let types: Vec<_> = variants
+            .map(|variant| variant["properties"]["type"]["const"].as_str().unwrap())
+            .collect();
+        assert_eq!(types, TYPES);
     }
 
     #[test]

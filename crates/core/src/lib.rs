@@ -54,8 +54,9 @@ pub use cli_info::CliInfo;
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
-    Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
-    Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
+    NewerEvent, Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus,
+    RateLimit, Retract, Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
+    Unknown, UsageReport,
 };
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};
 pub use log::LogEntry;

@@ -243,6 +243,28 @@ pub struct McpTools {
     pub except: Vec<String>,
 }
 
+impl McpTools {
+    /// All tools.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// These alone.
+    pub fn only(tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            only: Some(tools.into_iter().map(Into::into).collect()),
+            except: Vec::new(),
+        }
+    }
+
+    /// Adds a tool that the agent does not get.
+    #[must_use]
+    pub fn except(mut self, tool: impl Into<String>) -> Self {
+        self.except.push(tool.into());
+        self
+    }
+}
+
 /// How MCP servers reach the CLI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

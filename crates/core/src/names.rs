@@ -185,6 +185,7 @@ names! {
         BudgetExceeded => "BUDGET_EXCEEDED",
         Interrupted => "INTERRUPTED",
         ProviderOnHold => "PROVIDER_ON_HOLD",
+        NoTurn => "NO_TURN",
         Unknown => "UNKNOWN",
     }
     BudgetKind ("budget") {

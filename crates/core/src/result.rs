@@ -234,6 +234,16 @@ pub struct Message<'a> {
     pub text: Cow<'a, str>,
 }
 
+impl<'a> Message<'a> {
+    /// A message with this text, and no id.
+    pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            message_id: None,
+            text: text.into(),
+        }
+    }
+}
+
 /// A piece of a result's `text`: consecutive text of one message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use derive_setters::Setters;
 use teamster_core::Usage;
 use teamster_process::{EnvPolicy, RuntimeConfig};
 
@@ -11,7 +12,15 @@ use teamster_process::{EnvPolicy, RuntimeConfig};
 pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 
 /// Settings of the runtime: the same for all its runs.
-#[derive(Clone, Default)]
+///
+/// ```
+/// use teamster_embedded::EmbeddedConfig;
+///
+/// let config = EmbeddedConfig::default().model_provider("anthropic").state_dir("/var/lib/agent");
+/// assert_eq!(config.model_provider.as_deref(), Some("anthropic"));
+/// ```
+#[derive(Clone, Default, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct EmbeddedConfig {
     /// Which variables of the environment count and reach the tools, limits of time, and how the processes of
@@ -19,24 +28,31 @@ pub struct EmbeddedConfig {
     pub process: RuntimeConfig,
     /// Where sessions are kept. Unset, `teamster/embedded/sessions` in the user's folder for state
     /// (`XDG_STATE_HOME`, else `~/.local/state`).
+    #[setters(into)]
     pub state_dir: Option<PathBuf>,
     /// The service of a model that is named without one, such as `anthropic`.
+    #[setters(into)]
     pub model_provider: Option<String>,
     /// The address of the model's service, over that of the environment.
+    #[setters(into)]
     pub base_url: Option<String>,
     /// The key for the model's service, over that of the environment.
+    #[setters(into)]
     pub api_key: Option<String>,
     /// What tokens cost. Without it, a run has no cost and takes no limit of it.
+    #[setters(skip)]
     pub prices: Option<Prices>,
 }
 
 impl EmbeddedConfig {
-    /// Settings with those of processes.
-    pub fn with_process(process: RuntimeConfig) -> Self {
-        Self {
-            process,
-            ..Self::default()
-        }
+    /// Sets what tokens cost.
+    #[must_use]
+    pub fn prices(
+        mut self,
+        prices: impl Fn(&str, &Usage) -> Option<f64> + Send + Sync + 'static,
+    ) -> Self {
+        self.prices = Some(Arc::new(prices));
+        self
     }
 
     /// A variable of the environment as a run sees it: its own, else ours where the policy lets it through.

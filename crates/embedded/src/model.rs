@@ -141,11 +141,12 @@ pub(crate) fn parse<'n>(
 pub(crate) fn service(id: &str) -> Result<&'static Service, AgentError> {
     by_id(id.trim()).ok_or_else(|| {
         let known: Vec<_> = SERVICES.iter().map(|service| service.id).collect();
-        AgentError::invalid_params(format!(
+        let problem = format!(
             "there is no model provider `{}`; there is: {}",
             excerpt(id, 100),
             known.join(", ")
-        ))
+        );
+        AgentError::invalid_params(problem).about("model_provider")
     })
 }
 

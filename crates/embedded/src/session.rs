@@ -240,7 +240,7 @@ impl AgentSession for EmbeddedSession {
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
             if !self.0.is_playing() {
-                return Err(AgentError::invalid_params("no turn is being played"));
+                return Err(AgentError::no_turn());
             }
             lock(&self.0.steering).push(text);
             Ok(())

@@ -13,7 +13,7 @@ use teamster_mcp::config::parse_available;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};
 use crate::log::Log;
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 
 /// The file with the agent's MCP servers, in the agent's directory.
 const MCP_CONFIG: &str = ".mcp.json";
@@ -30,7 +30,7 @@ pub fn params(
     settings: &Settings,
     folder: &AgentFolder,
     env: &BTreeMap<String, String>,
-) -> Result<(ExecuteParams, Vec<String>), String> {
+) -> Result<(ExecuteParams, Vec<String>), SettingsError> {
     let mut params = ExecuteParams::new("");
     let mut ignored = Vec::new();
     params.working_directory = Some(folder.directory().to_owned());
@@ -61,17 +61,20 @@ pub fn params(
             params.extra_args.extend(own(after));
         }
     } else {
+        let wrong = |error: &dyn std::fmt::Display| {
+            SettingsError::new(mcp_config.display().to_string(), error.to_string())
+        };
         match read(&mcp_config) {
             Ok(text) => {
-                let parsed = parse_available(&text, &variables_of(env))
-                    .map_err(|error| format!("{}: {error}", mcp_config.display()))?;
+                let parsed =
+                    parse_available(&text, &variables_of(env)).map_err(|error| wrong(&error))?;
                 let left_out = parsed.left_out.iter();
                 ignored.extend(left_out.map(|it| it_is_left_out(&mcp_config, it)));
                 params.mcp_servers = parsed.servers;
                 ignored.extend(parsed.ignored);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{}: {error}", mcp_config.display())),
+            Err(error) => return Err(wrong(&error)),
         }
     }
     if let Some(file) = &support.settings {
@@ -94,10 +97,10 @@ pub fn fallback_params(
     settings: &Settings,
     folder: &AgentFolder,
     env: &BTreeMap<String, String>,
-) -> Result<ExecuteParams, String> {
+) -> Result<ExecuteParams, SettingsError> {
     let (params, _) = params(settings, folder, env)?;
     if let Some(file) = &settings.agent.agent_loop.settings {
-        let failed = |error: io::Error| format!("{SESSION_SETTINGS}: {error}");
+        let failed = |error: io::Error| SettingsError::new(SESSION_SETTINGS, error.to_string());
         let skills = skills(folder, file.skills).map_err(failed)?;
         write_session_settings(folder, file, &skills).map_err(failed)?;
     }
@@ -265,7 +268,7 @@ mod tests {
         assert!(ignored[0].ends_with(why), "{ignored:?}");
         fs::write(directory.path().join(".mcp.json"), "{").unwrap();
         let error = params(&settings, &folder, &env).unwrap_err();
-        assert!(error.contains(".mcp.json"), "{error}");
+        assert!(error.name.contains(".mcp.json"), "{error}");
         #[cfg(unix)]
         {
             // A pipe without a writer.
@@ -273,7 +276,10 @@ mod tests {
             fs::remove_file(&pipe).unwrap();
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
             let error = params(&settings, &folder, &env).unwrap_err();
-            assert!(error.ends_with("this is not a regular file"), "{error}");
+            assert!(
+                error.problem.ends_with("this is not a regular file"),
+                "{error}"
+            );
         }
     }
 

@@ -455,7 +455,7 @@ impl AgentLoop {
             flags,
             error_kind: short.as_ref().map(|error| error.kind),
             error: short.map(|error| error.message),
-            ..TickRecord::new(
+            ..TickRecord::of(
                 begin,
                 std::process::id(),
                 self.clock.now(),

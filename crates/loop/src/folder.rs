@@ -25,6 +25,7 @@ const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
 /// A file whose being there says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Flag {
     /// The tick did something: sleep is short.
     DidWork,

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use teamster_core::Id;
 
@@ -12,7 +13,7 @@ use teamster_core::Id;
 mod tests;
 
 /// How fast the loop goes. All in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Setters)]
 #[non_exhaustive]
 pub struct Pace {
     /// Sleep after a tick that did something. 60.
@@ -106,11 +107,13 @@ pub enum Start {
 /// Which prompt a tick has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Prompt {
-    /// The agent has to read its instructions.
-    Full,
-    /// The agent has them in its context.
+    /// The agent has its instructions in its context.
     Light,
+    /// The agent has to read its instructions; also what only a newer version knows.
+    #[serde(other)]
+    Full,
 }
 
 impl Prompt {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::machine::Prompt;
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError};
 
 /// What stands in the full prompt for the names of the instruction files.
 const INSTRUCTIONS: &str = "{instructions}";
@@ -53,7 +53,7 @@ pub struct Prompts {
 impl Prompts {
     /// The prompts of the settings: their files, from the agent's directory on, or else the usual ones. A file
     /// that cannot be read or is empty is an error, with the variable and the path.
-    pub fn read(settings: &Settings, directory: &Path) -> Result<Self, String> {
+    pub fn read(settings: &Settings, directory: &Path) -> Result<Self, SettingsError> {
         let text = |name: &str, file: &Option<_>, usual: &str| match file {
             None => Ok(usual.to_owned()),
             Some(file) => {
@@ -62,7 +62,9 @@ impl Prompts {
                     "" => Err(io::Error::other("it is empty")),
                     _ => Ok(text),
                 });
-                text.map_err(|error| format!("{name}: {}: {error}", path.display()))
+                text.map_err(|error| {
+                    SettingsError::new(name, format!("{}: {error}", path.display()))
+                })
             }
         };
         let full = FULL.replace(INSTRUCTIONS, &settings.instructions.join(" or "));
@@ -138,10 +140,10 @@ mod tests {
         assert!(full.starts_with("Polling tick in a fresh session."));
         settings.full_prompt = Some("none.md".into());
         let error = Prompts::read(&settings, directory.path()).unwrap_err();
-        assert!(error.starts_with("FULL_PROMPT_FILE: "), "{error}");
-        assert!(error.contains("none.md: "), "{error}");
+        assert_eq!(error.name, "FULL_PROMPT_FILE");
+        assert!(error.problem.contains("none.md: "), "{error}");
         fs::write(directory.path().join("none.md"), " \n").unwrap();
         let error = Prompts::read(&settings, directory.path()).unwrap_err();
-        assert!(error.ends_with("it is empty"), "{error}");
+        assert!(error.problem.ends_with("it is empty"), "{error}");
     }
 }

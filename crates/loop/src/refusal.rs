@@ -4,23 +4,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
 
 use crate::folder::{read_json, write_json};
 
 /// The content of the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Refusal {
     /// The loop's process.
     pid: u32,
-    message: String,
+    #[serde(flatten)]
+    error: AgentError,
 }
 
 /// Records why the loop of this process cannot run in this directory. The folder of the agent is not made
 /// for that.
-pub fn record_refusal(working_dir: &Path, message: &str) -> io::Result<()> {
+pub fn record_refusal(working_dir: &Path, error: &AgentError) -> io::Result<()> {
     let refusal = Refusal {
         pid: std::process::id(),
-        message: message.to_owned(),
+        error: error.clone(),
     };
     write_json(&file(working_dir), &refusal)
 }
@@ -28,7 +30,7 @@ pub fn record_refusal(working_dir: &Path, message: &str) -> io::Result<()> {
 /// Why the loop of this process could not run.
 pub(crate) fn refusal(working_dir: &Path, pid: u32) -> Option<String> {
     let refusal: Refusal = read_json(&file(working_dir))?;
-    (refusal.pid == pid).then_some(refusal.message)
+    (refusal.pid == pid).then_some(refusal.error.message)
 }
 
 fn file(working_dir: &Path) -> PathBuf {
@@ -43,12 +45,16 @@ mod tests {
 
     #[test]
     fn a_refusal_is_that_of_its_process() {
+        let no = || AgentError::refused("MIN_SLEEP", "no");
         let dir = tempfile::tempdir().unwrap();
-        assert!(record_refusal(dir.path(), "no").is_err());
+        assert!(record_refusal(dir.path(), &no()).is_err());
         std::fs::create_dir(dir.path().join(crate::ORCHESTRATOR)).unwrap();
         let own = std::process::id();
         assert_eq!(refusal(dir.path(), own), None);
-        record_refusal(dir.path(), "MIN_SLEEP: no").unwrap();
+        record_refusal(dir.path(), &no()).unwrap();
+        let json: serde_json::Value = read_json(&file(dir.path())).unwrap();
+        assert_eq!(json["code"], "INVALID_PARAMS");
+        assert_eq!(json["detail"]["name"], "MIN_SLEEP");
         assert_eq!(refusal(dir.path(), own).as_deref(), Some("MIN_SLEEP: no"));
         assert_eq!(refusal(dir.path(), own + 1), None);
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use teamster_core::{AgentError, CliInfo, ErrorDetail};
 
 use crate::instructions::instruction_files;
@@ -16,11 +17,35 @@ const SMALLEST_LOG: u64 = 64 << 10;
 
 /// Why a loop cannot begin as it is set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SettingsError(String);
+#[error("{name}: {problem}")]
+#[non_exhaustive]
+pub struct SettingsError {
+    /// The variable, such as `MIN_SLEEP`, or the path of the file.
+    pub name: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl SettingsError {
+    /// What is wrong with this variable or file.
+    pub fn new(name: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// With the variable or the file as the parameter.
+impl From<SettingsError> for AgentError {
+    fn from(error: SettingsError) -> Self {
+        Self::refused(error.name, error.problem)
+    }
+}
 
 /// The settings of a loop.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Settings {
     /// `RUNTIME`: which agent, such as `claude`.
@@ -36,12 +61,16 @@ pub struct Settings {
     /// `CHROME`: the agent gets a browser, if it has one.
     pub chrome: bool,
     /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`, for a command `ACP`.
+    #[setters(into)]
     pub model: Option<String>,
     /// `COPILOT_REASONING` and so on: how hard the model is to think, in the CLI's own word.
+    #[setters(into)]
     pub reasoning: Option<String>,
     /// `FULL_PROMPT_FILE`: a file whose text takes the place of the prompt that tells everything.
+    #[setters(into)]
     pub full_prompt: Option<PathBuf>,
     /// `LIGHT_PROMPT_FILE`: the same of the short prompt.
+    #[setters(into)]
     pub light_prompt: Option<PathBuf>,
     /// `KEEP_SESSION`: the next loop goes on with the session after an end in order, too.
     pub keep_session: bool,
@@ -142,7 +171,7 @@ impl Settings {
             None => name.to_lowercase(),
         });
         let agent = agent_of(name.as_deref());
-        let agent = agent.map_err(|why| SettingsError(format!("RUNTIME: {why}")))?;
+        let agent = agent.map_err(|why| SettingsError::new("RUNTIME", why))?;
         let mut settings = Self::new(agent);
         settings.instructions = instruction_files(Some(agent), agent_of(None).ok());
         settings.adapter = match variable("ADAPTER").map(|it| it.to_lowercase()).as_deref() {
@@ -150,8 +179,8 @@ impl Settings {
             Some("hot") => Some(AdapterKind::Hot),
             Some("cold") => Some(AdapterKind::Cold),
             Some(other) => {
-                let message = format!("ADAPTER: there is hot and cold, and not `{other}`");
-                return Err(SettingsError(message));
+                let problem = format!("there is hot and cold, and not `{other}`");
+                return Err(SettingsError::new("ADAPTER", problem));
             }
         };
         let pace = &mut settings.pace;
@@ -171,8 +200,8 @@ impl Settings {
             &mut seconds,
         )?;
         if seconds == 0 {
-            let message = "TIMEOUT_SECS: no turn can be played in 0 seconds";
-            return Err(SettingsError(message.to_owned()));
+            let problem = "no turn can be played in 0 seconds";
+            return Err(SettingsError::new("TIMEOUT_SECS", problem));
         }
         settings.turn_limit = Duration::from_secs(seconds);
         number(
@@ -182,11 +211,11 @@ impl Settings {
             &mut settings.log_max_bytes,
         )?;
         if settings.log_max_bytes < SMALLEST_LOG {
-            let message = format!(
-                "LOG_MAX_BYTES: at least {SMALLEST_LOG} bytes are needed, there is `{}`",
+            let problem = format!(
+                "at least {SMALLEST_LOG} bytes are needed, there is `{}`",
                 settings.log_max_bytes
             );
-            return Err(SettingsError(message));
+            return Err(SettingsError::new("LOG_MAX_BYTES", problem));
         }
         number("RETRIES", variable("RETRIES"), "", &mut settings.retries)?;
         number(
@@ -315,7 +344,7 @@ fn usd(name: &str, value: Option<String>) -> Result<Option<f64>, SettingsError> 
 
 fn unfit(name: &str, what: &str, value: &str) -> SettingsError {
     let value = teamster_core::text::excerpt(value, 40);
-    SettingsError(format!("{name}: a {what} is needed, there is `{value}`"))
+    SettingsError::new(name, format!("a {what} is needed, there is `{value}`"))
 }
 
 #[cfg(test)]

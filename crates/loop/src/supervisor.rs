@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
+use derive_setters::Setters;
 use teamster_core::CliInfo;
 
 mod agent;
@@ -50,12 +51,15 @@ pub use task::{Handle, Supervisor};
 pub type AgentOf = fn(Option<&str>) -> Result<&'static CliInfo, String>;
 
 /// How a supervisor works.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Settings {
     /// The program of a loop.
+    #[setters(skip)]
     pub program: PathBuf,
     /// Its arguments, before the directory of the agent.
+    #[setters(skip)]
     pub args: Vec<OsString>,
     /// Delays and limits.
     pub policy: Policy,

@@ -107,7 +107,23 @@ impl TickRecord {
     /// The name of the file.
     pub const NAME: &str = "ticks.jsonl";
 
-    pub(crate) fn new(
+    /// A tick that ended so, of which nothing else is known.
+    pub fn new(
+        tick: u64,
+        prompt: Prompt,
+        begin: Timestamp,
+        end: Timestamp,
+        result: TickResult,
+    ) -> Self {
+        let begin = TickBegin {
+            tick,
+            prompt,
+            begin,
+        };
+        Self::of(begin, 0, end, result, None, &[])
+    }
+
+    pub(crate) fn of(
         begin: TickBegin,
         pid: u32,
         end: Timestamp,

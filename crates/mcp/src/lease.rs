@@ -74,6 +74,7 @@ mod protocol;
 /// Why a file could not be leased or restored. Nothing was damaged: what is left to do is said.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {what}", file = file.display())]
+#[non_exhaustive]
 pub struct LeaseError {
     /// The file.
     pub file: PathBuf,
@@ -82,14 +83,18 @@ pub struct LeaseError {
 }
 
 impl LeaseError {
-    fn new(file: &Path, stop: Stop) -> Self {
-        let what = match stop {
-            Stop::Failed(what) => what,
-            Stop::Again => "it keeps changing; try again later".to_owned(),
-        };
+    /// A file, and what is wrong with it.
+    pub fn new(file: impl Into<PathBuf>, what: impl Into<String>) -> Self {
         Self {
-            file: file.to_owned(),
-            what,
+            file: file.into(),
+            what: what.into(),
+        }
+    }
+
+    fn of(file: &Path, stop: Stop) -> Self {
+        match stop {
+            Stop::Failed(what) => Self::new(file, what),
+            Stop::Again => Self::new(file, "it keeps changing; try again later"),
         }
     }
 }
@@ -158,7 +163,7 @@ impl Lease {
     pub fn acquire_on(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
         let asked = &edit.table.file;
         let held = protocol::acquire(disk, &real_file(asked)?, edit)
-            .map_err(|stop| LeaseError::new(asked, stop))?;
+            .map_err(|stop| LeaseError::of(asked, stop))?;
         Ok(Self {
             asked: asked.clone(),
             held: Some(held),
@@ -179,7 +184,7 @@ impl Lease {
             return Ok(Released::Nothing);
         };
         held.release().map_err(|stop| {
-            let error = LeaseError::new(&self.asked, stop);
+            let error = LeaseError::of(&self.asked, stop);
             LeaseError {
                 what: format!(
                     "{}; after that, `teamster mcp restore {}` takes this run's servers out of it",
@@ -208,7 +213,7 @@ pub fn restore(file: &Path) -> Result<Released, LeaseError> {
 
 /// [`restore`] on a disk of which a test can fail or delay each step.
 pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
-    protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::new(file, stop))
+    protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::of(file, stop))
 }
 
 /// Whether there is a lease on the file, of a run that is alive or was killed. Takes no lock, and is as
@@ -234,7 +239,7 @@ pub struct Pending {
 pub fn pending(file: &Path) -> Result<Option<Pending>, LeaseError> {
     let real = real_file(file)?;
     let found =
-        protocol::pending(&Disk::default(), &real).map_err(|stop| LeaseError::new(file, stop))?;
+        protocol::pending(&Disk::default(), &real).map_err(|stop| LeaseError::of(file, stop))?;
     Ok(found.map(|(running, servers)| Pending {
         file: real,
         running,

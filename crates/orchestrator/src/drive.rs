@@ -112,7 +112,7 @@ impl Driver {
     /// Makes the run.
     pub(crate) async fn drive(mut self, request: RunRequest) {
         let Some(first) = request.candidates.first() else {
-            let error = AgentError::invalid_params("a run needs at least one candidate");
+            let error = AgentError::refused("candidates", "at least one is needed");
             return self.end(Course::Error(error), None).await;
         };
         let provider = first.provider().to_owned();
@@ -136,7 +136,7 @@ impl Driver {
         let registration = match registered {
             Ok(registration) => registration,
             Err(refused) => {
-                let error = AgentError::invalid_params(refused.to_string());
+                let error = AgentError::invalid_params(refused.to_string()).about("run_id");
                 return self.end(Course::Error(error), None).await;
             }
         };

@@ -1,7 +1,7 @@
 //! What happens to a run, as one stream for all its attempts.
 
-use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, Id};
+use serde::{Deserialize, Deserializer, Serialize};
+use teamster_core::{AgentError, Id, NewerEvent};
 
 use crate::Outcome;
 use crate::outcome::wire;
@@ -16,7 +16,11 @@ use crate::outcome::wire;
 /// [`ToolEnd`](Self::ToolEnd), also when the run is aborted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all_fields = "camelCase",
+    expecting = "expected an event of a run: an object with a `type` and the fields of that type"
+)]
 #[non_exhaustive]
 pub enum RunEvent {
     /// The run has begun: the agent's first event has come, or the first attempt failed before one or has
@@ -37,9 +41,9 @@ pub enum RunEvent {
     },
     /// The run is over.
     ///
-    /// On the wire it has a form of its own: `runId`, `status` (`success`, `aborted`, `error`), `durationMs`
-    /// and `result`, with the messages as `payloads` and what else is known in `meta`. Read again, it has
-    /// what that form has.
+    /// On the wire it has a form of its own: `runId`, `status` (`success`, `aborted`, `error`), `runStatus` (a
+    /// [`RunStatus`](teamster_core::RunStatus)), `durationMs` and `result`, with the messages as `payloads` and
+    /// what else is known in `meta`. Read again, it has what that form has.
     #[serde(rename = "run:end")]
     End(
         #[serde(with = "wire")]
@@ -99,8 +103,6 @@ pub enum RunEvent {
     Retry {
         /// The run.
         run_id: Id,
-        /// The number of the attempt that comes; the first attempt of a run is 1.
-        attempt: u32,
         /// Why the last one failed.
         reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
@@ -114,8 +116,6 @@ pub enum RunEvent {
     Fallback {
         /// The run.
         run_id: Id,
-        /// The number of the attempt that comes.
-        attempt: u32,
         /// Why the last candidate was given up.
         reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
@@ -159,7 +159,7 @@ pub enum RunEvent {
         content: String,
     },
     /// A message of the agent, whole. Chunks that no message follows were withdrawn: the CLI dropped
-    /// them, or their attempt failed and the prompt was sent anew.
+    /// them, or their attempt failed and the prompt was sent again.
     #[serde(rename = "assistant:message")]
     #[non_exhaustive]
     Message {
@@ -176,35 +176,47 @@ pub enum RunEvent {
         /// The run.
         run_id: Id,
     },
-    /// An event that only a newer version knows. No run sends it; it is what such a line on the wire
-    /// becomes.
-    #[serde(other)]
-    Newer,
+    /// An event that only a newer version knows, as it is on the wire. No run sends it.
+    #[serde(untagged, deserialize_with = "newer")]
+    #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
+    Newer(NewerEvent),
+}
+
+/// The types that this version knows.
+const TYPES: [&str; 12] = [
+    "run:start",
+    "run:end",
+    "run:error",
+    "run:attempt",
+    "run:hold",
+    "run:retry",
+    "run:fallback",
+    "tool:start",
+    "tool:end",
+    "assistant:chunk",
+    "assistant:message",
+    "reset",
+];
+
+fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Error> {
+    NewerEvent::unless_known(deserializer, &TYPES)
 }
 
 impl RunEvent {
-    /// The same candidate is tried again, as the attempt of this number.
-    pub fn retry(run_id: Id, attempt: u32, reason: AgentError, delay_ms: u64, next: Next) -> Self {
+    /// The same candidate is tried again.
+    pub fn retry(run_id: Id, reason: AgentError, delay_ms: u64, next: Next) -> Self {
         Self::Retry {
             run_id,
-            attempt,
             reason: Box::new(reason),
             delay_ms,
             next,
         }
     }
 
-    /// The next candidate is tried, as the attempt of this number.
-    pub fn fallback(
-        run_id: Id,
-        attempt: u32,
-        reason: AgentError,
-        delay_ms: u64,
-        next: Next,
-    ) -> Self {
+    /// The next candidate is tried.
+    pub fn fallback(run_id: Id, reason: AgentError, delay_ms: u64, next: Next) -> Self {
         Self::Fallback {
             run_id,
-            attempt,
             reason: Box::new(reason),
             delay_ms,
             next,
@@ -216,7 +228,7 @@ impl RunEvent {
         Self::Reset { run_id }
     }
 
-    /// The `type` of the wire form.
+    /// The `type` of the wire form; of [`Newer`](Self::Newer) `newer`, as its own is in its fields.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Start { .. } => "run:start",
@@ -231,7 +243,7 @@ impl RunEvent {
             Self::Chunk { .. } => "assistant:chunk",
             Self::Message { .. } => "assistant:message",
             Self::Reset { .. } => "reset",
-            Self::Newer => "newer",
+            Self::Newer(_) => "newer",
         }
     }
 
@@ -262,7 +274,7 @@ impl RunEvent {
             | Self::Chunk { run_id, .. }
             | Self::Message { run_id, .. }
             | Self::Reset { run_id } => run_id,
-            Self::Newer => return None,
+            Self::Newer(_) => return None,
         })
     }
 }
@@ -273,24 +285,42 @@ impl RunEvent {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Next {
+    /// Its number; the first attempt of a run is 1.
+    pub attempt: u32,
     /// The provider.
     pub provider: String,
     /// The model, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session that it goes on with, because of what was done already. Without it the prompt is
-    /// sent anew, and the text of the failed attempt is void.
+    /// sent again, and the text of the failed attempt is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Id>,
 }
 
 impl Next {
-    /// An attempt of this provider, with the prompt.
-    pub fn new(provider: impl Into<String>) -> Self {
+    /// The attempt of this number and provider, with the prompt.
+    pub fn new(attempt: u32, provider: impl Into<String>) -> Self {
         Self {
+            attempt,
             provider: provider.into(),
             model: None,
             resumes: None,
         }
+    }
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_the_schema_is_known() {
+        let schema = schemars::schema_for!(RunEvent).to_value();
+        let variants = schema["oneOf"].as_array().unwrap().iter();
+        let types: std::collections::BTreeSet<_> = variants
+            .map(|variant| variant["properties"]["type"]["const"].as_str().unwrap())
+            .collect();
+        assert_eq!(types, TYPES.into_iter().collect());
     }
 }

@@ -88,11 +88,8 @@ impl Serialize for LifecycleEntry {
             #[serde(flatten)]
             event: &'a RunEvent,
         }
-        // These have the number themselves.
-        let has_it = matches!(
-            self.event,
-            RunEvent::Attempt { .. } | RunEvent::Retry { .. } | RunEvent::Fallback { .. }
-        );
+        // It has the number itself.
+        let has_it = matches!(self.event, RunEvent::Attempt { .. });
         let line = Line {
             seq: self.seq,
             at_ms: self.at_ms,
@@ -110,25 +107,19 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
         struct Position {
             seq: u64,
             at_ms: u64,
-            #[serde(default)]
-            attempt: Option<u32>,
+            attempt: u32,
         }
-        // Some events have an `attempt` of their own, so each part reads the whole line.
+        // `attempt` may be a field of both, so each part reads the whole line.
         let line = Value::deserialize(deserializer)?;
         let position = Position::deserialize(&line).map_err(D::Error::custom)?;
-        let event = RunEvent::deserialize(line).map_err(D::Error::custom)?;
-        let attempt = match &event {
-            RunEvent::Attempt { attempt, .. } => *attempt,
-            // It belongs to the attempt before the one that comes, if there was any.
-            RunEvent::Retry { attempt, .. } | RunEvent::Fallback { attempt, .. } => {
-                attempt.saturating_sub(1).max(1)
-            }
-            _ => position.attempt.unwrap_or(1),
+        let event = match RunEvent::deserialize(line).map_err(D::Error::custom)? {
+            RunEvent::Newer(event) => RunEvent::Newer(event.without(&["seq", "atMs", "attempt"])),
+            event => event,
         };
         Ok(Self {
             seq: position.seq,
             at_ms: position.at_ms,
-            attempt,
+            attempt: position.attempt,
             event,
         })
     }

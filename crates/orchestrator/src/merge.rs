@@ -99,18 +99,12 @@ impl Merge {
         match event {
             RunEvent::Start { provider, .. } => self.provider.clone_from(provider),
             RunEvent::Retry {
-                attempt,
                 reason,
                 delay_ms,
                 next,
                 ..
-            } => self.again(*attempt, reason, Some(*delay_ms), next, used, out),
-            RunEvent::Fallback {
-                attempt,
-                reason,
-                next,
-                ..
-            } => self.again(*attempt, reason, None, next, used, out),
+            } => self.again(reason, Some(*delay_ms), next, used, out),
+            RunEvent::Fallback { reason, next, .. } => self.again(reason, None, next, used, out),
             _ => {}
         }
     }
@@ -261,7 +255,6 @@ impl Merge {
     /// The attempt has failed, and another follows: one of the same candidate after this delay, or of another.
     fn again(
         &mut self,
-        attempt: u32,
         reason: &AgentError,
         retry_after_ms: Option<u64>,
         next: &Next,
@@ -269,7 +262,7 @@ impl Merge {
         out: &mut Vec<LogEntry>,
     ) {
         // A candidate that is on hold is given up without an attempt.
-        let attempted = attempt > self.made + 1;
+        let attempted = next.attempt > self.made + 1;
         let mut now = mem::take(&mut self.now);
         let error = match now.cause(reason).or_else(|| self.failed_before(reason)) {
             Some(cause) => cause.clone(),
@@ -308,7 +301,7 @@ impl Merge {
             out.push(runtime_notice(message));
         }
         self.provider.clone_from(&next.provider);
-        self.made = attempt.saturating_sub(1);
+        self.made = next.attempt.saturating_sub(1);
         self.tools.next_attempt();
         self.messages.next_attempt();
     }

@@ -140,18 +140,20 @@ impl Candidate {
         params: &ExecuteParams,
     ) -> Result<Self, AgentError> {
         if !params.denied_tools.is_empty() {
-            return Err(AgentError::invalid_params(format!(
+            let problem = format!(
                 "the denied tools are named in the words of another CLI than {}: give this \
                  candidate parameters of its own",
                 runtime.id()
-            )));
+            );
+            return Err(AgentError::invalid_params(problem).about("denied_tools"));
         }
         if params.session_id.is_some() {
-            return Err(AgentError::invalid_params(format!(
+            let problem = format!(
                 "{} does not know the session that is to go on: leave this candidate out, or give \
                  it parameters of its own",
                 runtime.id()
-            )));
+            );
+            return Err(AgentError::invalid_params(problem).about("session_id"));
         }
         let mut params = params.clone();
         params.new_session_id = None;
@@ -266,21 +268,20 @@ impl Budget {
             Err(AgentError::refused(format!("budget.{what}"), problem))
         };
         let nothing = |what: &str| {
-            Err(AgentError::invalid_params(format!(
-                "the budget {what} must be more than 0; leave it out for no limit"
-            )))
+            let problem = "it must be more than 0; leave it out for no limit";
+            Err(AgentError::refused(format!("budget.{what}"), problem))
         };
         if self.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
-            return nothing("in USD");
+            return nothing("usd");
         }
         if self.tokens == Some(0) {
-            return nothing("of tokens");
+            return nothing("tokens");
         }
         if self.time == Some(Duration::ZERO) {
-            return nothing("of time");
+            return nothing("time");
         }
         if self.turns == Some(0) {
-            return nothing("of turns");
+            return nothing("turns");
         }
         if self.usd.is_some() && !capabilities.live_cost && !capabilities.max_budget_usd {
             return cannot("usd", "does not report costs while it runs");

@@ -141,9 +141,7 @@ impl OrchestratedRuntime {
     /// A request without a candidate is an [`InvalidParams`](ErrorCode::InvalidParams) error.
     pub fn new(orchestrator: Orchestrator, template: RunRequest) -> Result<Self, AgentError> {
         if template.candidates.is_empty() {
-            return Err(AgentError::invalid_params(
-                "a runtime needs at least one candidate",
-            ));
+            return Err(AgentError::refused("candidates", "at least one is needed"));
         }
         Ok(Self {
             orchestrator,

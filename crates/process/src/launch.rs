@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use teamster_core::provider::Launch;
 use teamster_core::{
     AgentError, CliInfo, CliProvider, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams,
-    McpDelivery, McpServer,
+    McpDelivery, McpServer, SystemPrompt,
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};
@@ -68,7 +68,7 @@ impl Plan {
             .flatten();
         let run_id = RunId::new(place);
         let env = Env::new(&launch, config, params, &run_id)?;
-        check_arguments(&launch.args)?;
+        check_arguments(&launch.args, params)?;
         let program = match &config.program {
             Some(program) if program.components().count() > 1 => check_program(program)?,
             Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
@@ -272,45 +272,68 @@ fn check_directory(parameter: &str, directory: &Path) -> Result<(), AgentError> 
 }
 
 /// Never names an argument by its content, which may be a prompt or a secret.
-fn check_arguments(args: &[OsString]) -> Result<(), AgentError> {
+fn check_arguments(args: &[OsString], params: &ExecuteParams) -> Result<(), AgentError> {
     for (index, argument) in args.iter().enumerate() {
         let position = format!("argument {} of {}", index + 1, args.len());
         if argument.len() >= MAX_ARG_BYTES {
-            return Err(too_large(format!(
+            let error = too_large(format!(
                 "{position} is {} bytes long and the system takes less than {MAX_ARG_BYTES}; let \
                  the prompt go to stdin, or put the text into a file and name that",
                 argument.len()
-            )));
+            ));
+            return Err(about_its_parameter(error, argument, params));
         }
         if argument.as_encoded_bytes().contains(&0) {
-            return Err(AgentError::invalid_params(format!(
-                "{position} holds a NUL byte, which no argument can"
-            )));
+            let problem = format!("{position} holds a NUL byte, which no argument can");
+            let error = AgentError::invalid_params(problem);
+            return Err(about_its_parameter(error, argument, params));
         }
     }
     Ok(())
 }
 
+/// Adds the parameter whose text the argument has, where that is one.
+fn about_its_parameter(
+    error: AgentError,
+    argument: &std::ffi::OsStr,
+    params: &ExecuteParams,
+) -> AgentError {
+    let argument = argument.to_string_lossy();
+    let has = |text: &str| !text.is_empty() && argument.contains(text);
+    let is_system_prompt = match &params.system_prompt {
+        Some(SystemPrompt::Append(text) | SystemPrompt::Replace(text)) => has(text),
+        _ => false,
+    };
+    if has(&params.prompt) {
+        error.about("prompt")
+    } else if is_system_prompt {
+        error.about("system_prompt")
+    } else if params.extra_args.iter().any(|own| *own == argument) {
+        error.about("extra_args")
+    } else {
+        error
+    }
+}
+
 fn check_variable(name: &str, value: &str) -> Result<(), AgentError> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(AgentError::invalid_params(format!(
-            "{name:?} cannot be the name of an environment variable"
-        )));
+        let problem = format!("{name:?} cannot be the name of an environment variable");
+        return Err(AgentError::refused("env", problem));
     }
     if value.contains('\0') {
-        return Err(AgentError::invalid_params(format!(
-            "the environment variable {name} holds a NUL byte, which none can"
-        )));
+        let problem = "it holds a NUL byte, which no variable can";
+        return Err(AgentError::refused_item("env", name, problem));
     }
     check_variable_size(name, value.len())
 }
 
 fn check_variable_size(name: &str, bytes: usize) -> Result<(), AgentError> {
     if name.len() + bytes + 1 >= MAX_ARG_BYTES {
-        return Err(too_large(format!(
-            "the environment variable {name} is {bytes} bytes long and the system takes less than \
-             {MAX_ARG_BYTES} with its name"
-        )));
+        let problem = format!(
+            "it is {bytes} bytes long and the system takes less than {MAX_ARG_BYTES} with its name"
+        );
+        let error = AgentError::refused_item("env", name, problem);
+        return Err(error.code(ErrorCode::PromptTooLarge));
     }
     Ok(())
 }
@@ -386,7 +409,9 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.code, ErrorCode::PromptTooLarge);
         assert!(
-            error.message.contains("CLI_HOME is 131063 bytes long"),
+            error
+                .message
+                .starts_with("env: CLI_HOME: it is 131063 bytes long"),
             "{error}"
         );
         assert_eq!(

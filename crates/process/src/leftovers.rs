@@ -21,6 +21,16 @@ pub struct Leftover {
 }
 
 impl Leftover {
+    /// A process as a test has it: whatever has this id now, [`kill`](Self::kill) leaves it alone.
+    pub fn new(pid: u32, command: impl Into<String>, run_id: impl Into<String>) -> Self {
+        Self {
+            pid,
+            command: command.into(),
+            run_id: run_id.into(),
+            start_time: 0,
+        }
+    }
+
     /// Ends it with SIGKILL, if it is still the same process. Already gone is no error.
     pub fn kill(&self) -> io::Result<()> {
         os::kill_process(os::Process {

@@ -41,6 +41,17 @@ pub struct StartedProcess {
     pub args: Vec<String>,
 }
 
+impl StartedProcess {
+    /// A process of this id and program, without arguments.
+    pub fn new(pid: u32, program: impl Into<PathBuf>) -> Self {
+        Self {
+            pid,
+            program: program.into(),
+            args: Vec::new(),
+        }
+    }
+}
+
 /// Called with each process that is started for a run or a session.
 ///
 /// It is called by the task that starts the process, so it must not wait.

@@ -310,7 +310,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
             if !self.capabilities().steer {
                 return Err(self.0.cannot("be told more in the middle of a turn"));
             }
-            let none = || Err(AgentError::invalid_params("no turn is being played"));
+            let none = || Err(AgentError::no_turn());
             self.0.order(Wish::Steer(text)).await.unwrap_or_else(none)
         })
     }

@@ -32,11 +32,14 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
         "the runner of this run was killed or its machine went down: what the agent did until then is \
          done; go on with its session, or start over",
     );
-    let template = known.template(folder);
+    let run_id = (folder.file_name().and_then(|name| name.to_str())).map(Id::from);
+    let attempt = known.attempt;
     let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
     for event in [AgentEvent::error(error), done] {
-        let mut entry = template.clone();
-        entry.event = event;
+        let mut entry = LogEntry::from(event);
+        entry.run_id.clone_from(&run_id);
+        entry.at_ms = epoch_ms();
+        entry.attempt = attempt;
         log.push(RunLogEntry::Agent(entry));
     }
     log.flush()
@@ -112,16 +115,6 @@ impl Known {
             AgentEvent::Error(error) => self.result.errors.push(error.error),
             _ => {}
         }
-    }
-
-    /// An entry like those before it.
-    fn template(&self, folder: &Path) -> LogEntry {
-        let id = folder.file_name().and_then(|name| name.to_str());
-        let mut entry = LogEntry::from(AgentEvent::Newer);
-        entry.run_id = id.map(Id::from);
-        entry.at_ms = epoch_ms();
-        entry.attempt = self.attempt;
-        entry
     }
 
     fn into_result(self, error: AgentError) -> RunResult {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use teamster_core::{AgentError, ExecuteParams, RunStatus, Usage};
@@ -90,6 +91,11 @@ impl NewRun {
 }
 
 /// Where a run stands.
+///
+/// The words of a run that is over are those of `status` in `run:end`, which the database and
+/// `teamster runs --json` have had from the beginning: `success` for
+/// [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error` for every other
+/// [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -268,6 +274,38 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// A run in this state that began at this time (milliseconds since the Unix epoch), of which nothing else is
+    /// known.
+    pub fn new(
+        run_id: impl Into<String>,
+        provider: impl Into<String>,
+        status: RunState,
+        started_at: u64,
+    ) -> Self {
+        Self {
+            run_id: run_id.into(),
+            status,
+            provider: provider.into(),
+            model: None,
+            session_id: None,
+            conversation: None,
+            working_directory: None,
+            prompt_hash: String::new(),
+            started_at,
+            ended_at: None,
+            duration_ms: None,
+            usage: None,
+            cost_usd: None,
+            num_turns: None,
+            error: None,
+            attempts: 0,
+            attempt_log: Vec::new(),
+            host: String::new(),
+            pid: 0,
+            heartbeat_at: started_at,
+        }
+    }
+
     /// Its place in the order of [`Store::runs`](crate::Store::runs), to go on behind it.
     pub fn cursor(&self) -> RunCursor {
         RunCursor {
@@ -285,18 +323,29 @@ pub struct RunCursor {
 }
 
 /// Which runs to list. By default all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// ```
+/// use teamster_store::{RunFilter, RunState};
+///
+/// let filter = RunFilter::default().provider("claude").status(RunState::Error).limit(20);
+/// assert_eq!(filter.limit, Some(20));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RunFilter {
     /// At most so many.
     pub limit: Option<u32>,
     /// Of this provider.
+    #[setters(into)]
     pub provider: Option<String>,
     /// In this state.
     pub status: Option<RunState>,
     /// Of this conversation.
+    #[setters(into)]
     pub conversation: Option<String>,
     /// Of this session.
+    #[setters(into)]
     pub session_id: Option<String>,
     /// In this directory, as the run has it.
     pub working_directory: Option<PathBuf>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use teamster_core::time::millis;
 
+use derive_setters::Setters;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -33,6 +34,27 @@ pub struct SessionRecord {
     pub updated_at: u64,
     /// When it is forgotten, unless it is used before.
     pub expires_at: u64,
+}
+
+impl SessionRecord {
+    /// A session that was found by this key at this time, and is kept until then (milliseconds since the Unix
+    /// epoch).
+    pub fn new(
+        key: SessionKey,
+        session_id: impl Into<String>,
+        created_at: u64,
+        expires_at: u64,
+    ) -> Self {
+        Self {
+            key,
+            session_id: session_id.into(),
+            model: None,
+            working_directory: None,
+            created_at,
+            updated_at: created_at,
+            expires_at,
+        }
+    }
 }
 
 /// What is kept of a session.
@@ -83,16 +105,21 @@ impl NewSession {
 }
 
 /// Which sessions to list. By default all that have not expired.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct SessionFilter {
     /// Of this provider.
+    #[setters(into)]
     pub provider: Option<String>,
     /// Of this channel.
+    #[setters(into)]
     pub channel: Option<String>,
     /// Of this user.
+    #[setters(into)]
     pub user: Option<String>,
     /// Of this thread.
+    #[setters(into)]
     pub thread: Option<String>,
     /// Those that have expired, too.
     pub expired: bool,

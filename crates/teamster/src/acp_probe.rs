@@ -64,6 +64,26 @@ pub struct AcpProbed {
     pub duration_ms: u64,
 }
 
+impl AcpProbed {
+    /// An agent that can be used or not, and what to do next.
+    pub fn new(agent: impl Into<String>, verdict: Verdict, next: impl Into<String>) -> Self {
+        Self {
+            agent: agent.into(),
+            verdict,
+            problem: None,
+            next: next.into(),
+            name: None,
+            version: None,
+            capabilities: Value::Null,
+            auth_methods: Value::Null,
+            session: Value::Null,
+            garbage: None,
+            stderr: None,
+            duration_ms: 0,
+        }
+    }
+}
+
 /// Whether an agent can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,20 +141,11 @@ pub async fn probe(
     let result = tokio::time::timeout(limit, turn).await.ok().flatten();
     session.close().await;
     let seen = provider.seen();
-    let mut probed = AcpProbed {
-        agent: id.to_owned(),
-        verdict: Verdict::Ready,
-        problem: None,
-        next: format!("teamster run '{id}' \"What is in this directory?\""),
-        name: None,
-        version: None,
-        capabilities: Value::Null,
-        auth_methods: Value::Null,
-        session: Value::Null,
-        garbage: seen.garbage.clone(),
-        stderr: result.as_ref().and_then(|result| result.stderr.clone()),
-        duration_ms: millis(begun.elapsed()),
-    };
+    let next = format!("teamster run '{id}' \"What is in this directory?\"");
+    let mut probed = AcpProbed::new(id, Verdict::Ready, next);
+    probed.garbage.clone_from(&seen.garbage);
+    probed.stderr = result.as_ref().and_then(|result| result.stderr.clone());
+    probed.duration_ms = millis(begun.elapsed());
     judge(&mut probed, &seen, result.as_ref(), limit);
     if probed.verdict == Verdict::Ready {
         probed.stderr = None;

@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use serde::Serialize;
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentError, CliInfo, CliProvider};
@@ -33,16 +34,34 @@ const ANSWER_LIMIT: u64 = 64 * 1024;
 const LONGEST_ANSWER: usize = 80;
 
 /// How CLIs are examined.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Setters)]
 #[non_exhaustive]
 pub struct DoctorOptions {
     /// How long a CLI may take to say its version. Some start slowly the first time. 20 s.
     pub limit: Duration,
     /// The programs of CLIs that are not to be searched under their own names, by the provider's id. A
     /// bare name is searched on `PATH`, a path is not.
+    #[setters(skip)]
     pub programs: BTreeMap<&'static str, PathBuf>,
     /// Variables of ours that they do not get.
+    #[setters(skip)]
     pub env_remove: Vec<String>,
+}
+
+impl DoctorOptions {
+    /// Adds the program of a CLI, by the provider's id.
+    #[must_use]
+    pub fn program(mut self, id: &'static str, program: impl Into<PathBuf>) -> Self {
+        self.programs.insert(id, program.into());
+        self
+    }
+
+    /// Adds a variable of ours that they do not get.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl Into<String>) -> Self {
+        self.env_remove.push(name.into());
+        self
+    }
 }
 
 impl Default for DoctorOptions {

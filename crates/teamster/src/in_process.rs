@@ -66,20 +66,14 @@ pub(crate) fn embedded_for(
 ) -> Arc<dyn SessionRuntime> {
     use teamster_embedded::{Embedded, EmbeddedConfig};
 
-    let mut config = EmbeddedConfig::with_process(process);
+    let mut config = EmbeddedConfig::default().process(process);
     config.model_provider = service;
     #[cfg(feature = "usage")]
-    {
-        config.prices = Some(prices());
-    }
+    let config = {
+        let list = teamster_usage::prices::PriceList::default();
+        config.prices(move |model, usage| list.estimate_model(model, usage))
+    };
     Arc::new(Embedded::new(config))
-}
-
-/// List prices.
-#[cfg(all(feature = "embedded", feature = "usage"))]
-fn prices() -> teamster_embedded::Prices {
-    let list = teamster_usage::prices::PriceList::default();
-    Arc::new(move |model, usage| list.estimate_model(model, usage))
 }
 
 /// An agent without a program, where a provider is asked for.

@@ -40,7 +40,8 @@
 //! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
 //! Client Protocol, by its command (`acp`). `embedded` adds the runtime whose model loop is in this process
 //! (`embedded`), for which no CLI is needed. `orchestrator`, also on, adds runs with retry, fallback,
-//! limits and budgets (`orchestrator`). `store` adds a database of sessions and of the history of
+//! limits and budgets (`orchestrator`). `runner` adds detached runs: find, follow, answer and cancel those that
+//! `teamster run --detach` has started (`runner`). `store` adds a database of sessions and of the history of
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
 //! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
@@ -70,13 +71,13 @@ pub use teamster_core::{
     CancellationToken, Capabilities, ChangeKind, CliInfo, CliProvider, CostSource, Decision,
     Diagnostics, Done, ErrorCode, ErrorDetail, ErrorEvent, ErrorKind, EventStream, ExecuteParams,
     FileChange, Id, Image, ImageSource, LogEntry, McpDelivery, McpServer, McpServerStatus,
-    McpSupport, McpTool, McpTools, McpTransport, Message, ModelUsage, NotRetried, Notice,
-    NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionDenial, PermissionMode,
-    PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus, PromptDelivery, RateLimit,
-    RawJson, Retract, Retry, RunResult, RunStatus, Session, SessionCapabilities, SessionFuture,
-    SessionOptions, SessionProvider, SessionRuntime, SharedRuntime, SystemPrompt,
-    SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolResult, ToolUse, Turn,
-    TurnEnd, Unknown, Usage, UsageReport,
+    McpSupport, McpTool, McpTools, McpTransport, Message, ModelUsage, NewerEvent, NotRetried,
+    Notice, NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionDenial,
+    PermissionMode, PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus,
+    PromptDelivery, RateLimit, RawJson, Retract, Retry, RunResult, RunStatus, Session,
+    SessionCapabilities, SessionFuture, SessionOptions, SessionProvider, SessionRuntime,
+    SharedRuntime, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts,
+    ToolKind, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
@@ -91,6 +92,8 @@ pub use sessions::{create_session_runtime, session_providers};
 pub use teamster_loop as agent_loop;
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
+#[cfg(feature = "runner")]
+pub use teamster_runner as runner;
 #[cfg(feature = "store")]
 pub use teamster_store as store;
 #[cfg(feature = "usage")]
@@ -169,6 +172,9 @@ mod readmes {
     struct Acp;
     #[doc = include_str!("../../orchestrator/README.md")]
     struct Orchestrator;
+    #[cfg(feature = "runner")]
+    #[doc = include_str!("../../runner/README.md")]
+    struct Runner;
     #[cfg(feature = "store")]
     #[doc = include_str!("../../store/README.md")]
     struct Store;

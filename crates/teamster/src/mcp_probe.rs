@@ -10,6 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use derive_setters::Setters;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams, Tool};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::{RoleClient, ServiceExt};
@@ -37,15 +38,33 @@ const MOST_TOOLS: usize = 10_000;
 const LONGEST_TEXT: usize = 300;
 
 /// How a server is tried.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Setters)]
 #[non_exhaustive]
 pub struct ProbeOptions {
     /// How long it may take to answer all. 30 s.
     pub limit: Duration,
     /// Variables that its processes get beside those of the server.
+    #[setters(skip)]
     pub env: Vec<(String, String)>,
     /// Variables of ours that it does not get.
+    #[setters(skip)]
     pub env_remove: Vec<String>,
+}
+
+impl ProbeOptions {
+    /// Adds a variable that its processes get beside those of the server.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a variable of ours that it does not get.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl Into<String>) -> Self {
+        self.env_remove.push(name.into());
+        self
+    }
 }
 
 impl Default for ProbeOptions {
@@ -68,6 +87,16 @@ pub struct ProbeAnswer {
     pub tools: Vec<ProbedTool>,
 }
 
+impl ProbeAnswer {
+    /// The answer of a server that says no name.
+    pub fn new(tools: Vec<ProbedTool>) -> Self {
+        Self {
+            server: None,
+            tools,
+        }
+    }
+}
+
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -76,6 +105,16 @@ pub struct ProbedTool {
     pub name: String,
     /// What it is for, if that is said.
     pub description: Option<String>,
+}
+
+impl ProbedTool {
+    /// A tool of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+        }
+    }
 }
 
 /// Why a server cannot be used.

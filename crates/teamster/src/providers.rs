@@ -228,10 +228,11 @@ impl Providers {
         }
         #[cfg(feature = "command")]
         if let Some(command) = crate::command::TextCommand::named(name) {
-            return Err(AgentError::invalid_params(format!(
+            let problem = format!(
                 "{} prints text and has no sessions: run it once for each prompt",
                 command?.info().name
-            )));
+            );
+            return Err(AgentError::invalid_params(problem).about("provider"));
         }
         match self.entry(name) {
             Some(Entry::Sessions(provider)) => {
@@ -242,9 +243,10 @@ impl Providers {
             Some(entry) => {
                 let provider = entry.provider();
                 let name = provider.info().name;
-                Err(AgentError::invalid_params(format!(
+                let problem = format!(
                     "{name} cannot be kept for many turns: run it once for each, and resume its session"
-                )))
+                );
+                Err(AgentError::invalid_params(problem).about("provider"))
             }
             None => Err(self.missing(name)),
         }
@@ -293,7 +295,7 @@ impl Providers {
                 )
             }
         };
-        AgentError::invalid_params(message)
+        AgentError::invalid_params(message).about("provider")
     }
 }
 
@@ -401,8 +403,7 @@ mod tests {
         assert!(error.message.contains("has no sessions"), "{error}");
         assert!(create_cli_runtime("cmd:'", config()).is_err());
 
-        let mut settings = CommandSettings::default();
-        settings.command = "my-agent {prompt}".into();
+        let settings = CommandSettings::new("my-agent {prompt}");
         let own = TextCommand::with_settings("mine", settings).unwrap();
         let providers = Providers::builtin().with_command(own);
         assert_eq!(providers.runtime("mine", config()).unwrap().id(), "mine");

@@ -10,7 +10,7 @@ pub mod acp {
 /// Any program that prints text, by its command.
 #[cfg(feature = "command")]
 pub mod command {
-    pub use teamster_command::{CommandSettings, TextCommand};
+    pub use teamster_command::{CommandSettings, ErrorPattern, Pattern, TextCommand};
 }
 
 /// Agents that are run by the Agent Client Protocol only.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_core::{AgentError, SharedRuntime};
 use teamster_process::RuntimeConfig;
@@ -39,10 +40,12 @@ impl std::str::FromStr for LoopOwner {
         match name {
             "cli" => Ok(Self::Cli),
             "embedded" => Ok(Self::Embedded),
-            _ => Err(AgentError::invalid_params(format!(
-                "there is no owner of a loop `{}`; there is: cli, embedded",
-                teamster_core::text::excerpt(name, 100)
-            ))),
+            _ => {
+                let name = teamster_core::text::excerpt(name, 100);
+                let problem =
+                    format!("there is no owner of a loop `{name}`; there is: cli, embedded");
+                Err(AgentError::invalid_params(problem).about("owner"))
+            }
         }
     }
 }
@@ -56,19 +59,23 @@ impl std::str::FromStr for LoopOwner {
 /// assert_eq!((config.owner, &*config.agent), (LoopOwner::Cli, "codex"));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[setters(strip_option)]
 #[non_exhaustive]
 pub struct AgentConfig {
     /// Who owns the loop. This alone chooses the runtime.
     pub owner: LoopOwner,
     /// Which agent: with [`LoopOwner::Cli`] the CLI ([`provider`](crate::provider) says which names there
     /// are), else a name of the runtime's own.
+    #[setters(into)]
     pub agent: String,
     /// Whose models are asked, such as `anthropic`. It never chooses the runtime. With
     /// [`LoopOwner::Cli`] it must be unset: a CLI is told that by its own settings and variables.
+    #[setters(into)]
     pub model_provider: Option<String>,
     /// Settings of a CLI's runtime.
+    #[setters(rename = "cli_config")]
     pub cli: RuntimeConfig,
 }
 
@@ -143,11 +150,14 @@ impl Runtimes {
     pub fn get(&self, config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
         match self.factories.get(&config.owner) {
             Some(factory) => factory(config),
-            None => Err(AgentError::invalid_params(format!(
-                "nothing runs an agent whose loop is `{}`: give one with `Runtimes::with`, or use \
-                 `cli`",
-                config.owner.as_str()
-            ))),
+            None => {
+                let problem = format!(
+                    "nothing runs an agent whose loop is `{}`: give one with `Runtimes::with`, or use \
+                     `cli`",
+                    config.owner.as_str()
+                );
+                Err(AgentError::invalid_params(problem).about("owner"))
+            }
         }
     }
 }
@@ -162,11 +172,14 @@ impl Runtimes {
         let runtimes = runtimes.with(LoopOwner::Embedded, |config| Ok(embedded(config)));
         runtimes.with(LoopOwner::Cli, move |config| match &config.model_provider {
             None => providers.runtime(&config.agent, config.cli.clone()),
-            Some(_) => Err(AgentError::invalid_params(format!(
-                "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
-                 settings and variables",
-                config.agent
-            ))),
+            Some(_) => {
+                let problem = format!(
+                    "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
+                     settings and variables",
+                    config.agent
+                );
+                Err(AgentError::invalid_params(problem).about("model_provider"))
+            }
         })
     }
 }

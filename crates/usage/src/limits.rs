@@ -32,6 +32,19 @@ pub struct Limit {
     pub at: Timestamp,
 }
 
+impl Limit {
+    /// A limit of which so much was used at this time.
+    pub fn new(provider: Provider, used_percent: f64, at: Timestamp) -> Self {
+        Self {
+            provider,
+            window_minutes: None,
+            used_percent,
+            resets_at: None,
+            at,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Line {
     timestamp: Timestamp,

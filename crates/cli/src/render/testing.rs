@@ -100,12 +100,12 @@ fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
 
 /// Another attempt of the same agent follows.
 pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
-    RunEvent::retry("r-1".into(), 2, overloaded(), 580, next("claude", resumes))
+    RunEvent::retry("r-1".into(), overloaded(), 580, next("claude", resumes))
 }
 
 /// An attempt of this one follows.
 pub(crate) fn fallback(provider: &str) -> RunEvent {
-    RunEvent::fallback("r-1".into(), 2, overloaded(), 0, next(provider, None))
+    RunEvent::fallback("r-1".into(), overloaded(), 0, next(provider, None))
 }
 
 fn overloaded() -> AgentError {
@@ -113,7 +113,7 @@ fn overloaded() -> AgentError {
 }
 
 fn next(provider: &str, resumes: Option<&str>) -> Next {
-    let mut next = Next::new(provider);
+    let mut next = Next::new(2, provider);
     next.resumes = resumes.map(Into::into);
     next
 }

@@ -96,8 +96,7 @@ impl CodexSession {
 
     pub(super) fn steer(&mut self, order: OrderId, text: String) {
         if self.playing.is_none() && self.waiting.turn.is_none() {
-            let error = AgentError::invalid_params("no turn is being played");
-            return self.exchange.settle(order, Err(error));
+            return self.exchange.settle(order, Err(AgentError::no_turn()));
         }
         let turn = self.playing.as_ref().filter(|playing| playing.started);
         if turn.is_some_and(|turn| turn.held.is_some()) {
@@ -247,8 +246,7 @@ impl CodexSession {
         self.waiting.turn = None;
         self.approvals.withdraw_all(&mut self.exchange);
         for (order, _) in self.waiting.steers.drain(..) {
-            let error = AgentError::invalid_params("the turn has ended");
-            self.exchange.settle(order, Err(error));
+            self.exchange.settle(order, Err(AgentError::no_turn()));
         }
         self.interrupted = ended.interrupted;
         out.push(AgentEvent::TurnEnd(Box::new(

@@ -90,7 +90,7 @@ fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str])
         .events
         .iter()
         .filter_map(|event| match event {
-            RunEvent::Retry { next, attempt, .. } => Some((*attempt, next.resumes.clone())),
+            RunEvent::Retry { next, .. } => Some((next.attempt, next.resumes.clone())),
             _ => None,
         })
         .collect();

@@ -101,27 +101,25 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
     for event in &ran.events {
         match event {
             RunEvent::Retry {
-                attempt,
                 reason,
                 delay_ms,
                 next,
                 ..
             } => course.push((
                 "retry",
-                *attempt,
+                next.attempt,
                 reason.kind,
                 *delay_ms,
                 next.provider.clone(),
             )),
             RunEvent::Fallback {
-                attempt,
                 reason,
                 delay_ms,
                 next,
                 ..
             } => course.push((
                 "fallback",
-                *attempt,
+                next.attempt,
                 reason.kind,
                 *delay_ms,
                 next.provider.clone(),
@@ -182,9 +180,7 @@ async fn while_on_hold(
         .events
         .iter()
         .filter_map(|event| match event {
-            RunEvent::Fallback {
-                attempt, reason, ..
-            } => Some((*attempt, reason.kind)),
+            RunEvent::Fallback { next, reason, .. } => Some((next.attempt, reason.kind)),
             _ => None,
         })
         .collect();

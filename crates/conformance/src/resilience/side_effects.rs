@@ -131,7 +131,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
             .events
             .iter()
             .filter_map(|event| match event {
-                RunEvent::Retry { next, attempt, .. } => Some((*attempt, next.resumes.clone())),
+                RunEvent::Retry { next, .. } => Some((next.attempt, next.resumes.clone())),
                 _ => None,
             })
             .collect();

@@ -356,7 +356,7 @@ impl RunAssembler {
             }
             AgentEvent::TurnEnd(_) => self.turn_ended = true,
             AgentEvent::Error(e) => self.errors.push(e.error.clone()),
-            AgentEvent::Done(_) | AgentEvent::Newer => return false,
+            AgentEvent::Done(_) | AgentEvent::Newer(_) => return false,
             _ => {}
         }
         true

@@ -184,16 +184,13 @@ impl ExecuteParams {
     ) -> Result<bool, AgentError> {
         let on_stdin = prompt.contains('\0') || self.prompt_delivery.uses_stdin(prompt.len());
         if on_stdin && prompt.len() > limit {
-            return Err(AgentError::new(
-                ErrorCode::PromptTooLarge,
-                ErrorKind::Invalid,
-                format!(
-                    "the prompt has {} bytes and {} takes {limit} at most; put the rest in a file \
-                     and let the agent read it",
-                    prompt.len(),
-                    info.name
-                ),
-            ));
+            let problem = format!(
+                "it has {} bytes and {} takes {limit} at most; put the rest in a file and let the \
+                 agent read it",
+                prompt.len(),
+                info.name
+            );
+            return Err(AgentError::refused("prompt", problem).code(ErrorCode::PromptTooLarge));
         }
         Ok(on_stdin)
     }

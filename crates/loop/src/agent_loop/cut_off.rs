@@ -79,7 +79,7 @@ impl AgentLoop {
         let used = self.record(&RunResult::default(), &measured, session.as_ref(), None);
         let now = self.clock.now();
         let result = TickResult::Killed;
-        self.write_tick(TickRecord::new(
+        self.write_tick(TickRecord::of(
             begin,
             pid,
             now,

@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use derive_setters::Setters;
 use teamster_process::ProcessIdentity;
 
 /// The times of a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Setters)]
 #[non_exhaustive]
 pub struct Policy {
     /// The delay before a loop that crashed is started again, the first time. It doubles with every crash.

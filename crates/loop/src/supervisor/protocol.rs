@@ -228,6 +228,19 @@ pub struct Status {
     pub warnings: Vec<String>,
 }
 
+impl Status {
+    /// The agents of this configuration, while no supervisor runs.
+    pub fn new(config: impl Into<PathBuf>, agents: Vec<AgentStatus>) -> Self {
+        Self {
+            config: config.into(),
+            supervisor: None,
+            enabled: true,
+            agents,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// The supervisor itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,6 +252,17 @@ pub struct SupervisorStatus {
     pub started_at_ms: u64,
     /// How long a loop may take to end before it is killed, in milliseconds.
     pub grace_ms: u64,
+}
+
+impl SupervisorStatus {
+    /// A supervisor with this process id, that was started at this time.
+    pub fn new(pid: u32, started_at_ms: u64) -> Self {
+        Self {
+            pid,
+            started_at_ms,
+            grace_ms: 5000,
+        }
+    }
 }
 
 /// One agent.
@@ -303,6 +327,34 @@ pub struct AgentStatus {
     pub activity: Option<SleepFile>,
 }
 
+impl AgentStatus {
+    /// An agent that works there and whose loop does this; it is switched on, and nothing else is known.
+    pub fn new(id: impl Into<String>, working_dir: impl Into<PathBuf>, state: AgentState) -> Self {
+        Self {
+            id: id.into(),
+            alias: None,
+            role: None,
+            runtime: None,
+            working_dir: working_dir.into(),
+            enabled: true,
+            state,
+            pid: None,
+            started_at_ms: None,
+            removed: false,
+            adopted: false,
+            restarts: 0,
+            retry_at_ms: None,
+            reason: None,
+            stopped_in_order: false,
+            last_error: None,
+            heartbeat_ms: None,
+            last_tick: None,
+            status: None,
+            activity: None,
+        }
+    }
+}
+
 /// Something that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -315,6 +367,17 @@ pub struct LastError {
     pub message: String,
     /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: u64,
+}
+
+impl LastError {
+    /// An error that happened at this time.
+    pub fn new(message: impl Into<String>, at_ms: u64) -> Self {
+        Self {
+            kind: None,
+            message: message.into(),
+            at_ms,
+        }
+    }
 }
 
 /// What the loop of an agent is in the eyes of the supervisor.

@@ -25,7 +25,8 @@ pub(super) fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
             error,
             Some((NotRetried::NoSlot, format!("not tried again: {waited}"))),
         ),
-        None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, waited),
+        None => AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, &waited)
+            .detail(ErrorDetail::not_retried(NotRetried::NoSlot, waited)),
     }
 }
 

@@ -29,10 +29,10 @@ impl Driver {
             self.account.discard();
         }
         let candidate = &request.candidates[next];
-        let attempt = self.account.attempt();
         let reason = Box::new(reason.clone());
         let delay_ms = millis(delay);
         let coming = Next {
+            attempt: self.account.attempt(),
             provider: candidate.provider().to_owned(),
             model: candidate.params.model.clone(),
             resumes: (self.account.session()).filter(|_| resume).cloned(),
@@ -41,7 +41,7 @@ impl Driver {
         #[cfg(feature = "tracing")]
         tracing::info!(
             target: "teamster::orchestrator",
-            attempt,
+            attempt = coming.attempt,
             provider = coming.provider,
             reason = %reason.kind,
             delay_ms,
@@ -51,7 +51,6 @@ impl Driver {
         out.push(if next == last {
             RunEvent::Retry {
                 run_id,
-                attempt,
                 reason,
                 delay_ms,
                 next: coming,
@@ -59,7 +58,6 @@ impl Driver {
         } else {
             RunEvent::Fallback {
                 run_id,
-                attempt,
                 reason,
                 delay_ms,
                 next: coming,

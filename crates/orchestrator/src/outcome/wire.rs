@@ -15,8 +15,11 @@ use super::Attempt;
 pub(crate) struct End<'a> {
     /// The run.
     run_id: Id,
-    /// How it ended.
+    /// How it ended, in three words.
     status: OutcomeStatus,
+    /// The same in the words of a result. Absent in a line of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run_status: Option<RunStatus>,
     /// From its acceptance to its end, in milliseconds: waiting included.
     duration_ms: u64,
     /// What came of it.
@@ -126,6 +129,7 @@ impl<'a> From<&'a super::Outcome> for End<'a> {
         Self {
             run_id: outcome.run_id.clone(),
             status,
+            run_status: Some(result.status),
             duration_ms: outcome.duration_ms,
             result: Outcome {
                 payloads: payloads(result),
@@ -178,7 +182,7 @@ impl From<End<'_>> for super::Outcome {
             meta,
         } = end.result;
         let mut result = RunResult::default();
-        result.status = end.status.into();
+        result.status = end.run_status.unwrap_or_else(|| end.status.into());
         result.aborted = result.status == RunStatus::Aborted;
         result.pieces = (payloads.iter())
             .map(|payload| TextPiece::new(payload.text.len() as u64))

@@ -71,6 +71,28 @@ pub struct ActiveRun {
     pub started_ms: u64,
 }
 
+impl ActiveRun {
+    /// The first attempt of a run, with a provider, that does this since then.
+    pub fn new(
+        run_id: impl Into<Id>,
+        provider: impl Into<String>,
+        phase: RunPhase,
+        since_ms: u64,
+    ) -> Self {
+        Self {
+            run_id: run_id.into(),
+            provider: provider.into(),
+            model: None,
+            session_id: None,
+            attempt: 1,
+            phase,
+            since_ms,
+            until_ms: None,
+            started_ms: since_ms,
+        }
+    }
+}
+
 /// What has changed about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Update {

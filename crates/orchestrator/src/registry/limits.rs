@@ -65,20 +65,16 @@ impl Limits {
 
     /// Refuses a limit of 0, under which a run would wait for ever.
     pub fn check(&self) -> Result<(), AgentError> {
-        let zero = |what: &str| {
-            Err(AgentError::invalid_params(format!(
-                "the limit of attempts at once {what} is 0, so no run could ever begin: \
-                 make it 1 or more, or leave it out for no limit"
-            )))
-        };
+        let problem = "a limit of 0 attempts at once would let no run begin: make it 1 or more, or \
+                       leave it out for no limit";
         if self.overall == Some(0) {
-            return zero("in all (`overall`)");
+            return Err(AgentError::refused("limits.overall", problem));
         }
         if self.per_provider == Some(0) {
-            return zero("of each provider (`per_provider`)");
+            return Err(AgentError::refused("limits.per_provider", problem));
         }
         match self.providers.iter().find(|(_, limit)| **limit == 0) {
-            Some((name, _)) => zero(&format!("of the provider `{name}`")),
+            Some((name, _)) => Err(AgentError::refused_item("limits.provider", name, problem)),
             None => Ok(()),
         }
     }

@@ -50,6 +50,16 @@ pub struct Held {
 }
 
 impl Held {
+    /// All models of a provider, until then.
+    pub fn new(provider: impl Into<String>, until_ms: u64, reason: AgentError) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            until_ms,
+            reason,
+        }
+    }
+
     pub(super) fn key(&self) -> Key {
         Key {
             group: self.provider.as_str().into(),

@@ -184,24 +184,24 @@ pub(crate) fn brief(event: &RunEvent) -> String {
         RunEvent::End(_) => format!("end {}", wire(event)["status"].as_str().unwrap()),
         RunEvent::Error { error, .. } => format!("error {:?}", error.kind),
         RunEvent::Retry {
-            attempt,
             reason,
             delay_ms,
             next,
             ..
         } => format!(
-            "retry {attempt} {:?} +{delay_ms} {}",
+            "retry {} {:?} +{delay_ms} {}",
+            next.attempt,
             reason.kind,
             coming(next)
         ),
         RunEvent::Fallback {
-            attempt,
             reason,
             delay_ms,
             next,
             ..
         } => format!(
-            "fallback {attempt} {:?} +{delay_ms} {}",
+            "fallback {} {:?} +{delay_ms} {}",
+            next.attempt,
             reason.kind,
             coming(next)
         ),

@@ -285,13 +285,13 @@ async fn a_callback_may_panic() {
 async fn a_budget_that_cannot_be_is_refused() {
     type Set = fn(&mut Budget);
     let cases: [(Set, &str); 7] = [
-        (|b| b.usd = Some(0.0), "USD"),
-        (|b| b.usd = Some(-1.0), "USD"),
-        (|b| b.usd = Some(f64::NAN), "USD"),
-        (|b| b.usd = Some(f64::INFINITY), "USD"),
-        (|b| b.tokens = Some(0), "tokens"),
-        (|b| b.turns = Some(0), "turns"),
-        (|b| b.time = Some(std::time::Duration::ZERO), "time"),
+        (|b| b.usd = Some(0.0), "budget.usd"),
+        (|b| b.usd = Some(-1.0), "budget.usd"),
+        (|b| b.usd = Some(f64::NAN), "budget.usd"),
+        (|b| b.usd = Some(f64::INFINITY), "budget.usd"),
+        (|b| b.tokens = Some(0), "budget.tokens"),
+        (|b| b.turns = Some(0), "budget.turns"),
+        (|b| b.time = Some(std::time::Duration::ZERO), "budget.time"),
     ];
     for (set, what) in cases {
         let claude = mock("claude", [Script::new()]);
@@ -302,8 +302,8 @@ async fn a_budget_that_cannot_be_is_refused() {
             told(&events),
             ["start claude", "error Invalid", "end error"]
         );
-        let message = outcome(&events).error.unwrap().message;
-        assert!(message.contains(what), "{message}");
+        let error = outcome(&events).error.unwrap();
+        assert_eq!(error.parameter(), Some(what));
         assert_eq!(claude.runs().len(), 0);
     }
 }

@@ -1,8 +1,8 @@
 //! The events, word for word.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ErrorKind, ToolKind};
-use teamster_orchestrator::{Orchestrator, RunEvent, RunLogEntry, RunRequest};
+use teamster_core::{AgentEvent, ErrorKind, RunResult, RunStatus, ToolKind};
+use teamster_orchestrator::{Orchestrator, Outcome, RunEvent, RunLogEntry, RunRequest};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;
@@ -54,7 +54,7 @@ async fn a_run_with_a_tool_word_for_word() {
             json!({"type": "tool:end", "runId": "r", "toolName": "Read", "toolId": "t1", "durationMs": 70, "isError": false}),
             json!({"type": "assistant:chunk", "runId": "r", "content": "it is y"}),
             json!({"type": "assistant:message", "runId": "r", "content": "it is y"}),
-            json!({"type": "run:end", "runId": "r", "status": "success", "durationMs": 75, "result": {
+            json!({"type": "run:end", "runId": "r", "status": "success", "runStatus": "completed", "durationMs": 75, "result": {
                 "payloads": [{"text": "let me look"}, {"text": "it is y"}],
                 "meta": {
                     "runId": "r", "status": "success", "sessionId": "s1", "provider": "claude", "model": "opus",
@@ -76,7 +76,7 @@ async fn what_is_not_known_is_absent() {
         [
             json!({"type": "run:start", "runId": "r", "provider": "codex"}),
             json!({"type": "run:attempt", "runId": "r", "attempt": 1, "provider": "codex"}),
-            json!({"type": "run:end", "runId": "r", "status": "success", "durationMs": 0, "result": {
+            json!({"type": "run:end", "runId": "r", "status": "success", "runStatus": "completed", "durationMs": 0, "result": {
                 "payloads": [],
                 "meta": {"runId": "r", "status": "success", "provider": "codex", "durationMs": 0, "attempts": 1,
                          "attemptLog": [{"provider": "codex", "resumed": false, "durationMs": 0}]},
@@ -105,9 +105,9 @@ async fn retry_fallback_and_error_word_for_word() {
     let reason = |kind: &str, message: &str, retryable: bool| json!({"code": "CLI_ERROR", "kind": kind, "message": message, "retryable": retryable});
     assert_eq!(
         lines[4],
-        json!({"type": "run:retry", "runId": "r", "attempt": 2, "delayMs": 1000,
+        json!({"type": "run:retry", "runId": "r", "delayMs": 1000,
                "reason": reason("overloaded", "Overloaded", true),
-               "next": {"provider": "claude", "resumes": "a"}})
+               "next": {"attempt": 2, "provider": "claude", "resumes": "a"}})
     );
     assert_eq!(
         lines[5],
@@ -115,9 +115,9 @@ async fn retry_fallback_and_error_word_for_word() {
     );
     assert_eq!(
         lines[6],
-        json!({"type": "run:fallback", "runId": "r", "attempt": 3, "delayMs": 0,
+        json!({"type": "run:fallback", "runId": "r", "delayMs": 0,
                "reason": reason("context_window", "ContextWindow", false),
-               "next": {"provider": "claude", "model": "haiku", "resumes": "a"}})
+               "next": {"attempt": 3, "provider": "claude", "model": "haiku", "resumes": "a"}})
     );
     assert_eq!(
         lines[7],
@@ -154,7 +154,7 @@ async fn an_aborted_run_is_aborted_on_the_wire() {
     let error = json!({"code": "ABORTED", "kind": "aborted", "message": "the run was aborted", "retryable": false});
     assert_eq!(
         lines[1],
-        json!({"type": "run:end", "runId": "r", "status": "aborted", "durationMs": 0, "result": {
+        json!({"type": "run:end", "runId": "r", "status": "aborted", "runStatus": "aborted", "durationMs": 0, "result": {
             "payloads": [],
             "meta": {"runId": "r", "status": "aborted", "provider": "claude", "durationMs": 0, "attempts": 0,
                      "error": error},
@@ -382,16 +382,38 @@ async fn every_view_of_a_run_has_the_numbers_of_its_log() {
 fn an_entry_of_a_newer_version_is_read_all_the_same() {
     let entry = |name: &str| {
         let line = json!({"seq": 3, "atMs": 5, "attempt": 2, "type": name, "of": ["it", 1]});
-        serde_json::from_value::<RunLogEntry>(line).unwrap()
+        let entry = serde_json::from_value::<RunLogEntry>(line.clone()).unwrap();
+        // It is passed on as it came.
+        assert_eq!(serde_json::to_value(&entry).unwrap(), line);
+        entry
     };
     let RunLogEntry::Run(of_run) = entry("run:paused") else {
         panic!("it is one of the run");
     };
     assert_eq!((of_run.seq, of_run.at_ms, of_run.attempt), (3, 5, 2));
-    assert_eq!(of_run.event, RunEvent::Newer);
+    assert!(matches!(&of_run.event, RunEvent::Newer(newer) if newer.type_name() == "run:paused"));
     let RunLogEntry::Agent(of_agent) = entry("hologram") else {
         panic!("it is one of an agent");
     };
     assert_eq!((of_agent.seq, of_agent.attempt), (3, 2));
-    assert_eq!(of_agent.event, AgentEvent::Newer);
+    assert!(matches!(&of_agent.event, AgentEvent::Newer(newer) if newer.type_name() == "hologram"));
+}
+
+#[test]
+fn the_end_of_a_run_keeps_its_status() {
+    let mut result = RunResult::default();
+    result.status = RunStatus::TimedOut;
+    let end = RunEvent::End(Box::new(Outcome::new("r", "claude", result)));
+    let mut line = serde_json::to_value(&end).unwrap();
+    assert_eq!(
+        (&line["status"], &line["runStatus"]),
+        (&json!("error"), &json!("timed_out"))
+    );
+    let status = |line: &Value| match serde_json::from_value(line.clone()).unwrap() {
+        RunEvent::End(outcome) => outcome.result.status,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(status(&line), RunStatus::TimedOut);
+    line.as_object_mut().unwrap().remove("runStatus");
+    assert_eq!(status(&line), RunStatus::Failed);
 }

@@ -326,17 +326,17 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEve
     let done = outcome(told);
     for event in told {
         match event {
-            RunEvent::Retry { attempt, .. } => {
-                if *attempt > last {
+            RunEvent::Retry { next, .. } => {
+                if next.attempt > last {
                     candidates.push(now);
                 }
-                last = *attempt;
+                last = next.attempt;
             }
-            RunEvent::Fallback { attempt, next, .. } => {
-                if *attempt > last {
+            RunEvent::Fallback { next, .. } => {
+                if next.attempt > last {
                     candidates.push(now);
                 }
-                last = *attempt;
+                last = next.attempt;
                 // The next of that provider, unless what was done needs one that can resume.
                 now = (now + 1..mocks.len())
                     .find(|n| name(case.candidates[*n].0) == next.provider)

@@ -162,11 +162,8 @@ async fn jitter_adds_at_most_the_delay_itself() {
         request.retry.jitter = true;
         request.retry.retries = 3;
         for event in events(orchestrator().run(request)).await {
-            if let teamster_orchestrator::RunEvent::Retry {
-                attempt, delay_ms, ..
-            } = event
-            {
-                delays.entry(attempt).or_default().push(delay_ms);
+            if let teamster_orchestrator::RunEvent::Retry { next, delay_ms, .. } = event {
+                delays.entry(next.attempt).or_default().push(delay_ms);
             }
         }
     }

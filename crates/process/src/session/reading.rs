@@ -121,9 +121,8 @@ impl SessionReading {
             Command::Turn(turn) => self.waiting = Some(turn),
             Command::Interrupt => self.interrupt(),
             Command::Order(Wish::Steer(_), to) if self.current.is_none() => {
-                let error = AgentError::invalid_params("no turn is being played");
                 // The caller may be gone.
-                let _ = to.send(Err(error));
+                let _ = to.send(Err(AgentError::no_turn()));
             }
             Command::Order(wish, to) => {
                 let id = self.replies.add(to);

@@ -16,6 +16,7 @@ use teamster_core::provider::{CredentialFile, Credentials, Sign};
 /// What is known of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LoginState {
     /// A login was found.
     Yes,

@@ -243,9 +243,8 @@ impl LoopBuilder {
         }
         settings.report(&directory, file.is_some(), &log);
         let file = file.unwrap_or_default();
-        let prompts = Prompts::read(&settings, &directory).map_err(LoopError::File)?;
-        let (params, _) =
-            teamster_loop::params(&settings, &folder, &file).map_err(LoopError::File)?;
+        let prompts = Prompts::read(&settings, &directory)?;
+        let (params, _) = teamster_loop::params(&settings, &folder, &file)?;
         let mut options = options.with_settings(&settings);
         for name in &settings.fallback {
             let mut config = config.clone();

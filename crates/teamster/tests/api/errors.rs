@@ -1,6 +1,15 @@
 //! The page on errors names all that there is to decide by.
 
-use teamster::{BudgetKind, ErrorCode, ErrorKind, NotRetried};
+use std::sync::Arc;
+
+use teamster::orchestrator::{
+    Budget, Candidate, Limits, Orchestrator, OrchestratorConfig, RunRequest,
+};
+use teamster::{
+    AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams, LoopOwner,
+    NotRetried, Providers, RuntimeConfig,
+};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 const PAGE: &str = include_str!("../../../../docs/errors.md");
 
@@ -34,4 +43,55 @@ fn every_detail_is_there() {
     for word in budgets.chain(reasons).filter(|word| *word != "other") {
         assert!(section.contains(&format!("`{word}`")), "{word}");
     }
+}
+
+#[test]
+fn every_type_of_a_detail_has_a_row() {
+    let details = [
+        *AgentError::refused("model", "no").detail.unwrap(),
+        ErrorDetail::budget(BudgetKind::Usd, None),
+        ErrorDetail::missing_program("x", "npm i x"),
+        ErrorDetail::not_retried(NotRetried::NoSlot, "no"),
+    ];
+    let types: Vec<_> = details
+        .iter()
+        .map(|detail| {
+            serde_json::to_value(detail).unwrap()["type"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    // The first is the table's head.
+    assert_eq!(rows("\n## By detail\n")[1..], types);
+}
+
+/// The parameter that this request is refused for.
+async fn refused(request: RunRequest) -> String {
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    let outcome = orchestrator.run(request).await;
+    let error = outcome.error().unwrap();
+    assert_eq!(error.code, ErrorCode::InvalidParams);
+    error.parameter().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_refused_is_named() {
+    let providers = Providers::builtin();
+    let unknown = providers.runtime("nobody", RuntimeConfig::default());
+    assert_eq!(unknown.err().unwrap().parameter(), Some("provider"));
+    let unknown = providers.session_runtime("nobody", RuntimeConfig::default());
+    assert_eq!(unknown.err().unwrap().parameter(), Some("provider"));
+    let owner = "nobody".parse::<LoopOwner>().unwrap_err();
+    assert_eq!(owner.parameter(), Some("owner"));
+    let limits = Limits::default().overall(0).check().unwrap_err();
+    assert_eq!(limits.parameter(), Some("limits.overall"));
+
+    let mock = Arc::new(MockRuntime::new("claude").run(Script::new().text("hi").completed()));
+    let request = || RunRequest::new(mock.clone(), ExecuteParams::new("hi"));
+    let budget = Budget::default().tokens(0);
+    assert_eq!(refused(request().budget(budget)).await, "budget.tokens");
+    let denied = ExecuteParams::new("hi").denied_tools(["Bash"]);
+    let other = Candidate::for_other_provider(mock.clone(), &denied).unwrap_err();
+    assert_eq!(other.parameter(), Some("denied_tools"));
 }

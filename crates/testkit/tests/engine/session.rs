@@ -321,11 +321,11 @@ async fn a_turn_that_nobody_asked_for_has_its_own_stream() {
 async fn orders_are_carried_out_or_refused() {
     let session = prepared().open();
     let error = session.steer("more".into()).await.unwrap_err();
-    assert_eq!(error.message, "no turn is being played");
+    assert_eq!(error.code, ErrorCode::NoTurn);
     session.set_model("kept".into()).await.unwrap();
     say(&*session, "id").await;
     let error = session.steer("more".into()).await.unwrap_err();
-    assert_eq!(error.message, "no turn is being played");
+    assert_eq!(error.code, ErrorCode::NoTurn);
     session.set_model("good".into()).await.unwrap();
     let error = session.set_model("bad".into()).await.unwrap_err();
     assert_eq!(error.message, "refused");

@@ -85,6 +85,21 @@ pub struct Group {
     pub last: Timestamp,
 }
 
+impl Group {
+    /// A group with these figures, of requests at these times.
+    pub fn new(figures: Figures, first: Timestamp, last: Timestamp) -> Self {
+        Self {
+            name: None,
+            figures,
+            providers: BTreeSet::new(),
+            models: BTreeSet::new(),
+            directory: None,
+            first,
+            last,
+        }
+    }
+}
+
 impl Accounts {
     /// The figures by a dimension, in the order of the names; what has no name comes first.
     pub fn by(&self, dimension: Dimension) -> Vec<Group> {

@@ -1,6 +1,6 @@
 //! What is wanted, and what is written for it. The lines are made by hand.
 
-use teamster_core::{Image, ImageSource};
+use teamster_core::{AgentError, Image, ImageSource};
 
 use super::shown::shown;
 use super::*;
@@ -263,7 +263,7 @@ fn what_is_said_too_early_waits_and_too_late_is_refused() {
     play.order(Order::Steer(order(1), "nobody hears".into()));
     assert_eq!(
         play.settled,
-        [(order(1), Err("no turn is being played".into()))]
+        [(order(1), Err(AgentError::no_turn().message))]
     );
     play.begin("hi");
     play.order(Order::Steer(order(2), "early".into()));
@@ -286,7 +286,7 @@ fn what_is_said_too_early_waits_and_too_late_is_refused() {
     play.json(&json!({"id": 5, "error": {"code": -32602, "message": "too long"}}));
     assert_eq!(
         play.settled[2],
-        (order(3), Err("the turn has ended".into()))
+        (order(3), Err(AgentError::no_turn().message))
     );
     let (events, _) = play.over();
     assert_eq!(

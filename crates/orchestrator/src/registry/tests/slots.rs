@@ -360,10 +360,19 @@ async fn who_goes_away_costs_its_queue_no_turn() {
 
 #[test]
 fn limits_of_nothing_are_refused_by_name() {
-    let message = |limits: Limits| limits.check().unwrap_err().message;
-    assert!(message(Limits::default().overall(0)).contains("`overall`"));
-    assert!(message(Limits::default().per_provider(0)).contains("`per_provider`"));
-    assert!(message(Limits::default().provider("claude", 0)).contains("`claude`"));
+    let refused = |limits: Limits| {
+        let error = limits.check().unwrap_err();
+        error.parameter().unwrap().to_owned()
+    };
+    assert_eq!(refused(Limits::default().overall(0)), "limits.overall");
+    assert_eq!(
+        refused(Limits::default().per_provider(0)),
+        "limits.per_provider"
+    );
+    assert_eq!(
+        refused(Limits::default().provider("claude", 0)),
+        "limits.provider"
+    );
     assert!(Limits::default().overall(1).check().is_ok());
     let read = |json| serde_json::from_str::<Limits>(json);
     let limits = read(r#"{"perProvider":2,"providers":{"codex":1}}"#).unwrap();

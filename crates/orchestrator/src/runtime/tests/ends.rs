@@ -242,7 +242,7 @@ async fn refused_before_any_attempt() {
     assert_eq!(
         short(&events),
         [
-            "error InvalidParams a run needs at least one candidate",
+            "error InvalidParams candidates: at least one is needed",
             "done Failed "
         ]
     );

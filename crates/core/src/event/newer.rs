@@ -1,0 +1,50 @@
+//! What becomes of an event that only a newer version knows.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// An event that only a newer version knows: its object, as it is on the wire.
+///
+/// Serializes as that object, so that a reader passes on what it does not know.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct NewerEvent(Box<Map<String, Value>>);
+
+impl NewerEvent {
+    /// Reads an event whose type is none of `known`.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no object, its `type` is no string, or is one of `known`.
+    pub fn unless_known<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        known: &[&str],
+    ) -> Result<Self, D::Error> {
+        let event = Self(Box::new(Map::deserialize(deserializer)?));
+        match event.0.get("type").and_then(Value::as_str) {
+            None => Err(D::Error::missing_field("type")),
+            Some(name) if known.contains(&name) => Err(D::Error::custom(format_args!(
+                "not an event of type {name}"
+            ))),
+            Some(_) => Ok(event),
+        }
+    }
+
+    /// The `type`.
+    pub fn type_name(&self) -> &str {
+        (self.0.get("type").and_then(Value::as_str)).unwrap_or_default()
+    }
+
+    /// All its fields, the `type` too.
+    pub fn fields(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// The same without fields that belong to what is around it.
+    #[must_use]
+    pub fn without(mut self, fields: &[&str]) -> Self {
+        self.0.retain(|name, _| !fields.contains(&name.as_str()));
+        self
+    }
+}
