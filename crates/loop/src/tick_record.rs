@@ -117,6 +117,7 @@ impl TickRecord {
     ) -> Self {
         let begin = TickBegin {
             tick,
+            run_id: None,
             prompt,
             begin,
         };

@@ -1,5 +1,6 @@
 //! A recorded conversation of the real program through the protocol. `sessions/three_turns/stdin.ndjson` is what
 //! it was sent: the same commands, under the same ids, as the protocol writes.
+#![cfg(test)]
 
 use std::str::Lines;
 

@@ -11,6 +11,7 @@
 
 use std::env;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -248,7 +249,7 @@ async fn read(dir: &Path, load: Load) -> Result<(), Failure> {
         all += seen;
         // One of twenty is enough for a distribution.
         for number in late.iter().step_by(20) {
-            numbers += &format!(" {number}");
+            let _ = write!(numbers, " {number}");
         }
     }
     println!("{all}{numbers}");

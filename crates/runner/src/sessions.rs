@@ -229,13 +229,11 @@ impl AgentRuntime for OneWriter {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, |runtime, params| runtime.execute(params))
+        self.run(params, AgentRuntime::execute)
     }
 
     fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, |runtime, params| {
-            runtime.execute_without_text(params)
-        })
+        self.run(params, AgentRuntime::execute_without_text)
     }
 }
 

@@ -95,7 +95,8 @@ impl Providers {
         let invalid = |problem: String| AgentError::invalid_params(format!("FALLBACK: {problem}"));
         let mut settings = Settings::new(self.loop_agent(Some(name)).map_err(invalid)?);
         settings.model = model.map(str::to_owned);
-        let params = fallback_params(&settings, folder, env).map_err(invalid)?;
+        let params =
+            fallback_params(&settings, folder, env).map_err(|error| invalid(error.to_string()))?;
         self.candidate(settings.agent.id, config, params)
     }
 }

@@ -227,12 +227,13 @@ impl AgentLoop {
     fn run_event(&self, event: &RunEvent, played: &mut Played) {
         match event {
             RunEvent::Retry {
-                attempt,
                 reason,
                 delay_ms,
+                next,
                 ..
             } => self.log.line(format!(
-                "attempt {attempt} in {:.1} s: {}",
+                "attempt {} in {:.1} s: {}",
+                next.attempt,
                 Duration::from_millis(*delay_ms).as_secs_f64(),
                 reason.message
             )),
