@@ -1,4 +1,5 @@
 //! The spans and events of the feature `tracing`. One test: a program has one subscriber.
+#![cfg(test)]
 
 use std::cell::RefCell;
 use std::collections::HashMap;

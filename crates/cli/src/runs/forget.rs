@@ -47,13 +47,15 @@ pub(super) async fn main(args: &RunsForgetArgs, store: Option<&Store>) -> anyhow
     if !args.ids.is_empty() && !forget(&args.ids, store, &mut deleted).await? {
         return Ok(exit_code::AGENT_ERROR);
     }
-    let mut told = format!("{} forgotten", words::plural(deleted.runs, "run"));
-    if deleted.logs > 0 {
+    let runs = words::plural(deleted.runs, "run");
+    let mut out = io::stdout();
+    exit_code::of_printed(if deleted.logs > 0 {
         let logs = words::plural(deleted.logs, "log");
         let mib = deleted.log_bytes.div_ceil(1 << 20);
-        told += &format!(", {logs} deleted ({mib} MiB)");
-    }
-    exit_code::of_printed(writeln!(io::stdout(), "{told}"))
+        writeln!(out, "{runs} forgotten, {logs} deleted ({mib} MiB)")
+    } else {
+        writeln!(out, "{runs} forgotten")
+    })
 }
 
 /// The runs that have logs, the newest first.

@@ -10,15 +10,10 @@ pub(crate) const CLI_RETRIES: u32 = 0;
 
 /// Has a CLI give up after one request, where only a file of settings says so.
 pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
+    const PATIENT: &str = "\"maxAttempts\": 3";
     if cli == Cli::Pi {
         // Both what asks again and the library of the service that it asks by.
         let settings = r#"{"retry": {"enabled": false, "provider": {"maxRetries": 0}}}"#;
-        let file = HomeFile::new(".pi/agent/settings.json", settings);
-        pointing.files.push(file);
-    }
-    const PATIENT: &str = "\"maxAttempts\": 3";
-    if cli == Cli::Pi {
-        let settings = r#"{"retry": {"enabled": false}}"#;
         let file = HomeFile::new(".pi/agent/settings.json", settings);
         pointing.files.push(file);
     }
