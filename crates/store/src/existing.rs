@@ -8,16 +8,16 @@ use sqlx::{Any, AnyPool, Row};
 
 use crate::StoreError;
 use crate::error::explain;
+use crate::location::Location;
 use crate::open::{
     cannot_open, explain_io, give_back, has_tables, migrate, pool, reach, up_to_date,
 };
-use crate::place::Place;
 
-pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
+pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
     sqlx::any::install_default_drivers();
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
     let options = place.options().map_err(|error| failed(&error))?;
-    if let Place::File(path) = place {
+    if let Location::File(path) = place {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 let error = io::Error::from(io::ErrorKind::IsADirectory);
@@ -33,18 +33,18 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
     let pool_of = pool(place, options.clone());
     let ready = async {
         match place {
-            Place::Memory => {
+            Location::Memory => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
                 migrate(&mut connection, place).await.map(|()| true)
             }
-            Place::Server { .. } => {
+            Location::Server { .. } => {
                 let mut connection = reach(&pool_of, &options, place).await?;
                 check(&mut connection, place).await?;
                 give_back(connection);
                 Ok(true)
             }
-            Place::File(_) => {
+            Location::File(_) => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
                 // The journal needs two files beside it, also for reading.
@@ -54,7 +54,7 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
                     .and_then(|row| row.try_get::<i64, _>(0));
                 match readable {
                     Err(error) if is_protected(&error) => Ok(false),
-                    // Whatever else is wrong, the check tells it.
+                    // The check reports any other problem.
                     _ => check(&mut connection, place).await.map(|()| true),
                 }
             }
@@ -68,8 +68,7 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
             return Err(error);
         }
     }
-    // Where nobody can write, nothing changes while it is read. What is in a journal beside it, if
-    // anything, is left out.
+    // A file that cannot be written does not change while it is read. A journal beside it is not read.
     let options = place.immutable().map_err(|error| failed(&error))?;
     let pool_of = pool(place, options);
     let ready = async {
@@ -85,11 +84,11 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
 }
 
 /// Whether the tables are there, as this program knows them.
-async fn check(connection: &mut PoolConnection<Any>, place: &Place) -> Result<(), StoreError> {
+async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result<(), StoreError> {
     if up_to_date(connection, place).await? {
         return Ok(());
     }
-    if matches!(place, Place::File(_)) && !has_tables(connection, place).await? {
+    if matches!(place, Location::File(_)) && !has_tables(connection, place).await? {
         return Err(missing(place));
     }
     let asked = sqlx::query("SELECT run_id FROM teamster_runs LIMIT 1");
@@ -109,7 +108,7 @@ async fn check(connection: &mut PoolConnection<Any>, place: &Place) -> Result<()
     }
 }
 
-fn missing(place: &Place) -> StoreError {
+fn missing(place: &Location) -> StoreError {
     StoreError::Missing {
         place: place.to_string(),
     }

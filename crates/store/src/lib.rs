@@ -54,7 +54,7 @@
 //! A session is found by a [`Conversation`] (channel, user, thread) and a provider, because the session of
 //! one CLI means nothing to another: when a run falls back, each provider keeps its own. It is
 //! forgotten 7 days after its last use ([`Store::session_ttl`]). CLIs keep their sessions by
-//! directory, so [`SessionRecord::working_directory`] tells where it can be resumed.
+//! directory, so [`SessionRecord::working_directory`] is where it can be resumed.
 //!
 //! # Runs
 //!
@@ -63,8 +63,8 @@
 //! Whatever kills a process leaves nothing wrong. Every write is one statement, so a row is as it was or
 //! as it is to be. A run whose process is gone reads as [`RunState::Interrupted`]; where the process
 //! cannot be looked at, because it is on another machine, it does so when it was not heard of for
-//! [`LOST_AFTER`]. Nobody has to clean up. Should it be heard of again, because its machine only slept,
-//! it is running again.
+//! [`LOST_AFTER`]. No clean-up is needed. A run that is heard of again, because its machine only slept, is
+//! running again.
 //!
 //! # What is shared
 //!
@@ -81,8 +81,8 @@ mod error;
 mod existing;
 mod history;
 mod key;
+mod location;
 mod open;
-mod place;
 mod process;
 mod recorder;
 mod run;

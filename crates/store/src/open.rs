@@ -12,7 +12,7 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection, Row, SqlSafeStr};
 
 use crate::StoreError;
 use crate::error::{explain, explain_migration, is_busy};
-use crate::place::Place;
+use crate::location::Location;
 
 /// Every version of the tables, oldest first. Both databases get the same text.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -38,7 +38,7 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// How long a server may take before it is asked why. Most take less, TLS included.
 const ASKED_WHY_AFTER: Duration = Duration::from_millis(500);
 
-pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
+pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
     // Those of a program that uses sqlx too are the same ones, if it calls this too.
     sqlx::any::install_default_drivers();
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
@@ -46,16 +46,16 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
     let pool = pool(place, options.clone());
     let ready = async {
         match place {
-            Place::Memory => {
+            Location::Memory => {
                 let mut connection = pool.acquire().await.map_err(|error| failed(&error))?;
                 migrate(&mut connection, place).await
             }
-            Place::File(path) => {
+            Location::File(path) => {
                 make_file(path).map_err(|error| cannot_open(place, explain_io(&error)))?;
                 let mut connection = pool.acquire().await.map_err(|error| failed(&error))?;
                 migrate_file(&mut connection, place).await
             }
-            Place::Server { .. } => {
+            Location::Server { .. } => {
                 let mut connection = reach(&pool, &options, place).await?;
                 let ready = migrate(&mut connection, place).await;
                 if ready.is_ok() {
@@ -77,16 +77,16 @@ pub(crate) async fn open(place: &Place) -> Result<AnyPool, StoreError> {
 
 /// One connection. What a store is asked takes far less time than to open a second one (with TLS some
 /// hundred milliseconds), which the pool would do before the first has come back to it.
-pub(crate) fn pool(place: &Place, options: AnyConnectOptions) -> AnyPool {
+pub(crate) fn pool(place: &Location, options: AnyConnectOptions) -> AnyPool {
     let pool = AnyPoolOptions::new()
         .max_connections(1)
         // Who is first may wait for a lock for all of its patience, and then the next one.
         .acquire_timeout(3 * PATIENCE);
     let pool = match place {
         // The database is that of its connection.
-        Place::Memory => pool.idle_timeout(None).max_lifetime(None),
-        Place::File(_) => for_file(pool),
-        Place::Server { .. } => pool,
+        Location::Memory => pool.idle_timeout(None).max_lifetime(None),
+        Location::File(_) => for_file(pool),
+        Location::Server { .. } => pool,
     };
     pool.connect_lazy_with(options)
 }
@@ -95,7 +95,7 @@ pub(crate) fn pool(place: &Place, options: AnyConnectOptions) -> AnyPool {
 pub(crate) async fn reach(
     pool: &AnyPool,
     options: &AnyConnectOptions,
-    place: &Place,
+    place: &Location,
 ) -> Result<PoolConnection<Any>, StoreError> {
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
     let mut acquiring = Box::pin(pool.acquire());
@@ -174,7 +174,7 @@ fn make_file(path: &Path) -> io::Result<()> {
 }
 
 /// See that the tables are there. Another process may be doing the same at this moment.
-async fn migrate_file(connection: &mut AnyConnection, place: &Place) -> Result<(), StoreError> {
+async fn migrate_file(connection: &mut AnyConnection, place: &Location) -> Result<(), StoreError> {
     if up_to_date(connection, place).await? {
         return Ok(());
     }
@@ -197,7 +197,7 @@ async fn migrate_file(connection: &mut AnyConnection, place: &Place) -> Result<(
 /// Whether a file has tables. Those of another program are refused.
 pub(crate) async fn has_tables(
     connection: &mut AnyConnection,
-    place: &Place,
+    place: &Location,
 ) -> Result<bool, StoreError> {
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
     let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -242,7 +242,7 @@ async fn write_ahead(connection: &mut AnyConnection) -> Result<(), sqlx::Error> 
 
 pub(crate) async fn migrate(
     connection: &mut AnyConnection,
-    place: &Place,
+    place: &Location,
 ) -> Result<(), StoreError> {
     if up_to_date(connection, place).await? {
         return Ok(());
@@ -272,7 +272,7 @@ pub(crate) async fn migrate(
 /// because who may use the tables need not have the right to make some.
 pub(crate) async fn up_to_date(
     connection: &mut AnyConnection,
-    place: &Place,
+    place: &Location,
 ) -> Result<bool, StoreError> {
     let applied = match connection.list_applied_migrations(TABLE).await {
         Ok(applied) => applied,
@@ -314,7 +314,7 @@ fn migrations() -> Vec<Migration> {
         .collect()
 }
 
-pub(crate) fn cannot_open(place: &Place, reason: String) -> StoreError {
+pub(crate) fn cannot_open(place: &Location, reason: String) -> StoreError {
     StoreError::Open {
         place: place.to_string(),
         reason,

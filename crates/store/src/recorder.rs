@@ -1,6 +1,6 @@
-//! Runs write their history themselves.
+//! An observer of runs that writes their history.
 
-mod desk;
+mod writer;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use teamster_core::sync::lock;
 use teamster_core::{AgentError, ErrorKind, Id, RunResult};
 use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
 
-use self::desk::{Desk, Note, Pace};
+use self::writer::{Entry, Pace, Queue};
 use crate::run::HEARTBEAT;
 use crate::{Conversation, NewRun, NewSession, Store, StoreError};
 
@@ -30,7 +30,7 @@ const KEPT_ERRORS: usize = 100;
 /// know any more is forgotten.
 ///
 /// An error of the database never breaks a run: it is kept for [`take_errors`](Self::take_errors) and
-/// told to [`on_error`](Self::on_error). A database that is slow does not hold it up either: when it has
+/// passed to [`on_error`](Self::on_error). A database that is slow does not hold it up either: when it has
 /// let the run wait once, for 2 seconds, no further call waits for it, and what is to be written is
 /// written in the background, each time on a fresh connection. What could not be written is tried again
 /// so until a minute after the end of the run. A program that ends before calls
@@ -63,7 +63,7 @@ struct Active {
     new: NewRun,
     /// When it was accepted.
     accepted_at: u64,
-    desk: Desk,
+    queue: Queue,
 }
 
 impl fmt::Debug for Recorder {
@@ -133,8 +133,7 @@ impl Recorder {
         self
     }
 
-    /// Wait until all that the recorders of this store were told is written, or was given up. Tells
-    /// whether that is so.
+    /// Waits until all entries of this store's recorders are written or given up, and returns whether that is so.
     ///
     /// A run does not wait for a store that is slow, so this is for a program that ends behind it.
     /// [`Store::close`] does the same.
@@ -146,9 +145,9 @@ impl Recorder {
         lock(&self.shared.runs).get(run_id).cloned()
     }
 
-    /// Who writes down what is told of a run.
-    fn desk(&self, run_id: &Id, has_row: bool) -> Desk {
-        Desk::open(
+    /// The queue of a run's entries.
+    fn queue(&self, run_id: &Id, has_row: bool) -> Queue {
+        Queue::open(
             self.shared.store.clone(),
             Arc::downgrade(&self.shared),
             run_id,
@@ -167,13 +166,13 @@ impl Recorder {
         session_id: &str,
         model: Option<&str>,
         directory: Option<PathBuf>,
-    ) -> Option<Note> {
+    ) -> Option<Entry> {
         let conversation = self.conversation.as_ref()?;
         let mut session = NewSession::new(session_id);
         session.model = model.map(str::to_owned);
         session.working_directory = directory;
         session.ttl = self.session_ttl;
-        Some(Note::Keep {
+        Some(Entry::Keep {
             key: conversation.with(provider),
             session,
             known_at: self.shared.store.now(),
@@ -181,7 +180,7 @@ impl Recorder {
     }
 
     /// The sessions that CLIs did not find.
-    fn forget(&self, outcome: &Outcome, active: Option<&Active>) -> Vec<Note> {
+    fn forget(&self, outcome: &Outcome, active: Option<&Active>) -> Vec<Entry> {
         let Some(conversation) = &self.conversation else {
             return Vec::new();
         };
@@ -199,35 +198,35 @@ impl Recorder {
         if gone.is_empty() && not_found(&outcome.error) {
             gone.push((&outcome.provider, outcome.session_id.as_deref()));
         }
-        let mut notes = Vec::new();
-        for (provider, told) in gone {
+        let mut entries = Vec::new();
+        for (provider, reported) in gone {
             let mut forget = |session_id: Option<&str>, used_before| {
-                notes.push(Note::Forget {
+                entries.push(Entry::Forget {
                     key: conversation.with(provider),
                     session_id: session_id.map(str::to_owned),
                     used_before,
                 });
             };
-            // What the CLI told, and what it was asked for: only the first provider's is known here.
-            let asked = active
+            // The id that the CLI reported, and the requested one: only the first provider's is known here.
+            let requested = active
                 .filter(|active| &active.new.provider == provider)
                 .and_then(|active| active.new.session_id.as_deref());
-            for session_id in [told, asked].into_iter().flatten() {
+            for session_id in [reported, requested].into_iter().flatten() {
                 forget(Some(session_id), None);
             }
-            if told.or(asked).is_none()
+            if reported.or(requested).is_none()
                 && let Some(active) = active
             {
                 // It was there before this run; what others have put there since stays.
                 forget(None, Some(active.accepted_at));
             }
         }
-        notes
+        entries
     }
 }
 
 impl Shared {
-    fn tell(&self, error: StoreError) {
+    fn report(&self, error: StoreError) {
         let callback = lock(&self.on_error).clone();
         if let Some(callback) = callback {
             callback(&error);
@@ -262,14 +261,15 @@ impl RunObserver for Recorder {
             let mut new = NewRun::from_params(&**run.run_id, run.provider, run.params);
             new.conversation = self.conversation.as_ref().map(ToString::to_string);
             new.started_at = Some(run.at_ms);
-            let desk = self.desk(run.run_id, true);
+            let queue = self.queue(run.run_id, true);
             let active = Active {
                 new: new.clone(),
                 accepted_at: self.shared.store.now(),
-                desk: desk.clone(),
+                queue: queue.clone(),
             };
             lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
-            desk.hand_in(vec![Note::Begin(Box::new(new)), Note::Expire])
+            queue
+                .submit(vec![Entry::Begin(Box::new(new)), Entry::Expire])
                 .await;
         })
     }
@@ -287,20 +287,20 @@ impl RunObserver for Recorder {
                 .filter(|new| new.provider == provider)
                 .and_then(|new| new.model.as_deref());
             let directory = new.and_then(|new| new.working_directory.clone());
-            let mut notes = vec![Note::Session {
+            let mut entries = vec![Entry::Session {
                 provider: provider.to_owned(),
                 session_id: Arc::clone(session_id),
             }];
-            notes.extend(self.keep(provider, session_id, model, directory));
-            let desk = active.map_or_else(|| self.desk(run_id, false), |active| active.desk);
-            desk.hand_in(notes).await;
+            entries.extend(self.keep(provider, session_id, model, directory));
+            let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
+            queue.submit(entries).await;
         })
     }
 
     fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
         Box::pin(async move {
             let active = lock(&self.shared.runs).remove(&outcome.run_id);
-            let mut notes = vec![Note::End(Box::new(without_text(outcome)))];
+            let mut entries = vec![Entry::End(Box::new(without_text(outcome)))];
             let error = outcome.error.as_ref().map(|error| error.kind);
             if let Some(session_id) = &outcome.session_id
                 && error != Some(ErrorKind::SessionNotFound)
@@ -309,12 +309,12 @@ impl RunObserver for Recorder {
                     .as_ref()
                     .and_then(|active| active.new.working_directory.clone());
                 let model = outcome.model.as_deref();
-                notes.extend(self.keep(&outcome.provider, session_id, model, directory));
+                entries.extend(self.keep(&outcome.provider, session_id, model, directory));
             }
-            notes.extend(self.forget(outcome, active.as_ref()));
-            let desk =
-                active.map_or_else(|| self.desk(&outcome.run_id, false), |active| active.desk);
-            desk.hand_in(notes).await;
+            entries.extend(self.forget(outcome, active.as_ref()));
+            let queue =
+                active.map_or_else(|| self.queue(&outcome.run_id, false), |active| active.queue);
+            queue.submit(entries).await;
         })
     }
 }

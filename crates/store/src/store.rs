@@ -14,7 +14,7 @@ use teamster_core::time::epoch_ms;
 use tokio::sync::watch;
 
 use crate::error::explain;
-use crate::place::Place;
+use crate::location::Location;
 use crate::{StoreError, existing, open};
 
 /// How long a session is kept after its last use, if nothing else is said: 7 days.
@@ -30,14 +30,14 @@ pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 #[derive(Clone)]
 pub struct Store {
     pub(crate) pool: AnyPool,
-    place: Arc<Place>,
+    place: Arc<Location>,
     session_ttl: Duration,
     clock: Clock,
-    /// How much of what recorders were told they have still to write.
-    owed: Arc<watch::Sender<usize>>,
+    /// How many batches of recorders are not written yet.
+    unwritten: Arc<watch::Sender<usize>>,
 }
 
-/// Tells the time, in milliseconds since the Unix epoch.
+/// Returns the time in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 impl fmt::Debug for Store {
@@ -64,7 +64,7 @@ impl Store {
     /// What cannot be opened, is no database, belongs to another program or to a newer version of this
     /// one is refused, and is not changed. See [`StoreError`].
     pub async fn open(url: &str) -> Result<Self, StoreError> {
-        let place = Place::parse(url)?;
+        let place = Location::parse(url)?;
         let pool = open::open(&place).await?;
         Ok(Self::new(pool, place))
     }
@@ -76,7 +76,7 @@ impl Store {
     ///
     /// [`StoreError::Slow`] if it takes longer; else as [`open`](Self::open).
     pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
-        let place = Place::parse(url)?;
+        let place = Location::parse(url)?;
         match tokio::time::timeout(at_most, open::open(&place)).await {
             Ok(pool) => Ok(Self::new(pool?, place)),
             Err(_) => Err(StoreError::Slow {
@@ -97,18 +97,18 @@ impl Store {
     ///
     /// [`StoreError::Missing`] if there is no store; else as [`open`](Self::open).
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
-        let place = Place::parse(url)?;
+        let place = Location::parse(url)?;
         let pool = existing::open(&place).await?;
         Ok(Self::new(pool, place))
     }
 
-    fn new(pool: AnyPool, place: Place) -> Self {
+    fn new(pool: AnyPool, place: Location) -> Self {
         Self {
             pool,
             place: Arc::new(place),
             session_ttl: DEFAULT_SESSION_TTL,
             clock: Arc::new(epoch_ms),
-            owed: Arc::new(watch::Sender::new(0)),
+            unwritten: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -119,7 +119,7 @@ impl Store {
         self
     }
 
-    /// Tell the time by this clock, in milliseconds since the Unix epoch, and not by that of the
+    /// Take the time from this clock, in milliseconds since the Unix epoch, and not by that of the
     /// system. For tests.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
@@ -141,25 +141,26 @@ impl Store {
         self.pool.close().await;
     }
 
-    /// Wait until recorders have nothing left to write. Tells whether that is so.
+    /// Waits until recorders have nothing left to write, and returns whether that is so.
     pub(crate) async fn settled(&self, at_most: Duration) -> bool {
-        let mut owed = self.owed.subscribe();
-        let settled = tokio::time::timeout(at_most, owed.wait_for(|owed| *owed == 0)).await;
+        let mut unwritten = self.unwritten.subscribe();
+        let settled =
+            tokio::time::timeout(at_most, unwritten.wait_for(|unwritten| *unwritten == 0)).await;
         settled.is_ok()
     }
 
-    /// Something is to be written, until this is dropped.
-    pub(crate) fn owe(&self) -> Owed {
-        self.owed.send_modify(|owed| *owed += 1);
-        Owed(Arc::clone(&self.owed))
+    /// Counts a batch as unwritten until the guard is dropped.
+    pub(crate) fn begin_write(&self) -> Unwritten {
+        self.unwritten.send_modify(|unwritten| *unwritten += 1);
+        Unwritten(Arc::clone(&self.unwritten))
     }
 
     async fn borrow(&self) -> Result<Borrowed, sqlx::Error> {
         Ok(Borrowed {
             connection: Some(self.pool.acquire().await?),
             // Memory is gone with its connection.
-            reusable: matches!(*self.place, Place::Memory),
-            is_remote: matches!(*self.place, Place::Server { .. }),
+            reusable: matches!(*self.place, Location::Memory),
+            is_remote: matches!(*self.place, Location::Server { .. }),
         })
     }
 
@@ -181,12 +182,12 @@ impl Store {
         }
     }
 
-    /// Execute, and tell how many rows were changed.
+    /// Executes, and returns how many rows were changed.
     pub(crate) fn execute<'a>(
         &'a self,
         doing: &'static str,
         query: Query<'a, Any, AnyArguments>,
-    ) -> Asked<'a, u64> {
+    ) -> StoreFuture<'a, u64> {
         Box::pin(async move {
             let done = async {
                 let mut borrowed = self.borrow().await?;
@@ -205,7 +206,7 @@ impl Store {
         &'a self,
         doing: &'static str,
         query: Query<'a, Any, AnyArguments>,
-    ) -> Asked<'a, Vec<AnyRow>> {
+    ) -> StoreFuture<'a, Vec<AnyRow>> {
         Box::pin(async move {
             let rows = async {
                 let mut borrowed = self.borrow().await?;
@@ -217,12 +218,12 @@ impl Store {
     }
 }
 
-/// What a recorder has to write.
-pub(crate) struct Owed(Arc<watch::Sender<usize>>);
+/// A batch that is not written yet.
+pub(crate) struct Unwritten(Arc<watch::Sender<usize>>);
 
-impl Drop for Owed {
+impl Drop for Unwritten {
     fn drop(&mut self) {
-        self.0.send_modify(|owed| *owed -= 1);
+        self.0.send_modify(|unwritten| *unwritten -= 1);
     }
 }
 
@@ -265,4 +266,5 @@ impl Drop for Borrowed {
 }
 
 /// Boxed, because the compiler cannot see of sqlx's own futures that a task may have them.
-pub(crate) type Asked<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub(crate) type StoreFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -149,10 +149,10 @@ async fn what_is_write_protected_is_read_all_the_same() {
                 crate::support::not_run("a medium that is write-protected: there is no setpriv");
             }
             Ok(again) => {
-                let told = String::from_utf8_lossy(&again.stdout);
+                let message = String::from_utf8_lossy(&again.stdout);
                 assert!(
-                    again.status.success() && told.contains("1 passed"),
-                    "{told}"
+                    again.status.success() && message.contains("1 passed"),
+                    "{message}"
                 );
             }
         }

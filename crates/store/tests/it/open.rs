@@ -234,12 +234,12 @@ async fn what_is_no_database_is_refused_and_stays_as_it_is() {
     fs::write(&file, &text).unwrap();
     let error = refused(file.to_str().unwrap()).await;
     assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
-    let told = error.to_string();
+    let message = error.to_string();
     assert!(
-        told.contains("notes.txt") && told.contains("not a database"),
-        "{told}"
+        message.contains("notes.txt") && message.contains("not a database"),
+        "{message}"
     );
-    assert!(told.contains("name another file"), "{told}");
+    assert!(message.contains("name another file"), "{message}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -267,12 +267,15 @@ async fn a_place_where_no_file_can_be_is_told_with_the_next_step() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let below = file.join("store.db").display().to_string();
-    let told = refused(&below).await.to_string();
-    assert!(told.contains(&below), "{told}");
-    assert!(told.contains("a part of the path is a file"), "{told}");
+    let message = refused(&below).await.to_string();
+    assert!(message.contains(&below), "{message}");
+    assert!(
+        message.contains("a part of the path is a file"),
+        "{message}"
+    );
 
-    let told = refused(folder.path().to_str().unwrap()).await.to_string();
-    assert!(told.contains("name a file in it"), "{told}");
+    let message = refused(folder.path().to_str().unwrap()).await.to_string();
+    assert!(message.contains("name a file in it"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,15 +343,15 @@ async fn a_server_that_is_not_there_is_told_at_once_and_without_the_password() {
         .unwrap()
         .port();
     let url = format!("postgres://me:hunter2@127.0.0.1:{port}/db?password=hunter2");
-    let told = refused(&url).await.to_string();
+    let message = refused(&url).await.to_string();
     assert!(
-        told.contains(&format!("postgres://127.0.0.1:{port}/db")),
-        "{told}"
+        message.contains(&format!("postgres://127.0.0.1:{port}/db")),
+        "{message}"
     );
-    assert!(told.contains("is the server running there"), "{told}");
+    assert!(message.contains("is the server running there"), "{message}");
 
-    let told = refused(&format!("{url}&sslmode=perhaps")).await.to_string();
-    assert!(told.contains("perhaps"), "{told}");
+    let message = refused(&format!("{url}&sslmode=perhaps")).await.to_string();
+    assert!(message.contains("perhaps"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -380,25 +383,25 @@ async fn what_a_server_refuses_is_told_with_the_next_step() {
         return;
     };
     let url = database.url();
-    let told = refused(&changed(url, Some(("teamster", "hunter2")), None))
+    let message = refused(&changed(url, Some(("teamster", "hunter2")), None))
         .await
         .to_string();
     assert!(
-        told.contains("correct the user name or the password"),
-        "{told}"
+        message.contains("correct the user name or the password"),
+        "{message}"
     );
-    let told = refused(&changed(url, None, Some("nowhere")))
+    let message = refused(&changed(url, None, Some("nowhere")))
         .await
         .to_string();
-    assert!(told.contains("create the database"), "{told}");
+    assert!(message.contains("create the database"), "{message}");
     let schema = with_parameter(
         url.split_once('?').unwrap().0,
         "options=-csearch_path%3Dno_such",
     );
-    let told = refused(&schema).await.to_string();
-    assert!(told.contains("create the schema"), "{told}");
+    let message = refused(&schema).await.to_string();
+    assert!(message.contains("create the schema"), "{message}");
 
-    // Somebody who may use tables but make none.
+    // A user who may use tables but create none.
     let role = format!("reader_{}", std::process::id());
     let schema = url.rsplit("%3D").next().unwrap();
     database
@@ -407,8 +410,8 @@ async fn what_a_server_refuses_is_told_with_the_next_step() {
         ))
         .await;
     let theirs = changed(url, Some((&role, "hunter2")), None);
-    let told = refused(&theirs).await.to_string();
-    assert!(told.contains("grant the user the right"), "{told}");
+    let message = refused(&theirs).await.to_string();
+    assert!(message.contains("grant the user the right"), "{message}");
     database.open().await;
     database
         .execute(&format!(
@@ -441,8 +444,8 @@ async fn a_server_is_reached_by_tls_if_the_url_asks_for_it() {
     assert!(row.get::<bool, _>(0));
 
     // The system knows nothing of this certificate.
-    let told = refused(&with("sslmode=verify-full")).await.to_string();
-    assert!(told.contains("sslrootcert"), "{told}");
+    let message = refused(&with("sslmode=verify-full")).await.to_string();
+    assert!(message.contains("sslrootcert"), "{message}");
     Store::open(&with("sslmode=require")).await.unwrap();
     Store::open(&with("sslmode=disable")).await.unwrap();
 }

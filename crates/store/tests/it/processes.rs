@@ -55,7 +55,7 @@ fn shared() -> Conversation {
     Conversation::new().channel("shared")
 }
 
-/// One run with its sessions. Everything in a row can be told from the number.
+/// One run with its sessions. The number determines every field of a row.
 async fn write(store: &Store, name: &str, i: usize) {
     let id = format!("{name}-{i}");
     let mut new = NewRun::new(&*id, "claude", &id);
@@ -165,8 +165,8 @@ on_each_database! {
             .collect();
         for child in children {
             let output = child.wait_with_output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{told}");
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{message}");
         }
         let runs = checked(&database).await;
         assert_eq!(runs.len(), PROCESSES);
@@ -264,7 +264,7 @@ on_each_database! {
     }
 }
 
-/// Random moments; the seed is told when a test fails.
+/// Random moments; a failed test prints the seed.
 struct Chance(u64);
 
 impl Chance {

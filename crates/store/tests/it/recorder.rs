@@ -237,11 +237,11 @@ on_each_database! {
 
     async fn what_the_database_missed_is_made_up_for(database) {
         let store = database.open().await;
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = Arc::clone(&told);
+        let message = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&message);
         let recorder = Recorder::new(store.clone())
             .conversation(talk())
-            .on_error(move |error| tell.lock().unwrap().push(error.to_string()));
+            .on_error(move |error| sink.lock().unwrap().push(error.to_string()));
         database.execute("ALTER TABLE teamster_runs RENAME TO away").await;
         let run_id = Id::from("r-1");
         accept(&recorder, &run_id, &params()).await;
@@ -251,10 +251,10 @@ on_each_database! {
         // What waits for the row does not complain again.
         let errors = recorder.take_errors();
         assert_eq!(errors.len(), 1, "{errors:?}");
-        for (error, told) in errors.iter().zip(told.lock().unwrap().iter()) {
-            assert_eq!(&error.to_string(), told);
-            assert!(told.starts_with("cannot write down a run in the store"), "{told}");
-            assert!(!told.contains("secret"), "{told}");
+        for (error, message) in errors.iter().zip(message.lock().unwrap().iter()) {
+            assert_eq!(&error.to_string(), message);
+            assert!(message.starts_with("cannot write down a run in the store"), "{message}");
+            assert!(!message.contains("secret"), "{message}");
         }
         assert_eq!(recorder.take_errors(), []);
 

@@ -52,8 +52,8 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
         matches!(&errors[..], [StoreError::Slow { seconds: 2, .. }]),
         "{errors:?}"
     );
-    let told = errors[0].to_string();
-    assert!(told.contains("is something blocking it?"), "{told}");
+    let message = errors[0].to_string();
+    assert!(message.contains("is something blocking it?"), "{message}");
 
     // It is given up some time.
     assert!(!recorder.settled(Duration::from_secs(30)).await);
@@ -245,7 +245,7 @@ async fn a_connection_that_dies_when_it_is_given_back_does_not_hold_up_the_next(
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_not_waited_for_any_longer_than_asked() {
-    // Connections are made, and nobody reads them.
+    // Connections are accepted, and never read.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let url = format!("postgres://user:secret@{address}/db");

@@ -1,4 +1,4 @@
-//! Which database is meant, and how it is shown.
+//! The location of a database, and its form in messages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use sqlx::any::AnyConnectOptions;
 
 use crate::StoreError;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// In this process's memory, gone with it.
     Memory,
     /// In this file; an absolute path.
@@ -25,7 +25,7 @@ pub(crate) enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Location {
     pub(crate) fn parse(url: &str) -> Result<Self, StoreError> {
         let wrong = |reason: String| Err(StoreError::Url { reason });
         if url.is_empty() {
@@ -59,7 +59,7 @@ impl Place {
         file(url)
     }
 
-    /// How sqlx is told.
+    /// Connection options for sqlx.
     pub(crate) fn options(&self) -> Result<AnyConnectOptions, sqlx::Error> {
         match self {
             Self::Memory => AnyConnectOptions::from_str("sqlite::memory:"),
@@ -85,13 +85,13 @@ impl Place {
 }
 
 /// What stands behind `sqlite:`.
-fn sqlite(rest: &str) -> Result<Place, StoreError> {
+fn sqlite(rest: &str) -> Result<Location, StoreError> {
     let wrong = |reason: &str| StoreError::Url {
         reason: reason.into(),
     };
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     if rest == ":memory:" {
-        return Ok(Place::Memory);
+        return Ok(Location::Memory);
     }
     if rest.contains(['?', '#']) {
         return Err(wrong(
@@ -140,7 +140,7 @@ fn mistyped(name: &str) -> Option<String> {
     })
 }
 
-fn file(path: &str) -> Result<Place, StoreError> {
+fn file(path: &str) -> Result<Location, StoreError> {
     if let Some(reason) = mistyped(path) {
         return Err(StoreError::Url { reason });
     }
@@ -150,14 +150,14 @@ fn file(path: &str) -> Result<Place, StoreError> {
         });
     }
     match std::path::absolute(Path::new(path)) {
-        Ok(path) => Ok(Place::File(path)),
+        Ok(path) => Ok(Location::File(path)),
         Err(error) => Err(StoreError::Url {
             reason: format!("{path}: {error}"),
         }),
     }
 }
 
-fn server(url: &str) -> Result<Place, StoreError> {
+fn server(url: &str) -> Result<Location, StoreError> {
     let wrong = |reason: &str| StoreError::Url {
         reason: format!("{reason}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE"),
     };
@@ -185,5 +185,5 @@ fn server(url: &str) -> Result<Place, StoreError> {
     let port = parsed.port().map(|port| format!(":{port}"));
     let port = port.unwrap_or_default();
     let shown = format!("{}://{host}{port}{}", parsed.scheme(), parsed.path());
-    Ok(Place::Server { options, shown })
+    Ok(Location::Server { options, shown })
 }

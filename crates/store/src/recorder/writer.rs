@@ -1,5 +1,5 @@
-//! What is told of one run, and the task that writes it down: a run must not wait for a database that is
-//! slow, and what it has told must not be lost with one failure.
+//! The queue of one run's entries and the task that writes them: a run must not wait for a slow database,
+//! and one failure must not lose its entries.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,23 +12,23 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
 
 use super::Shared;
-use crate::store::Owed;
+use crate::store::Unwritten;
 use crate::{NewRun, NewSession, SessionKey, Store, StoreError};
 
-/// How long one thing may take that nobody waits for.
+/// The limit of one write for which no caller waits.
 const IN_BACKGROUND: Duration = Duration::from_secs(10);
 
-/// How long to wait before something is tried again, at first and at most.
+/// The first and the longest pause before a retry.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
-/// How long to try behind the end of a run.
+/// How long to retry after the end of a run.
 const BEHIND_THE_END: Duration = Duration::from_mins(1);
 
-/// How much later than the desk a call gives up, so that the desk has told why.
+/// Callers wait this much longer than the writer, so they receive its error instead of a timeout.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Something to write.
-pub(super) enum Note {
+/// An item to write.
+pub(super) enum Entry {
     Begin(Box<NewRun>),
     Session {
         provider: String,
@@ -46,12 +46,12 @@ pub(super) enum Note {
         session_id: Option<String>,
         used_before: Option<u64>,
     },
-    /// Sessions that have expired. Nobody waits for it, and who comes next tries it again.
+    /// Deletes expired sessions. No caller waits for it; the next run retries it.
     Expire,
 }
 
-impl Note {
-    /// What is done, for a person.
+impl Entry {
+    /// The operation, for error messages.
     fn doing(&self) -> &'static str {
         match self {
             Self::Begin(_) => "write down a run",
@@ -64,7 +64,7 @@ impl Note {
         }
     }
 
-    /// Notes of one table are written in their order: one that fails holds up those behind it.
+    /// Entries of one table are written in their order: one that fails holds up those behind it.
     fn table(&self) -> usize {
         match self {
             Self::Begin(_) | Self::Session { .. } | Self::Beat | Self::End(_) => 0,
@@ -73,12 +73,12 @@ impl Note {
     }
 }
 
-/// What was told, until it is written or given up.
+/// An entry that is neither written nor given up yet.
 struct Pending {
-    note: Note,
-    /// It was tried: it may have been written nevertheless. What went wrong was told.
+    entry: Entry,
+    /// It was tried: it may have been written nevertheless. Its error was reported.
     tried: bool,
-    _owed: Option<Arc<Owed>>,
+    _unwritten: Option<Arc<Unwritten>>,
 }
 
 /// What is known of the row of a run.
@@ -87,8 +87,8 @@ enum Row {
     /// It is not written yet.
     Missing,
     There,
-    /// There is none of this run: it was not told of its beginning, or the row is that of another run of
-    /// the same id, and is left alone.
+    /// This run has none: its start was not recorded, or the row belongs to another run with the same id and is
+    /// left alone.
     NotOurs,
 }
 
@@ -99,89 +99,89 @@ pub(super) struct Pace {
     pub(super) heartbeat: Duration,
 }
 
-/// Where the notes of one run are handed in. The task behind it ends when the last of its clones is gone
-/// and there is nothing left to write.
+/// The sender of one run's entries. Its task ends when the last clone is dropped and nothing is left to
+/// write.
 #[derive(Clone)]
-pub(super) struct Desk {
-    orders: mpsc::UnboundedSender<Order>,
-    /// The database does not keep up: nobody waits for it.
+pub(super) struct Queue {
+    batches: mpsc::UnboundedSender<Batch>,
+    /// The database does not keep up: calls no longer wait for it.
     behind: Arc<AtomicBool>,
     store: Store,
     patience: Duration,
 }
 
-struct Order {
-    notes: Vec<Note>,
-    /// Until when it is waited for.
+struct Batch {
+    entries: Vec<Entry>,
+    /// The caller waits until this time.
     deadline: Instant,
     is_waited_for: bool,
-    owed: Arc<Owed>,
+    unwritten: Arc<Unwritten>,
     done: oneshot::Sender<()>,
 }
 
-impl Desk {
+impl Queue {
     pub(super) fn open(
         store: Store,
-        told: Weak<Shared>,
+        shared: Weak<Shared>,
         run_id: &Id,
         has_row: bool,
         pace: Pace,
     ) -> Self {
-        let (orders, received) = mpsc::unbounded_channel();
+        let (batches, received) = mpsc::unbounded_channel();
         let behind = Arc::new(AtomicBool::new(false));
-        let clerk = Clerk {
+        let writer = Writer {
             store: store.clone(),
-            told,
+            shared,
             run_id: Arc::clone(run_id),
             row: if has_row { Row::Missing } else { Row::NotOurs },
             pending: Vec::new(),
             behind: Arc::clone(&behind),
             pace,
         };
-        tokio::spawn(clerk.work(received));
+        tokio::spawn(writer.work(received));
         Self {
-            orders,
+            batches,
             behind,
             store,
             patience: pace.patience,
         }
     }
 
-    /// Have these written, and wait for it, unless the database does not keep up.
-    pub(super) async fn hand_in(&self, notes: Vec<Note>) {
-        let is_end = notes.iter().any(|note| matches!(note, Note::End(_)));
+    /// Queues these entries, and waits until they are written unless the database does not keep up.
+    pub(super) async fn submit(&self, entries: Vec<Entry>) {
+        let is_end = entries.iter().any(|entry| matches!(entry, Entry::End(_)));
         let is_waited_for = !self.behind.load(Relaxed);
         let deadline = Instant::now() + self.patience * if is_end { 2 } else { 1 };
         let (done, is_done) = oneshot::channel();
-        let order = Order {
-            notes,
+        let batch = Batch {
+            entries,
             deadline,
             is_waited_for,
-            owed: Arc::new(self.store.owe()),
+            unwritten: Arc::new(self.store.begin_write()),
             done,
         };
-        // The task is there for as long as there is a desk, unless its runtime is gone.
-        let _ = self.orders.send(order);
+        // The task is there for as long as there is a queue, unless its runtime is gone.
+        let _ = self.batches.send(batch);
         if is_waited_for && timeout_at(deadline + GRACE, is_done).await.is_err() {
             self.behind.store(true, Relaxed);
         }
     }
 }
 
-/// Who writes.
-struct Clerk {
+/// The task that writes to the store.
+struct Writer {
     store: Store,
-    told: Weak<Shared>,
+    shared: Weak<Shared>,
     run_id: Id,
     row: Row,
-    /// In the order in which it was told.
+    /// In the order of arrival.
     pending: Vec<Pending>,
     behind: Arc<AtomicBool>,
     pace: Pace,
 }
 
-impl Clerk {
-    async fn work(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+impl Writer {
+    async fn work(mut self, mut batches: mpsc::UnboundedReceiver<Batch>) {
         let every = self.pace.heartbeat;
         let mut beats = interval_at(Instant::now() + every, every);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -198,17 +198,17 @@ impl Clerk {
             }
             tokio::select! {
                 biased;
-                order = orders.recv(), if is_open => match order {
-                    Some(order) => {
-                        has_ended |= order.notes.iter().any(|note| matches!(note, Note::End(_)));
-                        self.take(order).await;
+                batch = batches.recv(), if is_open => match batch {
+                    Some(batch) => {
+                        has_ended |= batch.entries.iter().any(|entry| matches!(entry, Entry::End(_)));
+                        self.take(batch).await;
                         pause = PAUSES.0;
                         again_at = self.after(pause);
                     }
                     None => {
                         is_open = false;
                         give_up = Some(now + BEHIND_THE_END);
-                        self.pending.retain(|pending| !matches!(pending.note, Note::Beat));
+                        self.pending.retain(|pending| !matches!(pending.entry, Entry::Beat));
                     }
                 },
                 () = sleep_until(again_at), if !self.pending.is_empty() => {
@@ -217,8 +217,8 @@ impl Clerk {
                     pause = (pause * 2).min(PAUSES.1);
                 }
                 _ = beats.tick(), if is_open && !has_ended && self.row == Row::There => {
-                    if !self.pending.iter().any(|pending| matches!(pending.note, Note::Beat)) {
-                        self.add(Note::Beat, None);
+                    if !self.pending.iter().any(|pending| matches!(pending.entry, Entry::Beat)) {
+                        self.add(Entry::Beat, None);
                         self.write(self.pace.patience, None).await;
                         again_at = self.after(pause);
                     }
@@ -233,53 +233,53 @@ impl Clerk {
         Instant::now() + if is_behind { Duration::ZERO } else { pause }
     }
 
-    async fn take(&mut self, order: Order) {
-        let is_end = |pending: &Pending| matches!(pending.note, Note::End(_));
+    async fn take(&mut self, batch: Batch) {
+        let is_end = |pending: &Pending| matches!(pending.entry, Entry::End(_));
         let mut expire = false;
-        for note in order.notes {
-            if matches!(note, Note::Expire) {
+        for entry in batch.entries {
+            if matches!(entry, Entry::Expire) {
                 expire = true;
             } else {
-                self.add(note, Some(&order.owed));
+                self.add(entry, Some(&batch.unwritten));
             }
         }
-        drop(order.owed);
-        if order.is_waited_for {
-            let (each, until) = (self.pace.patience, Some(order.deadline));
+        drop(batch.unwritten);
+        if batch.is_waited_for {
+            let (each, until) = (self.pace.patience, Some(batch.deadline));
             self.write(each, until).await;
-            // The end of a run is the last that is told of it, and perhaps of this process.
+            // The end is the last entry of a run, and perhaps of this process.
             if self.pending.iter().any(is_end) {
                 self.write(each, until).await;
             }
         }
-        // If nobody waits any more that is known already.
-        let _ = order.done.send(());
+        // A caller that stopped waiting has noted that already.
+        let _ = batch.done.send(());
         if expire && self.pending.is_empty() {
-            self.add(Note::Expire, None);
+            self.add(Entry::Expire, None);
             self.write(self.pace.patience, None).await;
             self.pending
-                .retain(|pending| !matches!(pending.note, Note::Expire));
+                .retain(|pending| !matches!(pending.entry, Entry::Expire));
         }
     }
 
-    fn add(&mut self, note: Note, owed: Option<&Arc<Owed>>) {
+    fn add(&mut self, entry: Entry, unwritten: Option<&Arc<Unwritten>>) {
         self.pending.push(Pending {
-            note,
+            entry,
             tried: false,
-            _owed: owed.cloned(),
+            _unwritten: unwritten.cloned(),
         });
     }
 
-    /// Try all that is to be written. Behind one that is not answered in time, nothing more.
+    /// Writes all pending entries, until one is not answered in time.
     async fn write(&mut self, each: Duration, until: Option<Instant>) {
         let mut is_stuck = false;
         let mut held_up = [false; 2];
         let mut left = Vec::new();
-        // Owed until it is known whether the database keeps up: who waits for the last of it then hands
-        // in the next.
+        // They count as unwritten until it is known whether the database keeps up: a caller that waits for the
+        // last one then submits the next.
         let mut done = Vec::new();
         for mut pending in mem::take(&mut self.pending) {
-            let table = pending.note.table();
+            let table = pending.entry.table();
             if is_stuck || held_up[table] {
                 left.push(pending);
                 continue;
@@ -297,20 +297,20 @@ impl Clerk {
                 Err(_) => {
                     is_stuck = true;
                     StoreError::Slow {
-                        doing: pending.note.doing(),
+                        doing: pending.entry.doing(),
                         place: self.store.place(),
                         seconds: each.as_secs(),
                     }
                 }
             };
             let is_final = !matches!(error, StoreError::Query { .. } | StoreError::Slow { .. });
-            if is_final && matches!(pending.note, Note::Begin(_)) {
+            if is_final && matches!(pending.entry, Entry::Begin(_)) {
                 self.row = Row::NotOurs;
             }
             if !mem::replace(&mut pending.tried, true)
-                && let Some(told) = self.told.upgrade()
+                && let Some(shared) = self.shared.upgrade()
             {
-                told.tell(error);
+                shared.report(error);
             }
             if is_final {
                 done.push(pending);
@@ -324,29 +324,29 @@ impl Clerk {
         drop(done);
     }
 
-    /// Tells what is then known of the row.
+    /// Writes one entry and returns the new state of the row.
     async fn write_one(&self, pending: &Pending) -> Result<Row, StoreError> {
         let store = &self.store;
         let row = self.row;
-        match &pending.note {
-            Note::Begin(new) => match store.begin_run(new).await {
+        match &pending.entry {
+            Entry::Begin(new) => match store.begin_run(new).await {
                 Err(StoreError::RunExists { .. }) if pending.tried => Ok(Row::There),
                 begun => begun.map(|()| Row::There),
             },
-            _ if row != Row::There && pending.note.table() == 0 => Ok(row),
-            Note::Session {
+            _ if row != Row::There && pending.entry.table() == 0 => Ok(row),
+            Entry::Session {
                 provider,
                 session_id,
             } => {
                 let set = store.set_run_session(&self.run_id, provider, session_id);
                 set.await.map(|_| row)
             }
-            Note::Beat => store.heartbeat(&self.run_id).await.map(|_| row),
-            Note::End(outcome) => match store.end_run(outcome).await {
+            Entry::Beat => store.heartbeat(&self.run_id).await.map(|_| row),
+            Entry::End(outcome) => match store.end_run(outcome).await {
                 Err(StoreError::NotRunning { .. }) if pending.tried => Ok(row),
                 ended => ended.map(|()| row),
             },
-            Note::Keep {
+            Entry::Keep {
                 key,
                 session,
                 known_at,
@@ -354,7 +354,7 @@ impl Clerk {
                 let kept = store.put_session_of(key, session, Some(*known_at));
                 kept.await.map(|()| row)
             }
-            Note::Forget {
+            Entry::Forget {
                 key,
                 session_id,
                 used_before,
@@ -362,7 +362,7 @@ impl Clerk {
                 let removed = store.remove(key, session_id.as_deref(), *used_before);
                 removed.await.map(|_| row)
             }
-            Note::Expire => store.expire().await.map(|_| row),
+            Entry::Expire => store.expire().await.map(|_| row),
         }
     }
 }
