@@ -64,6 +64,9 @@ pub(crate) struct Args {
     /// Write the rows of the scenarios that are played, and keep the others of the matrix that is there
     #[arg(long, requires = "scenarios", conflicts_with_all = ["providers", "cold", "hot", "check"])]
     merge: bool,
+    /// Play nothing: write docs/conformance.md again from its own cells, after a change of texts or of its form
+    #[arg(long, exclusive = true)]
+    render: bool,
     /// Keep what the CLIs print in this folder: one folder a run, in the form of a fixture
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
@@ -81,6 +84,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         for scenario in &scenarios {
             writeln!(out, "{:<24} {}", scenario.name, scenario.description())?;
         }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.render {
+        let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
+        let columns = Column::of(Cli::ALL, true, true);
+        let differences = differences.of_versions(&install::pinned()?);
+        let run_on = matrix::run_on()?;
+        let page = matrix::page(
+            &scenarios,
+            &columns,
+            &BTreeMap::new(),
+            &differences,
+            &run_on,
+        )?;
+        matrix::write(&page)?;
         return Ok(ExitCode::SUCCESS);
     }
     match (&args.inner.programs, args.inner.network) {
@@ -191,7 +209,8 @@ fn play_all(
     let mut fine = failed == 0 && unused.is_empty();
     if complete || args.merge {
         let all: Vec<_> = scenario::read(&[])?.into_iter().map(Arc::new).collect();
-        let page = matrix::page(&all, &columns, &cells, differences, network)?;
+        let run_on = matrix::run_now(network);
+        let page = matrix::page(&all, &columns, &cells, differences, &run_on)?;
         fine &= matrix::settle(&page, args.check, "cargo xtask conformance")?;
     }
     Ok(if fine {

@@ -13,8 +13,12 @@ use crate::isolation::Network;
 use crate::scenario::Scenario;
 use crate::{fact, install, say};
 
-/// What the line with the date begins with.
+/// Begins the line with the date.
 const RUN_ON: &str = "Run on ";
+
+/// The headings of the two tables.
+const RUNS: &str = "## Runs";
+const TURNS: &str = "## Turns of a session";
 
 /// The heading of the section that `cargo xtask resilience` writes.
 pub(crate) const RESILIENCE: &str = "## Resilience";
@@ -132,166 +136,296 @@ pub(crate) fn rows<'p>(part: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'
         .collect()
 }
 
-/// The page. What was not played now is as it was, where that can be.
+/// Renders the page. Cells that were not played now are those of the page that is there.
 pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
     columns: &[Column],
     cells: &BTreeMap<(Column, String), Verdict>,
     differences: &Differences,
-    network: Network,
+    run_on: &str,
 ) -> anyhow::Result<String> {
     let versions = install::pinned()?;
-    // By name, in the order of the table.
-    let mut names: Vec<&str> = Vec::new();
-    for difference in &differences.difference {
-        if !names.contains(&difference.name.as_str()) {
-            names.push(&difference.name);
-        }
-    }
-    let number = |name: &str| {
-        names
-            .iter()
-            .position(|known| *known == name)
-            .map(|at| at + 1)
-    };
-    // Why some are not played, or not hot, in the order in which they are met.
-    let mut reasons: Vec<&str> = Vec::new();
-    for scenario in scenarios {
-        let cold_only = scenario.test.cold_only.iter().map(|one| one.why.as_str());
-        let not_played = columns.iter().filter_map(|column| {
-            let version = versions.get(&column.cli)?;
-            scenario.not_played(column.cli, version)
-        });
-        for why in cold_only.chain(not_played) {
-            if !reasons.contains(&why) {
-                reasons.push(why);
-            }
-        }
-    }
-    let letter = |why: &str| {
-        let at = reasons.iter().position(|known| *known == why);
-        at.and_then(|at| ('a'..='z').nth(at)).unwrap_or('?')
-    };
+    let there = there()?;
+    let own = parts(&there).0;
+    let mut table = Table::new(differences);
     let mut page = String::new();
     let out = &mut page;
-    writeln!(out, "# Conformance\n")?;
     writeln!(
         out,
-        "Written by `cargo xtask conformance`; do not edit.\n\n\
-         Each scenario is one script, which a mock model plays to every CLI. The CLI is the real program, \
-         run through the public API of `teamster`, and the events give a story: text, tools with their \
-         input and result, errors by kind, status, tokens, retries. It must be the same for all of them; \
-         what a CLI forces to be different is declared by name below, and any other difference fails.\n\n\
-         A column `hot` has the same scenarios as turns of a session, in a process that has played \
-         another turn before; a turn that breaks off is followed by one more. What each of them tells \
-         and uses must be the same as in a run of its own.\n"
+        "# Conformance\n\n\
+         Written by `cargo xtask conformance`; do not edit.\n\n\
+         Each scenario is a script that a mock model plays to every CLI: the real program, run through the public \
+         API of `teamster`. The events give a story: text, tools with input and result, errors by kind, status, \
+         tokens, retries. The story must be the same for every CLI. What a CLI forces to be different is \
+         declared by name, and any other difference fails.\n\n\
+         {RUN_ON}{run_on}.\n\n\
+         | Cell | Meaning |\n|---|---|\n\
+         | ✓ | the same story |\n\
+         | ✓ 4, 29 | the same but for these [declared differences](#declared-differences); each number is a link |\n\
+         | – a | not played, for this [reason](#reasons) |\n\
+         | run only: c | played as a run, not as a turn, for this [reason](#reasons) |"
     )?;
-    writeln!(
-        out,
-        "{RUN_ON}{}, {}.\n",
-        jiff::Zoned::now().date(),
-        network.describe()
-    )?;
-    write!(out, "| Scenario |")?;
-    for column in columns {
-        let version = versions.get(&column.cli).map_or("", String::as_str);
-        if column.hot {
-            write!(out, " {column} |")?;
-        } else {
-            write!(out, " {column} {version} |")?;
+    for (heading, hot) in [(RUNS, false), (TURNS, true)] {
+        let columns: Vec<Column> = columns.iter().filter(|it| it.hot == hot).copied().collect();
+        if columns.is_empty() {
+            continue;
         }
-    }
-    writeln!(out, "\n|---|{}", "---|".repeat(columns.len()))?;
-    let there = there()?;
-    let kept = rows(parts(&there).0, &names);
-    for scenario in scenarios {
-        write!(out, "| `{}` |", scenario.name)?;
-        for (at, column) in columns.iter().enumerate() {
-            let cell = cells.get(&(*column, scenario.name.clone()));
-            let cold_only = scenario.cold_only(column.cli).filter(|_| column.hot);
+        let about = if hot {
+            "The same scenarios as turns of a session, in a process that has played another turn before; a turn \
+             that breaks off is followed by one more. Its events and figures must be those of a run."
+        } else {
+            "One process for each run."
+        };
+        writeln!(out, "\n{heading}\n\n{about}\n")?;
+        write!(out, "| Scenario |")?;
+        for column in &columns {
             let version = versions.get(&column.cli).map_or("", String::as_str);
-            let not_played = scenario.not_played(column.cli, version);
-            let what = match cell {
-                None if not_played.is_some() => {
-                    format!("none: {}", not_played.map_or('?', letter))
-                }
-                None if cold_only.is_some() => {
-                    format!("cold only: {}", cold_only.map_or('?', letter))
-                }
-                None => kept
-                    .get(&scenario.name)
-                    .and_then(|row| row.get(at))
-                    .map_or_else(|| "not run".to_owned(), |cell| (*cell).to_owned()),
-                Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
-                Some(cell) if cell.declared.is_empty() => "same".to_owned(),
-                Some(cell) => {
-                    let mut numbers: Vec<_> = cell
-                        .declared
-                        .iter()
-                        .filter_map(|name| number(name))
-                        .collect();
-                    numbers.sort_unstable();
-                    let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-                    format!("same but for {}", numbers.join(", "))
-                }
-            };
-            write!(out, " {what} |")?;
+            write!(
+                out,
+                " {} |",
+                format!("{} {version}", column.cli.id()).trim_end()
+            )?;
+        }
+        write!(
+            out,
+            "\n|---|{}\n| everywhere |",
+            "---|".repeat(columns.len())
+        )?;
+        for column in &columns {
+            let names = table.everywhere(*column).into_iter().map(str::to_owned);
+            write!(out, " {} |", table.links(&names.collect::<Vec<_>>()))?;
         }
         writeln!(out)?;
+        let kept = kept_cells(own, heading);
+        for scenario in scenarios {
+            write!(
+                out,
+                "| [`{name}`](../crates/conformance/scenarios/{name}.toml \"{about}\") |",
+                name = scenario.name,
+                about = scenario.description().replace('"', "'")
+            )?;
+            for column in &columns {
+                let version = versions.get(&column.cli).map_or("", String::as_str);
+                let cell = match cells.get(&(*column, scenario.name.clone())) {
+                    Some(cell) if !cell.undeclared.is_empty() => "**fails**".to_owned(),
+                    Some(cell) => table.same_but_for(*column, cell.declared.iter()),
+                    None => {
+                        if let Some(why) = scenario.not_played(column.cli, version) {
+                            format!("– {}", table.reason(why))
+                        } else if let Some(why) = scenario.cold_only(column.cli).filter(|_| hot) {
+                            format!("run only: {}", table.reason(why))
+                        } else {
+                            kept.get(&(scenario.name.as_str(), column.cli.id()))
+                                .and_then(|cell| names_in(cell))
+                                .map_or_else(
+                                    || "not run".to_owned(),
+                                    |names| table.same_but_for(*column, names.iter()),
+                                )
+                        }
+                    }
+                };
+                write!(out, " {cell} |")?;
+            }
+            writeln!(out)?;
+        }
     }
     writeln!(out, "\n## Scenarios\n")?;
     for scenario in scenarios {
         writeln!(out, "- `{}`: {}", scenario.name, scenario.description())?;
     }
-    if !reasons.is_empty() {
-        writeln!(out, "\n## Not played, or cold only\n")?;
-        for why in &reasons {
-            writeln!(out, "- {}: {}", letter(why), why.trim())?;
+    if !table.reasons.is_empty() {
+        writeln!(out, "\n## Reasons\n")?;
+        for (at, why) in table.reasons.iter().enumerate() {
+            writeln!(out, "- {}: {}", letter(at), why.trim())?;
         }
     }
-    writeln!(out, "\n## Declared differences\n")?;
-    for (at, name) in names.iter().enumerate() {
-        writeln!(out, "{}. **{name}**", at + 1)?;
-        let mut told = Vec::new();
+    writeln!(out, "\n## Declared differences")?;
+    for (at, name) in table.names.iter().enumerate() {
+        writeln!(out, "\n### {}. {name}\n", at + 1)?;
+        let mut seen = Vec::new();
         for difference in differences
             .difference
             .iter()
             .filter(|one| one.name == *name)
         {
-            // The same may be told in other words in another scenario.
+            // The same difference may have other facts in another scenario.
             let this = (&difference.providers, difference.hot, &difference.why);
-            if told.contains(&this) {
+            if seen.contains(&this) {
                 continue;
             }
-            told.push(this);
+            seen.push(this);
             writeln!(
                 out,
-                "   - {}{}: {}",
+                "- {}{}: {}",
                 difference.providers.join(", "),
                 match difference.hot {
                     None => "",
-                    Some(true) => " (hot only)",
-                    Some(false) => " (cold only)",
+                    Some(true) => " (turns only)",
+                    Some(false) => " (runs only)",
                 },
                 difference.why.trim()
             )?;
         }
     }
-    writeln!(out, "\n## What a story consists of\n")?;
+    writeln!(out, "\n## Facts of a story\n")?;
     for (fact, meaning) in fact::FACTS {
         writeln!(out, "- `{fact}`: {meaning}")?;
     }
     writeln!(
         out,
-        "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, what it gave, how many lines that has, whether it failed\n\
-         - `file.NAME`: what is in a file afterwards"
+        "- `tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, `tool2`, …: a call, its output, how many lines that has, whether it failed\n\
+         - `file.NAME`: the content of a file afterwards"
     )?;
     Ok(joined(&page, parts(&there).1))
+}
+
+/// When and where the page that is there was played, for one that is only rendered again.
+pub(crate) fn run_on() -> anyhow::Result<String> {
+    let there = there()?;
+    let line = there.lines().find_map(|line| line.strip_prefix(RUN_ON));
+    Ok(line.unwrap_or_default().trim_end_matches('.').to_owned())
+}
+
+/// The date of today and the kind of network, for a page that is played now.
+pub(crate) fn run_now(network: Network) -> String {
+    format!("{}, {}", jiff::Zoned::now().date(), network.describe())
+}
+
+/// Numbers of differences and letters of reasons.
+struct Table<'a> {
+    differences: &'a Differences,
+    /// Differences in the order of the declarations; their numbers count from 1.
+    names: Vec<&'a str>,
+    /// Why scenarios are not played, in the order in which they are met.
+    reasons: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    fn new(differences: &'a Differences) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for difference in &differences.difference {
+            if !names.contains(&difference.name.as_str()) {
+                names.push(&difference.name);
+            }
+        }
+        Self {
+            differences,
+            names,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// Differences that a column has wherever their facts are told. They have a row of their own.
+    fn everywhere(&self, column: Column) -> Vec<&'a str> {
+        let all = self.differences.difference.iter();
+        let mut names: Vec<&str> = all
+            .filter(|one| {
+                one.scenarios.iter().any(|scenario| scenario == "*")
+                    && one.providers.iter().any(|id| id == column.cli.id())
+                    && one.hot.is_none_or(|hot| hot == column.hot)
+            })
+            .map(|one| one.name.as_str())
+            .collect();
+        names.dedup();
+        names
+    }
+
+    /// Links to differences, such as `[4](#4-late-text "late-text")`.
+    fn links(&self, names: &[String]) -> String {
+        let mut numbers: Vec<(usize, &str)> = names
+            .iter()
+            .filter_map(|name| {
+                let at = self.names.iter().position(|known| known == name)?;
+                Some((at + 1, name.as_str()))
+            })
+            .collect();
+        numbers.sort_unstable();
+        let links = numbers
+            .iter()
+            .map(|(number, name)| format!("[{number}](#{number}-{name} \"{name}\")"));
+        links.collect::<Vec<_>>().join(", ")
+    }
+
+    fn same_but_for<'n>(&self, column: Column, names: impl Iterator<Item = &'n String>) -> String {
+        let everywhere = self.everywhere(column);
+        let names = names.filter(|name| !everywhere.contains(&name.as_str()));
+        let links = self.links(&names.cloned().collect::<Vec<_>>());
+        format!("✓ {links}").trim_end().to_owned()
+    }
+
+    /// A link to a reason, by its letter.
+    fn reason(&mut self, why: &str) -> String {
+        let at = self.reasons.iter().position(|known| known == why);
+        let at = at.unwrap_or_else(|| {
+            self.reasons.push(why.to_owned());
+            self.reasons.len() - 1
+        });
+        format!("[{}](#reasons)", letter(at))
+    }
+}
+
+fn letter(at: usize) -> char {
+    ('a'..='z').nth(at).unwrap_or('?')
+}
+
+/// The cells of one of the tables of a page, by scenario and CLI.
+fn kept_cells<'p>(page: &'p str, heading: &str) -> BTreeMap<(&'p str, &'p str), &'p str> {
+    let mut kept = BTreeMap::new();
+    let Some((_, rest)) = page.split_once(&format!("\n{heading}\n")) else {
+        return kept;
+    };
+    let table = rest.split("\n## ").next().unwrap_or_default();
+    let cells = |line: &'p str| {
+        let line = line
+            .strip_prefix("| ")
+            .and_then(|line| line.strip_suffix(" |"));
+        line.map(|line| line.split(" | ").collect::<Vec<_>>())
+    };
+    let mut rows = table.lines().filter_map(cells);
+    let columns = rows.next().unwrap_or_default();
+    for row in rows {
+        let Some(name) = row.first().and_then(|name| name.split('`').nth(1)) else {
+            continue;
+        };
+        for (column, cell) in columns.iter().zip(&row).skip(1) {
+            let cli = column.split(' ').next().unwrap_or_default();
+            kept.insert((name, cli), *cell);
+        }
+    }
+    kept
+}
+
+/// The differences that a cell names; `None` if it was not the same but for them.
+fn names_in(cell: &str) -> Option<Vec<String>> {
+    let links = cell.strip_prefix('✓')?;
+    Some(
+        links
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_are_kept_by_the_names_of_their_differences() {
+        let page = "\n## Runs\n\nOne.\n\n| Scenario | pi 1.0 | codex |\n|---|---|---|\n| everywhere |  | [1](#1-a \"a\") |\n\
+                    | [`text`](x.toml \"Text\") | ✓ | ✓ [4](#4-late \"late\"), [9](#9-odd \"odd\") |\n\
+                    | [`mcp`](x.toml \"Mcp\") | – [a](#reasons) | **fails** |\n\n## Turns of a session\n";
+        let kept = kept_cells(page, RUNS);
+        let names = |scenario, cli| names_in(kept[&(scenario, cli)]);
+        assert_eq!(names("text", "pi"), Some(Vec::new()));
+        let both = vec!["late".to_owned(), "odd".to_owned()];
+        assert_eq!(names("text", "codex"), Some(both));
+        assert_eq!(names("mcp", "pi"), None);
+        assert_eq!(names("mcp", "codex"), None);
+        assert!(kept_cells(page, TURNS).is_empty());
+    }
 
     #[test]
     fn rows_are_kept_as_long_as_their_numbers_mean_the_same() {
