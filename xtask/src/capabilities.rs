@@ -99,7 +99,7 @@ const ROWS: &[(&str, &str)] = &[
     ),
     (
         "announcesTools",
-        "every tool that can change things is told before it runs",
+        "every tool that can change things is announced before it runs",
     ),
     (
         "runsCallsAfterAnswer",
@@ -133,7 +133,7 @@ const SESSION_ROWS: &[(&str, &str)] = &[
         "steer",
         "say something more while a turn is played (`steer`)",
     ),
-    ("clear", "begin anew in the same process (`clear`)"),
+    ("clear", "start a new session in the same process (`clear`)"),
     ("setModel", "another model (`set_model`)"),
     (
         "setPermission",

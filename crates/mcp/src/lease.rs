@@ -2,25 +2,25 @@
 //!
 //! Many runs, in many processes, may hold a lease on the same file. It has the entries of all of them,
 //! and each entry goes with the last who needs it. The last lease restores the file; if one is killed,
-//! whoever comes next does it: the next lease, the others, or [`restore`].
+//! the next lease on it, another holder, or [`restore`] does it.
 //!
-//! # What there is on the disk
+//! # Files
 //!
 //! Beside the file `D/file` (the one behind all symbolic links) lies the folder
 //! `D/.teamster-lease-file`, for this user only. If folders have to be made, it lies beside the topmost
 //! of these. In it are:
 //!
-//! - `lock`, which is held by whoever changes anything here or in the file, and never for long;
+//! - `lock`, which is held while anything here or in the file changes, and never for long;
 //! - `original`, a second name of the original file. Renaming it back restores not just the bytes but
 //!   the file itself: owner, mode, time, attributes, other names. Where the file system knows no second
 //!   names it is a copy, with owner, mode and time;
-//! - `journal.json`: what the file is without us, what we have written, which entries are ours, which
-//!   folders we have made, who the holders are. Paths in it are relative: a project can be moved;
+//! - `journal.json`: the file without our entries, what was written, our entries, the folders that were
+//!   created, and the holders. Paths in it are relative: a project can be moved;
 //! - `holder-…`, one for each lease, which the holder keeps locked for as long as it lives. A lock goes
-//!   with the process, however that ends. No process id is stored, so none can be taken for another's;
+//!   with the process, however that ends. No process id is stored, so none can be mistaken;
 //! - `.gitignore`, which keeps git from seeing any of this.
 //!
-//! # The order of things, and why
+//! # Order of operations
 //!
 //! Begin: `original`, holder, journal; then folders and file. The journal is on the disk, with all
 //! that is going to happen, before any of it happens. A text is written beside the file first and then
@@ -30,25 +30,25 @@
 //! End: file; then the folders that we made, if they are empty; then `journal.json` goes, which is the
 //! end of the undo; then the rest, `lock` last. Each step may be the last one, and can be repeated:
 //!
-//! | what is found | what was going on | what the next one does |
+//! | found | state of the last holder | next step |
 //! |---|---|---|
 //! | a folder without a journal | a beginning before, or an end after anything that counts | removes it |
 //! | the file is the original, or there is none and was none | between the journal and the change, or between the undo and the end | the rest of the end |
 //! | the file has a text of ours | a lease was held, or its end had begun | puts the original in its place |
-//! | the file has some other text | somebody edited it during the lease | takes our entries out of that, and nothing else |
-//! | the file is gone | somebody removed it, or we did that had made it | leaves it so, and the rest of the end |
-//! | the file cannot be parsed | somebody is at it | nothing; it says so |
+//! | the file has some other text | edited by another program during the lease | removes our entries, and nothing else |
+//! | the file is gone | removed by another program, or by a lease that had created it | leaves it so, and the rest of the end |
+//! | the file cannot be parsed | being edited | nothing; reports it |
 //! | a holder that lives | others use the file | takes out what the dead have left |
-//! | a journal that cannot be read or of another version | none of ours | nothing; it says so |
+//! | a journal that cannot be read or of another version | none of ours | nothing; reports it |
 //!
 //! From an edit on, the file is no longer restored from `original` but from what it is without our
-//! entries. An entry of ours that somebody has changed is his.
+//! entries. An entry of ours that another program has changed belongs to that program.
 //!
-//! Whoever waits for `lock` may find it gone: then the folder was removed by the one before, and he
-//! begins anew. Who has found a place for the folder looks again when he holds the lock, because the
-//! folder that it would lie in may be of another lease's making, and that has its journal higher up.
+//! A waiter may find `lock` gone: the previous holder removed the folder, so it retries. After locking,
+//! re-check the chosen location: another lease may have created its parent, and that lease's journal is
+//! one level up.
 //!
-//! # What this does not do
+//! # Limits
 //!
 //! An editor that saves in the moment between our last look at the file and the rename, some
 //! microseconds, loses against us. During a lease the file is another one than the original: attributes
@@ -71,7 +71,7 @@ mod journal;
 mod paths;
 mod protocol;
 
-/// Why a file could not be leased or restored. Nothing was damaged: what is left to do is said.
+/// An error of a lease. No file was damaged; the message has the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {what}", file = file.display())]
 #[non_exhaustive]
@@ -113,7 +113,7 @@ pub enum Released {
     Shared,
     /// The file is what it was, byte for byte; or is gone again, if it was not there.
     Restored,
-    /// Somebody had edited the file meanwhile: only our entries were taken out.
+    /// Another program edited the file meanwhile: only our entries were removed.
     Cleaned,
     /// There was nothing to undo.
     Nothing,
@@ -200,7 +200,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            // Nobody is there to be told. What is left is undone by the next lease.
+            // No caller can receive the error. The next lease undoes what is left.
             let _ = held.release();
         }
     }

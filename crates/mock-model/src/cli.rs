@@ -88,7 +88,7 @@ clis! {
     Embedded in embedded,
 }
 
-/// How a CLI is made to ask this server and nobody else.
+/// How a CLI is pointed at this server only.
 ///
 /// All keys in it are made up. Beside the address it has what keeps a CLI from asking others:
 /// telemetry, updates and lists of models are off where the CLI lets them be.

@@ -32,7 +32,7 @@ pub struct Settings {
     /// Where the agent works, for tools that take absolute paths only. Unset, paths stay as the
     /// script has them.
     pub directory: Option<PathBuf>,
-    /// Whose tools are called when a request does not tell which CLI makes it.
+    /// Whose tools are called when a request does not identify its CLI.
     pub cli: Option<Cli>,
 }
 
@@ -57,7 +57,7 @@ pub struct Request {
     pub path: String,
     /// The protocol, if it is a request to a model.
     pub protocol: Option<Protocol>,
-    /// Who asked, if that can be told.
+    /// The CLI that sent the request, if it can be identified.
     pub cli: Option<Cli>,
     /// The model that was asked for.
     pub model: Option<String>,
@@ -163,7 +163,7 @@ impl MockModel {
 }
 
 impl fmt::Debug for MockModel {
-    /// Without what was asked: prompts are long, and nobody's business in a log.
+    /// Without the request: prompts are long and private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MockModel")
             .field("address", &self.address)

@@ -78,7 +78,7 @@ impl ConfigFiles {
             trace!(DEBUG, file = %file.display(), outcome = ?released, "lease released");
             match released {
                 Ok(Released::Cleaned) => notices.push(Notice::info(format!(
-                    "{}: somebody changed it during the run, so only the MCP servers of the run \
+                    "{}: another program changed it during the run, so only the MCP servers of the run \
                      were taken out of it",
                     file.display()
                 ))),

@@ -55,12 +55,12 @@ async fn main() -> Result<(), AgentError> {
         .budget(Budget::default().usd(0.5));
 
     let mut run = orchestrator.run(request);
-    let mut told = Vec::new();
+    let mut log = Vec::new();
     while let Some(event) = run.next().await {
         match event {
-            RunEvent::Retry { reason, .. } => told.push(format!("retry: {}", reason.kind)),
+            RunEvent::Retry { reason, .. } => log.push(format!("retry: {}", reason.kind)),
             RunEvent::Fallback { reason, next, .. } => {
-                told.push(format!(
+                log.push(format!(
                     "{}: {}, so {}",
                     reason.kind,
                     advice(&reason),
@@ -68,14 +68,14 @@ async fn main() -> Result<(), AgentError> {
                 ));
             }
             RunEvent::End(outcome) => {
-                told.push(outcome.answer().unwrap_or("no answer").to_owned());
+                log.push(outcome.answer().unwrap_or("no answer").to_owned());
             }
             _ => {}
         }
     }
-    println!("{}", told.join("\n"));
+    println!("{}", log.join("\n"));
     assert_eq!(
-        told,
+        log,
         [
             "retry: overloaded",
             "auth: log in, so codex",

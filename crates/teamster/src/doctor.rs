@@ -30,7 +30,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// How much of its answer is read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
 
-/// How much is told of an answer that is no version, in bytes.
+/// How much is shown of an answer that is no version, in bytes.
 const LONGEST_ANSWER: usize = 80;
 
 /// How CLIs are examined.
@@ -207,7 +207,7 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
         Ok(answer) => {
             let Some(version) = version_in(&answer) else {
                 let answer = excerpt(&answer, LONGEST_ANSWER);
-                report.problem = Some(format!("does not tell its version, but says: {answer}"));
+                report.problem = Some(format!("reports no version but: {answer}"));
                 report.path = Some(path);
                 return report;
             };
@@ -231,7 +231,7 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     }
 }
 
-/// What a command that tells a version says: the first line that holds anything. An error says what went
+/// The answer of a command to `--version`: the first line that is not empty. An error says what went
 /// wrong. The command is ended after `limit`, with what it started.
 pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
@@ -269,10 +269,10 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
                 .into_iter()
                 .find(|text| !text.is_empty())
                 .unwrap_or_else(|| "it said nothing".to_owned());
-            Err(format!("does not tell its version ({status}): {said}"))
+            Err(format!("reports no version ({status}): {said}"))
         }
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
-        Err(_) => Err(format!("does not tell its version within {limit:?}")),
+        Err(_) => Err(format!("reports no version within {limit:?}")),
     }
 }
 

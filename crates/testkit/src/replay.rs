@@ -94,11 +94,11 @@ pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOpti
     replay_chunks(provider, &params, chunks, stopped_after, exit, duration_ms)
 }
 
-/// A call of a tool in a recorded run, and when it was told.
+/// A tool call in a recorded run, with the lines of its use and result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedCall {
-    /// What was told of it.
-    pub told: ToolUse,
+    /// The event.
+    pub tool_use: ToolUse,
     /// The line with which the `tool_use` came, counted from 0.
     pub line: usize,
     /// The line with which its result came, unless the run was over before.
@@ -106,14 +106,14 @@ pub struct TracedCall {
 }
 
 impl TracedCall {
-    /// Whether it was told before its result: whoever stops reading there knows of it.
+    /// Whether it was announced before its result.
     pub fn was_announced(&self) -> bool {
         self.ended.is_none_or(|ended| self.line < ended)
     }
 }
 
-/// The calls of a recorded run, with the lines that told of them. What a decoder says at the end of a
-/// run is not among them.
+/// The calls of a recorded run, with their lines. Events that a decoder emits at the end of a run are not
+/// among them.
 pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
     let params = params(fixture, provider);
     let mut assembler = RunAssembler::new(provider.decoder(&params), false);
@@ -123,13 +123,15 @@ pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
         assembler.line(line, &mut out);
         for event in out.drain() {
             match event {
-                AgentEvent::ToolUse(told) => calls.push(TracedCall {
-                    told: *told,
+                AgentEvent::ToolUse(tool_use) => calls.push(TracedCall {
+                    tool_use: *tool_use,
                     line: number,
                     ended: None,
                 }),
                 AgentEvent::ToolResult(result) => {
-                    let call = calls.iter_mut().find(|c| c.told.tool_id == result.tool_id);
+                    let call = calls
+                        .iter_mut()
+                        .find(|c| c.tool_use.tool_id == result.tool_id);
                     if let Some(call) = call {
                         call.ended = Some(number);
                     }

@@ -102,7 +102,7 @@ fn a_broken_cli() {
     assert_eq!(provider["usable"], false);
     assert_eq!(
         provider["problem"],
-        "does not tell its version (exit status: 127): library not found"
+        "reports no version (exit status: 127): library not found"
     );
     assert!(report["leftovers"].is_array());
 }
@@ -116,7 +116,7 @@ fn what_is_no_version_is_a_problem() {
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
         report["providers"][0]["problem"],
-        "does not tell its version, but says: Welcome! 3 new features"
+        "reports no version but: Welcome! 3 new features"
     );
 }
 

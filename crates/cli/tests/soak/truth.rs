@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use teamster_testkit::stand_in::Act;
-use teamster_testkit::stand_in::witness::{Kind, Seen, Told, What};
+use teamster_testkit::stand_in::witness::{Kind, Seen, TurnFigures, What};
 
 use crate::sleeps::{Over, Sleeps};
 use crate::world::{AGENT_KILLED, ENDED, KILLED, STARTED, TOUCHED};
@@ -94,7 +94,7 @@ pub(crate) struct Truth {
     /// The last turn whose end was told for sure.
     ended: Option<u64>,
     /// Every turn whose end was told, and whether its loop sent another message after that.
-    pub(crate) turns: Vec<(Told, bool)>,
+    pub(crate) turns: Vec<(TurnFigures, bool)>,
     sleeps: Sleeps,
 }
 
@@ -390,7 +390,7 @@ impl Truth {
         }
     }
 
-    fn result(&mut self, told: &Told) {
+    fn result(&mut self, told: &TurnFigures) {
         self.turns.push((told.clone(), false));
         let Some(process) = &mut self.process else {
             return;

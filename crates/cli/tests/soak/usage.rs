@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 use teamster_testkit::stand_in::StandIn;
-use teamster_testkit::stand_in::witness::Told;
+use teamster_testkit::stand_in::witness::TurnFigures;
 
 use crate::truth::Truth;
 use crate::world::World;
@@ -60,7 +60,7 @@ pub(crate) fn check(world: &World, truth: &mut Truth) {
 }
 
 /// What is not as it was told.
-fn differs(cli: StandIn, told: &Told, record: &Value) -> Option<&'static str> {
+fn differs(cli: StandIn, told: &TurnFigures, record: &Value) -> Option<&'static str> {
     for (name, figure) in [
         ("output_tokens", told.output_tokens),
         ("cache_read_tokens", told.cache_read_tokens),

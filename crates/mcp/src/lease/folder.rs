@@ -84,7 +84,7 @@ impl Patience {
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// The lock; nothing if somebody else has it.
+    /// The lock; `None` while another process holds it.
     fn take(file: File) -> io::Result<Option<Self>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
@@ -190,7 +190,7 @@ impl Folder {
         };
         let lock = match opened {
             Ok(lock) => Lock::take(lock),
-            // Somebody else was faster: at making the file, or at removing the folder.
+            // Another process was faster: it created the file or removed the folder.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
             {
@@ -202,7 +202,7 @@ impl Folder {
             Ok(Some(lock)) => lock,
             Ok(None) => return Ok(None),
             Err(error) => {
-                // Where nothing can be locked, nobody is in here. If there is more, it stays.
+                // Without locks no lease is in here. Other files stay.
                 if made {
                     let _ = disk.remove_file(Step::RemoveLock, &name);
                     let _ = disk.remove_folder(Step::RemoveJournalFolder, &path);
@@ -381,7 +381,7 @@ impl Folder {
         }
     }
 
-    /// Removes all that is ours in the folder, and it. Whoever waits for the lock sees that it is gone.
+    /// Removes all that is ours in the folder, and it. A waiter for the lock sees that it is gone.
     pub(super) fn remove(self, own: Option<&str>) -> Result<(), Stop> {
         self.living(own)?;
         if let Some(own) = own {

@@ -135,8 +135,8 @@ impl Place {
 
     /// The places at which a journal folder is, the nearest first.
     ///
-    /// The order of the looks matters: whoever makes a folder for a file has its journal higher up
-    /// before, so who has seen the folder must look there after.
+    /// The order matters: a lease that creates a folder for a file writes its journal higher up first, so a
+    /// reader that has seen the folder must look there afterwards.
     pub(super) fn taken(file: &Path) -> Vec<Self> {
         Self::all(file)
             .into_iter()
@@ -216,7 +216,7 @@ fn encode(part: &OsStr) -> String {
     name
 }
 
-/// The hash FNV-1a. Two files with the same are told apart by the name in the journal.
+/// The hash FNV-1a. The name in the journal distinguishes two files with the same hash.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -170,13 +170,13 @@ fn settle(folder: &Folder, journal: &mut Journal, new: Option<&[Entry]>) -> Resu
     let current = found.as_ref().map(|content| &*content.text);
     let mut wanted = union(journal.holders.iter().map(|holder| &*holder.entries));
     if new.is_none() && (current.is_none() || same(&wanted, &journal.entries)) {
-        // A file that somebody has removed stays away, and one that needs no change is left alone.
+        // A file that was removed meanwhile stays away, and one that needs no change is left alone.
         return Ok(());
     }
     let mut looked = journal.clone();
     looked.look(current).map_err(|error| unreadable(&error))?;
     refuse_names_of_the_user(&looked, new.unwrap_or_default())?;
-    // One of ours that somebody has changed has become his.
+    // An entry of ours that another program has changed is no longer ours.
     let taken = looked.base_names().map_err(|error| unreadable(&error))?;
     wanted.retain(|(name, _)| !taken.contains(name));
     let complete = same(&wanted, &journal.entries) && {
@@ -247,7 +247,7 @@ fn make_folders(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
         match folder.disk.make_folder(Step::MakeFolder, &path, false) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // Somebody made it at this moment: it is not ours to remove.
+                // Another process created it at this moment: it is not ours to remove.
                 journal.folders.retain(|made| *made != parts);
                 folder.write_journal(journal)?;
                 return Err(Stop::Again);
@@ -271,7 +271,7 @@ impl Held {
         })
     }
 
-    /// Somebody has removed the journal: what this lease knows has to do.
+    /// The journal was removed: what this lease knows has to do.
     fn release_without_journal(&self, folder: Option<Folder>) -> Result<Released, Stop> {
         let folder = match folder {
             Some(folder) => folder,
@@ -293,7 +293,7 @@ impl Held {
     }
 }
 
-/// Takes out what nobody needs who lives; all, and the journal, if nobody lives.
+/// Removes entries that no living holder needs; without a living holder all of them, and the journal.
 fn leave(disk: &Disk, folder: Folder, own: Option<&str>) -> Result<Released, Stop> {
     // What was found on entering may have been changed since.
     let Some(mut journal) = folder.read_journal()? else {
@@ -329,7 +329,7 @@ fn undo(folder: Folder, mut journal: Journal, own: Option<&str>) -> Result<Relea
 
 fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
     let Some(found) = folder.read()? else {
-        // Removed by us, or by somebody who does not want it.
+        // Removed by us or by the user.
         journal.edited |= journal.base.is_some();
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-/// What a file was, to see whether somebody has changed it since.
+/// The state of a file, to detect a later change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -36,7 +36,7 @@ pub(super) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, lost: &m
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             lost.push(format!(
-                "{}: changed by somebody else during the run as well; that stays, and what the CLI \
+                "{}: changed by another program during the run as well; that stays, and what the CLI \
                  wrote there is lost",
                 to.display()
             ));
@@ -202,7 +202,7 @@ mod tests {
 
         fs::write(&place.from, "newer").unwrap();
         let lost = format!(
-            "{}: changed by somebody else during the run as well; that stays, and what the CLI \
+            "{}: changed by another program during the run as well; that stays, and what the CLI \
              wrote there is lost",
             place.to.display()
         );

@@ -33,7 +33,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Its `user-agent` is that of the model service's JavaScript library, so its tools have to tell:
+/// Its `user-agent` is that of the model service's JavaScript library, so its tools identify it:
 /// no other of these CLIs has one of these, though one has a `bash` too.
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let library = ["Anthropic/JS ", "OpenAI/JS "]

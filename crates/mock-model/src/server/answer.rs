@@ -121,7 +121,7 @@ impl Read {
             Err(error) if error.is::<LengthLimitError>() => {
                 Self::Wrong(413, "mock model: the request is larger than 64 MiB")
             }
-            // Nobody will read that.
+            // The reader is gone.
             Err(_) => Self::Wrong(400, "mock model: the body of the request broke off"),
         }
     }
@@ -399,7 +399,7 @@ fn stream(frames: Vec<Frame>, pace: Duration, gone: watch::Receiver<()>) -> Resp
     response
 }
 
-/// Writes a stream until its end, or until nobody is there to read it: whichever is first.
+/// Writes a stream until its end, or until its reader is gone.
 async fn write(
     frames: Vec<Frame>,
     pace: Duration,
@@ -418,7 +418,7 @@ async fn write_all(frames: Vec<Frame>, pace: Duration, mut sender: Sender<Bytes,
         match frame {
             Frame::Bytes(bytes) => {
                 if sender.send_data(bytes).await.is_err() {
-                    // Nobody reads it.
+                    // The reader is gone.
                     return;
                 }
             }

@@ -206,7 +206,7 @@ impl Wire for Anthropic {
 }
 
 /// How Claude Code begins what it asks when a conversation has become too long: a summary, with
-/// which it then starts the conversation anew.
+/// which it then starts a new conversation.
 const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
 
 /// What Claude Code puts in the model's place when a session is resumed that ended without an
@@ -278,7 +278,7 @@ fn example(schema: &Value) -> Value {
     }
 }
 
-/// Made up: nobody checks it but the service itself.
+/// Made up: only the service checks it.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
 fn frame_of(reply: &Reply) -> Value {

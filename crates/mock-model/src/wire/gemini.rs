@@ -107,7 +107,7 @@ impl Wire for Gemini {
     }
 }
 
-/// Made up: nobody checks it but the service itself.
+/// Made up: only the service checks it.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
 /// Between two writes that shall be two reads, also on a busy machine.

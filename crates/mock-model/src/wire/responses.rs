@@ -75,12 +75,12 @@ impl Wire for Responses {
     }
 
     fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure {
-        let Told {
+        let ErrorForm {
             status,
             name,
             code,
             usual,
-        } = Told::of(kind);
+        } = ErrorForm::of(kind);
         Failure {
             status,
             body: json!({
@@ -228,7 +228,7 @@ fn response(reply: &Reply, status: &str) -> Value {
 ///
 /// A refusal is the service's own: `content_filter`. (A model that refuses by itself says so in a
 /// content part of another type, and then the response is complete. Codex drops such a part, and
-/// nobody would see the refusal.)
+/// the refusal would be lost.)
 fn end(reply: &Reply, output: Vec<Value>) -> Value {
     let reason = match reply.stop {
         Stop::End | Stop::ToolUse => None,
@@ -314,7 +314,7 @@ fn is_helper(body: &Value) -> bool {
         .is_ok_and(|metadata| !matches!(text_of(&metadata, "request_kind"), "" | "turn"))
 }
 
-/// Who said an item of the input. Nobody did if a client put it there by itself: what surrounds the
+/// Who said an item of the input; `None` if a client put it there by itself: what surrounds the
 /// agent, say, or (Codex) how the model shall take it that a filter stopped its answer, for which it
 /// then asks again.
 fn speaker(item: &Value) -> Option<Speaker> {
@@ -335,8 +335,8 @@ fn is_of_copilot(item: &Value) -> bool {
         && !text_of(item, "call_id").starts_with("call_mock_")
 }
 
-/// How an error is told.
-struct Told {
+/// The form of an error on the wire.
+struct ErrorForm {
     status: u16,
     /// Its `type`.
     name: &'static str,
@@ -344,7 +344,7 @@ struct Told {
     usual: &'static str,
 }
 
-impl Told {
+impl ErrorForm {
     fn of(kind: ErrorKind) -> Self {
         let (status, name, code, usual) = match kind {
             ErrorKind::Authentication => (
@@ -408,7 +408,7 @@ impl Told {
 
 /// The code and the message of an error in the stream, where there is always a code.
 fn event_error(kind: ErrorKind) -> (&'static str, &'static str) {
-    let Told { code, usual, .. } = Told::of(kind);
+    let ErrorForm { code, usual, .. } = ErrorForm::of(kind);
     let code = code.unwrap_or(match kind {
         ErrorKind::InvalidRequest => "invalid_prompt",
         _ => "server_error",

@@ -53,7 +53,7 @@ mod asking {
         let error = ask("sleep 600; true", Duration::from_millis(200))
             .await
             .unwrap_err();
-        assert_eq!(error, "does not tell its version within 200ms");
+        assert_eq!(error, "reports no version within 200ms");
     }
 
     #[tokio::test]

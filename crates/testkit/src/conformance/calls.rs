@@ -1,4 +1,4 @@
-//! Checks of when calls of tools are told: of a run that broke off, that tells whether it may have
+//! Checks of when tool calls are announced: of a run that broke off, this decides whether it may have
 //! changed something.
 
 use teamster_core::ToolKind;
@@ -8,7 +8,7 @@ use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
 use crate::replay::{TracedCall, calls};
 
-/// Which calls a CLI tells of before their results.
+/// Which calls a CLI announces before their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Announces {
     /// All of them.
@@ -20,29 +20,29 @@ pub enum Announces {
 }
 
 impl Announces {
-    /// What a call should have been, if it was told otherwise.
+    /// The problem of a call that was announced too late or too early.
     fn problem(self, call: &TracedCall) -> Option<&'static str> {
         let before = match self {
             Self::Every => true,
-            Self::SideEffects => call.told.kind.has_side_effects(),
+            Self::SideEffects => call.tool_use.kind.has_side_effects(),
             Self::Nothing => false,
         };
         match before {
-            true if !call.was_announced() => Some("not told before its result"),
-            false if call.ended != Some(call.line) => Some("not told with its result"),
+            true if !call.was_announced() => Some("not announced before its result"),
+            false if call.ended != Some(call.line) => Some("not printed with its result"),
             _ => None,
         }
     }
 }
 
 impl Suite {
-    /// Calls of tools are told when the suite says, in every fixture, and the capability
+    /// Tool calls are announced when the suite says, in every fixture, and the capability
     /// `announces_tools` is true of it. Each kind of tool that can change things is seen in a known
-    /// fixture, and has side effects; a call that was cut off is told if calls are.
+    /// fixture, and has side effects; a call that was cut off is announced if calls are.
     pub fn calls(&self) -> Verdict {
         let mut wrong = Failures::of("calls");
         let can = self.provider.capabilities().announces_tools;
-        // Of agents that the CLI does not tell of there is nothing to see in the calls that it does.
+        // Calls of agents that the CLI does not report cannot be seen.
         if can && self.announces != Announces::Every {
             wrong.add("announces_tools", "the suite says that not all calls are");
         }
@@ -63,16 +63,16 @@ impl Suite {
             self.each_call_named(scenario, &mut wrong, |calls| has_call(calls, *kind));
         }
         for (scenario, kind) in &self.cut_off {
-            let told = match self.announces {
+            let expected = match self.announces {
                 Announces::Nothing => vec![],
                 _ => vec![(*kind, None)],
             };
             self.each_call_named(scenario, &mut wrong, |calls| {
-                let seen: Vec<_> = calls.iter().map(|c| (c.told.kind, c.ended)).collect();
-                if seen == told {
+                let seen: Vec<_> = calls.iter().map(|c| (c.tool_use.kind, c.ended)).collect();
+                if seen == expected {
                     return Ok(());
                 }
-                Err(format!("expected the calls {told:?}, got {seen:?}"))
+                Err(format!("expected the calls {expected:?}, got {seen:?}"))
             });
         }
         wrong.verdict()
@@ -98,9 +98,9 @@ impl Suite {
     }
 }
 
-/// A call of this kind that ended. When it was told is looked at in all calls.
+/// A call of this kind that ended. All calls are checked for when they were announced.
 fn has_call(calls: &[TracedCall], kind: ToolKind) -> Result<(), String> {
-    let Some(call) = calls.iter().find(|call| call.told.kind == kind) else {
+    let Some(call) = calls.iter().find(|call| call.tool_use.kind == kind) else {
         return Err(format!("there is no call of kind {kind:?}"));
     };
     if !kind.has_side_effects() {
@@ -120,8 +120,12 @@ mod tests {
     use super::*;
 
     fn call(kind: ToolKind, line: usize, ended: Option<usize>) -> TracedCall {
-        let told = ToolUse::new("tool", "id", kind, json!({}));
-        TracedCall { told, line, ended }
+        let tool_use = ToolUse::new("tool", "id", kind, json!({}));
+        TracedCall {
+            tool_use,
+            line,
+            ended,
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use teamster_core::provider::{Launch, Stdin};
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ExecuteParams, PromptDelivery};
 
-use super::asked::{Asked, SECRET, prompt};
+use super::arbitrary::{ArbitraryRun, SECRET, prompt};
 use super::output::{is_completed, place};
 use super::verdict::property;
 use super::{Failures, Sent, Suite, Understood, Verdict};
@@ -88,7 +88,7 @@ impl Suite {
     /// each of the tricky texts, and a property test of any of them together.
     pub fn arguments(&self) -> Verdict {
         let (asked, taken) = (Cell::new(0), Cell::new(0));
-        let check = |run: &Asked| {
+        let check = |run: &ArbitraryRun| {
             let params = run.params(self);
             asked.set(asked.get() + 1);
             match self.provider.launch(&params) {
@@ -102,7 +102,7 @@ impl Suite {
         let mut wrong = Failures::of("arguments");
         for word in self.words() {
             for ask in self.each_with(&word) {
-                let run = Asked::only(ask);
+                let run = ArbitraryRun::only(ask);
                 wrong.add_if_err(format!("{run:?}"), check(&run));
             }
         }

@@ -34,7 +34,7 @@
 //! | [`Suite::text_once`] | no text is there twice; the answer is part of it |
 //! | [`Suite::texts`] | the text of a run is what the model said |
 //! | [`Suite::tools`] | calls and results: what was run, and whether it failed |
-//! | [`Suite::calls`] | calls of tools are told before their results, as the capabilities say |
+//! | [`Suite::calls`] | tool calls are announced before their results, as the capabilities say |
 //! | [`Suite::statuses`] | how each run ended, and what its error means |
 //! | [`Suite::truths`] | what holds for the end of any run |
 //! | [`Suite::reports`] | capabilities that are about output are true of the fixtures |
@@ -49,8 +49,8 @@
 //! [`garbled`](Suite::garbled) and the last three are property tests too; `PROPTEST_CASES` sets how
 //! many cases they try.
 
+mod arbitrary;
 mod argv;
-mod asked;
 mod calls;
 mod garbled;
 mod launch;
@@ -278,7 +278,7 @@ impl Suite {
         self
     }
 
-    /// Which calls the CLI tells of before their results; without this: all.
+    /// Which calls the CLI announces before their results [default: all].
     #[must_use]
     pub fn announces(mut self, announces: Announces) -> Self {
         self.announces = announces;
@@ -300,7 +300,7 @@ impl Suite {
     }
 
     /// Fixtures in which text is rightly there twice: because the model said it twice, or because
-    /// nothing in the output tells that it is stale.
+    /// nothing in the output shows that it is stale.
     #[must_use]
     pub fn repeats(mut self, scenarios: &[&'static str]) -> Self {
         self.repeats.extend(scenarios);

@@ -3,7 +3,7 @@
 use serde_json::json;
 use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
 
-use super::asked::takes;
+use super::arbitrary::takes;
 use super::{Failures, Plain, Suite, Verdict};
 
 /// A parameter: its name, whether it can be honoured, and a plain value for it.

@@ -1,4 +1,4 @@
-//! Checks of what the recorded runs tell.
+//! Checks of the events of recorded runs.
 
 use teamster_core::{AgentEvent, ErrorKind, Id, RunResult, RunStatus};
 
@@ -129,7 +129,7 @@ impl Suite {
                 let status = result.status;
                 wrong.add(
                     place(fixture),
-                    format!("{status:?}, though nobody stopped it"),
+                    format!("{status:?}, though it was not stopped"),
                 );
             }
             if result.errors.iter().any(|error| error.message.is_empty()) {

@@ -36,9 +36,9 @@ impl Report {
     pub(super) fn of_this_process() -> Result<Self, Stop> {
         let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
         let cwd = std::env::current_dir()
-            .map_err(|error| Stop::failed("cannot tell the working directory", error))?;
+            .map_err(|error| Stop::failed("cannot find the working directory", error))?;
         let sid =
-            unistd::getsid(None).map_err(|error| Stop::failed("cannot tell the session", error))?;
+            unistd::getsid(None).map_err(|error| Stop::failed("cannot find the session", error))?;
         Ok(Self {
             argv: std::env::args_os().map(lossy).collect(),
             env: std::env::vars_os()

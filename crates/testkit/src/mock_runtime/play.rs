@@ -67,7 +67,7 @@ impl Play {
                 return Next::End(self.aborted());
             }
             match self.script.steps.pop_front() {
-                Some(Step::Event(event)) => return Next::Events(self.tell(event)),
+                Some(Step::Event(event)) => return Next::Events(self.emit(event)),
                 Some(Step::Ask(request, output)) => {
                     let answer = tokio::select! {
                         biased;
@@ -90,7 +90,7 @@ impl Play {
     }
 
     /// What becomes of an event of the script.
-    fn tell(&mut self, mut event: AgentEvent) -> Vec<LogEntry> {
+    fn emit(&mut self, mut event: AgentEvent) -> Vec<LogEntry> {
         match &mut event {
             AgentEvent::Session(session) if session.model.is_none() => {
                 session.model.clone_from(&self.script.figures.model);
@@ -220,7 +220,7 @@ pub(super) async fn answer(
     }
 }
 
-/// How a process ends that was stopped from outside and does as it is told.
+/// How a process ends that obeys a signal.
 fn stopped(why: Stop) -> Exit {
     Exit {
         signal: Some("SIGTERM".to_owned()),

@@ -16,7 +16,7 @@ use super::act::Act;
 use super::lines::{At, End, Tokens, response, unknown, unknown_words};
 use super::signals::{self, Ears};
 use super::state::State;
-use super::witness::{Told, What, Witness};
+use super::witness::{TurnFigures, What, Witness};
 use super::{Ending, flag};
 
 /// How long a turn goes on that hears late that it is to be interrupted.
@@ -82,7 +82,7 @@ pub(super) fn run(mut state: State) -> Ending {
             session: session.to_owned(),
         })?;
         say(&unknown(session, &state.uuid()));
-        // Nobody may be left to read it.
+        // The reader may be gone.
         let _ = writeln!(io::stderr(), "{}", unknown_words(session));
         return Ok(1);
     }
@@ -449,7 +449,7 @@ impl Claude {
         }
         self.total = self.total.plus(usage);
         let turns = if command.is_empty() { 1 } else { 2 };
-        self.state.saw(What::Result(Told {
+        self.state.saw(What::Result(TurnFigures {
             turn,
             session: self.session.clone(),
             interrupted,

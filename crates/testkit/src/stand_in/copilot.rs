@@ -17,7 +17,7 @@ use super::chance::Chance;
 use super::lines::Tokens;
 use super::signals::{self, Ears};
 use super::state::State;
-use super::witness::{Told, What, Witness, iso};
+use super::witness::{TurnFigures, What, Witness, iso};
 use super::{Ending, flag};
 
 const MODEL: &str = "mock-model";
@@ -37,7 +37,7 @@ impl Record {
         json!({"type": kind, "data": data, "id": id, "timestamp": iso(epoch_ms()), "parentId": null})
     }
 
-    /// Tells on stdout, and writes down what is not only of the moment.
+    /// Prints on stdout, and records what is not only of the moment.
     fn say(&mut self, kind: &str, data: &Value) -> io::Result<()> {
         let mut line = self.line(kind, data);
         let passes = matches!(
@@ -53,7 +53,7 @@ impl Record {
         Ok(())
     }
 
-    /// Writes down what is not told on stdout.
+    /// Records what is not printed on stdout.
     fn note(&mut self, kind: &str, data: &Value) -> io::Result<()> {
         let line = self.line(kind, data);
         self.append(&line)
@@ -108,7 +108,7 @@ impl Record {
         }));
     }
 
-    /// What is told and written when the turn is broken off by a signal.
+    /// Prints and records the end of a turn that a signal broke off.
     fn abort(&mut self) -> io::Result<()> {
         self.say("abort", &json!({"reason": "user_initiated"}))?;
         self.say("assistant.turn_end", &json!({"turnId": "0"}))?;
@@ -126,7 +126,7 @@ fn print(line: &Value) {
 }
 
 fn refuse(words: &str) -> u8 {
-    // Nobody may be left to read it.
+    // The reader may be gone.
     let _ = writeln!(io::stderr(), "{words}");
     1
 }
@@ -273,7 +273,7 @@ impl Run {
             record.shut_down()
         })?;
         used = used.plus(tokens);
-        self.state.saw(What::Result(Told {
+        self.state.saw(What::Result(TurnFigures {
             turn,
             session: self.session.clone(),
             interrupted: false,
@@ -325,7 +325,7 @@ impl Run {
     }
 }
 
-/// With what the program begins a session, or goes on with it. By `sessionLimits` readers tell that the sums
+/// With what the program begins a session, or goes on with it. By `sessionLimits` readers know that the sums
 /// at the end are the session's.
 fn begun(session: &str, folder: &Path, is_new: bool) -> (&'static str, Value) {
     let context = json!({"cwd": folder});

@@ -82,14 +82,14 @@ pub enum What {
         /// The session since.
         to: String,
     },
-    /// It is about to tell the end of a turn.
-    Result(Told),
-    /// It has told the end of a turn.
+    /// It is about to print the end of a turn.
+    Result(TurnFigures),
+    /// It has printed the end of a turn.
     Ended {
         /// Which.
         turn: u64,
     },
-    /// Something was done from outside, by whoever tests.
+    /// Something was done from outside, by the test.
     Outside {
         /// What, in words of its own.
         did: String,
@@ -101,9 +101,9 @@ pub enum What {
     },
 }
 
-/// What is told at the end of a turn. All figures are the turn's own.
+/// The figures at the end of a turn, of this turn alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct TurnFigures {
     /// Which turn, as in its message.
     pub turn: u64,
     /// The session.
@@ -116,7 +116,7 @@ pub struct Told {
     pub output_tokens: u64,
     /// Tokens read from a cache.
     pub cache_read_tokens: u64,
-    /// The price, in millionths of a dollar; 0 where the CLI tells none.
+    /// The price, in millionths of a dollar; 0 where the CLI prints none.
     pub cost_micro_usd: u64,
 }
 

@@ -78,7 +78,7 @@ fn tools() {
 #[test]
 fn calls() {
     let late = Fault::CallWithResult;
-    finds(Suite::calls, late, "not told before its result");
+    finds(Suite::calls, late, "not announced before its result");
     let nothing = "expected the calls [(Execute, None)], got []";
     finds(Suite::calls, late, nothing);
     let hidden = "announces_tools: the suite says that all calls are";

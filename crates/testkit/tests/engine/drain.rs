@@ -15,7 +15,7 @@ use crate::{END, LIMIT, Place, agent, collect, finish, helper, next, wait_for, w
 const LINES: usize = 50_000;
 const LINE_BYTES: usize = 1000;
 
-/// A line for each number that becomes an event and stays in nobody's memory.
+/// A line for each number that becomes an event and is not kept in memory.
 fn numbered(bytes: usize) -> Text {
     Text::from(line("{n}", bytes))
 }
@@ -65,7 +65,7 @@ fn a_slow_consumer_loses_nothing_of_50_mb_and_memory_is_bounded() {
     let stalled: u64 = read("stalled").parse().unwrap();
     let peak: u64 = read("peak").parse().unwrap();
     println!("growth while stalled: {stalled} bytes, at most: {peak} bytes");
-    assert!(stalled < 24 << 20, "{stalled} bytes while nobody read");
+    assert!(stalled < 24 << 20, "{stalled} bytes without a reader");
     assert!(peak < 32 << 20, "{peak} bytes at most");
 }
 
@@ -160,7 +160,7 @@ async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
         })
         .start();
     let first = next(&mut stream).await;
-    // The agent is ended although nobody reads on.
+    // The agent is ended although its stream is no longer read.
     let agent = place.pid("pid");
     wait_until(|| !proc::is_alive(agent.pid())).await;
     let mut story = finish(stream).await;

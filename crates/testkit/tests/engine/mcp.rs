@@ -251,12 +251,12 @@ async fn what_somebody_edited_meanwhile_stays_and_is_told() {
     fs::write(place.path("go"), "").unwrap();
     let story = finish_after(first, stream).await;
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
-    let told = format!(
-        "{}: somebody changed it during the run, so only the MCP servers of the run were taken out \
+    let notice = format!(
+        "{}: another program changed it during the run, so only the MCP servers of the run were taken out \
          of it",
         file.display()
     );
-    assert_eq!(story.notices(), [told]);
+    assert_eq!(story.notices(), [notice]);
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_restored(&file, &USERS.replace("dark", "light"));
 }
@@ -300,7 +300,7 @@ async fn a_server_that_the_file_has_already_is_refused() {
 async fn a_file_that_cannot_be_written_is_named() {
     let place = Place::new();
     let ran = place.path("ran");
-    // A folder in which nobody can write, not even root.
+    // A folder in which not even root can write.
     let file = Path::new("/sys/teamster/settings.json");
     let run = shell(&format!("touch {}", ran.display()));
     let error = refused(leased(run, file, "docs")).await;

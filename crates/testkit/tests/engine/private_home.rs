@@ -179,13 +179,13 @@ async fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
     assert_eq!(
         notices,
         [format!(
-            "{}: changed by somebody else during the run as well; that stays, and what the CLI \
+            "{}: changed by another program during the run as well; that stays, and what the CLI \
              wrote there is lost",
             token.display()
         )]
     );
     assert_eq!(read(token), "theirs\n");
-    // The CLI can make that anew, so there is nothing to tell.
+    // The CLI can create that again, so there is nothing to report.
     assert_eq!(read(home.join(".cli/index")), "theirs\n");
 }
 

@@ -28,7 +28,7 @@ static LATE: CliInfo = {
     info
 };
 
-/// Launches what it was told to.
+/// Launches what the test gave it.
 #[derive(Clone)]
 pub(crate) struct Fake {
     pub(crate) launch: Launch,
@@ -123,7 +123,7 @@ impl Decoder for Lines {
             self.more = value["more"].as_bool().unwrap_or(false);
             out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(is_error))));
         } else if let Some(at_the_end) = value["panic"].as_u64() {
-            assert_ne!(at_the_end, 0, "the decoder was told to panic");
+            assert_ne!(at_the_end, 0, "the decoder is set to panic");
             self.panics_at_the_end = true;
         } else {
             out.unknown(line);
@@ -131,7 +131,7 @@ impl Decoder for Lines {
     }
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
-        assert!(!self.panics_at_the_end, "the decoder was told to panic");
+        assert!(!self.panics_at_the_end, "the decoder is set to panic");
         for line in self.recorded.drain(..) {
             out.notice(NoticeLevel::Info, NoticeSource::Runtime, line);
         }

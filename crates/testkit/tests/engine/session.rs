@@ -178,15 +178,15 @@ async fn an_end_between_two_turns_is_told_with_the_next() {
 
 #[tokio::test]
 async fn what_it_writes_beside_its_events_is_told_at_once_also_between_turns() {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (sink, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let mut prepared = prepared();
     // The receiver is there to the end.
-    let observer = LineObserver::new(move |line| drop(tell.send(line.to_owned())));
+    let observer = LineObserver::new(move |line| drop(sink.send(line.to_owned())));
     prepared.config.observer = Some(observer);
     let session = prepared.open();
     say(&*session, "warn").await;
     for line in ["first", "second after it"] {
-        let next = tokio::time::timeout(LIMIT, told.recv()).await;
+        let next = tokio::time::timeout(LIMIT, lines.recv()).await;
         assert_eq!(next.unwrap().unwrap(), line);
     }
     assert!(session.is_hot());

@@ -5,7 +5,7 @@ use teamster_testkit::fake_agent::{BigLine, Flood, Pipe, Script, Stream, Text};
 
 use crate::fake_agent::{Files, run, start, text};
 
-/// What a pipe holds unless somebody enlarged it.
+/// The size of a pipe that was not enlarged.
 const PIPE: usize = 64 * 1024;
 
 #[test]
@@ -214,7 +214,7 @@ fn a_lossy_agent_drops_what_the_pipe_does_not_take() {
             .big_line(BigLine::new(400_000))
             .line(r#"{"type":"result"}"#),
     );
-    assert_eq!(agent.end().code(), Some(0), "it ends although nobody reads");
+    assert_eq!(agent.end().code(), Some(0), "it ends without a reader");
     let stdout = agent.rest_of_stdout();
     // How full a pipe gets depends on how the writes fall into its pages.
     assert!(

@@ -45,17 +45,17 @@ async fn turns_tell_what_they_used_and_a_cleared_conversation_is_another_session
         assert_eq!(second.text, "Turn 1: I do it.Turn 1 is done.");
         assert_eq!(first.session_id, second.session_id);
         assert_ne!(first.session_id, third.session_id);
-        let told = place.told();
-        assert_eq!(told.len(), 3);
-        for (result, told) in [&first, &second, &third].into_iter().zip(&told) {
-            let (reported, true_ones) = figures(result, told);
+        let turns = place.turns();
+        assert_eq!(turns.len(), 3);
+        for (result, turn) in [&first, &second, &third].into_iter().zip(&turns) {
+            let (reported, true_ones) = figures(result, turn);
             assert_eq!(reported, true_ones);
-            assert_eq!(result.session_id.as_deref(), Some(&*told.session));
+            assert_eq!(result.session_id.as_deref(), Some(&*turn.session));
             let micro = result.total_cost_usd.unwrap() * 1e6;
-            let wanted = f64::from(u32::try_from(told.cost_micro_usd).unwrap());
+            let wanted = f64::from(u32::try_from(turn.cost_micro_usd).unwrap());
             assert!((micro - wanted).abs() < 0.01, "{micro} {wanted}");
         }
-        assert_eq!(told[1].input_tokens, 2 * 1001);
+        assert_eq!(turns[1].input_tokens, 2 * 1001);
 
         let kinds: Vec<_> = place
             .seen()
@@ -159,7 +159,7 @@ async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
         assert_eq!(next.text, "Turn 1 is done.");
         session.close().await;
         assert_eq!(place.starts(), 1);
-        assert!(place.told()[0].interrupted);
+        assert!(place.turns()[0].interrupted);
     }
 }
 

@@ -28,11 +28,11 @@ async fn runs_of_a_session_have_their_own_figures_and_the_record_those_of_all() 
     params.new_session_id = Some(ID.to_owned());
     let first = end(runtime.execute(params)).await;
     let second = end(runtime.execute(place.resuming(LIGHT))).await;
-    let told = place.told();
-    for (result, told) in [&first, &second].into_iter().zip(&told) {
+    let turns = place.turns();
+    for (result, turn) in [&first, &second].into_iter().zip(&turns) {
         assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
         assert_eq!(result.session_id.as_deref(), Some(ID));
-        let (reported, true_ones) = figures(result, told);
+        let (reported, true_ones) = figures(result, turn);
         assert_eq!(reported, true_ones);
     }
     assert_eq!(first.text, "Turn 0 is done.");

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use teamster_core::{EventStream, ExecuteParams, RunResult};
 use teamster_process::RuntimeConfig;
-use teamster_testkit::stand_in::witness::{self, Told, What};
+use teamster_testkit::stand_in::witness::{self, TurnFigures, What};
 use teamster_testkit::stand_in::{PLAN_ENV, Plan, StandIn};
 
 /// Long enough for a loaded machine, and only waited out by a test that fails.
@@ -69,13 +69,13 @@ impl Place {
         self.seen().iter().filter(|what| is_start(what)).count()
     }
 
-    /// The ends of turns that were told.
-    fn told(&self) -> Vec<Told> {
-        let told = self.seen().into_iter().filter_map(|what| match what {
-            What::Result(told) => Some(told),
+    /// The figures of all turns that ended.
+    fn turns(&self) -> Vec<TurnFigures> {
+        let turns = self.seen().into_iter().filter_map(|what| match what {
+            What::Result(turn) => Some(turn),
             _ => None,
         });
-        told.collect()
+        turns.collect()
     }
 }
 
@@ -88,7 +88,7 @@ async fn end(stream: EventStream) -> RunResult {
 }
 
 /// Tokens in, out and from a cache, as they were reported; and as they were.
-fn figures(result: &RunResult, told: &Told) -> ([Option<u64>; 3], [Option<u64>; 3]) {
+fn figures(result: &RunResult, turn: &TurnFigures) -> ([Option<u64>; 3], [Option<u64>; 3]) {
     let usage = result.usage.unwrap();
     (
         [
@@ -97,9 +97,9 @@ fn figures(result: &RunResult, told: &Told) -> ([Option<u64>; 3], [Option<u64>; 
             usage.cache_read_tokens,
         ],
         [
-            told.input_tokens,
-            told.output_tokens,
-            told.cache_read_tokens,
+            turn.input_tokens,
+            turn.output_tokens,
+            turn.cache_read_tokens,
         ]
         .map(Some),
     )

@@ -121,7 +121,7 @@ fn counts_of_what_was_not_are_left_out() {
 #[test]
 fn an_answer_that_was_cut_or_refused_says_so_at_its_end() {
     let say = || vec![Say::Text(vec!["x".into()])];
-    for (say, stop, told) in [
+    for (say, stop, reason) in [
         (say(), Stop::MaxTokens, r#""finishReason":"MAX_TOKENS""#),
         (say(), Stop::Refusal, r#""finishReason":"SAFETY""#),
         (
@@ -133,8 +133,8 @@ fn an_answer_that_was_cut_or_refused_says_so_at_its_end() {
         let reply = reply(say, stop);
         let text = texts(&Gemini.stream(&reply));
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
-        assert!(last.contains(told), "{last}");
-        assert!(Gemini.whole(&reply).to_string().contains(told));
+        assert!(last.contains(reason), "{last}");
+        assert!(Gemini.whole(&reply).to_string().contains(reason));
     }
     let blocked = Gemini.whole(&reply(Vec::new(), Stop::Refusal));
     assert_eq!(blocked.get("candidates"), None);

@@ -1,4 +1,4 @@
-//! What may be asked of a run: the worst of it.
+//! Arbitrary parameters of a run, hostile ones included.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -132,22 +132,22 @@ pub(super) enum Ask {
     SlashCommands,
 }
 
-/// A run that is asked for.
+/// A run with arbitrary parameters.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct ArbitraryRun {
     pub prompt: String,
     pub delivery: PromptDelivery,
     pub rest: Vec<Ask>,
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for ArbitraryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = excerpt(&self.prompt, 200);
         write!(f, "prompt {prompt:?}, {:?}, {:?}", self.delivery, self.rest)
     }
 }
 
-impl Asked {
+impl ArbitraryRun {
     pub(super) fn only(ask: Ask) -> Self {
         Self {
             prompt: "hi".into(),
@@ -257,7 +257,7 @@ impl Suite {
     }
 
     /// All that this provider can be asked.
-    pub(super) fn asked(&self) -> BoxedStrategy<Asked> {
+    pub(super) fn asked(&self) -> BoxedStrategy<ArbitraryRun> {
         let words = self.words();
         let delivery = prop_oneof![
             3 => Just(PromptDelivery::default()),
@@ -266,7 +266,7 @@ impl Suite {
             1 => Just(PromptDelivery::Stdin),
         ];
         (prompt(&words), delivery, vec(self.ask(&words), 0..6))
-            .prop_map(|(prompt, delivery, rest)| Asked {
+            .prop_map(|(prompt, delivery, rest)| ArbitraryRun {
                 prompt,
                 delivery,
                 rest,
