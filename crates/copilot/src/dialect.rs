@@ -68,8 +68,8 @@ impl Dialect for CopilotDialect {
         "GitHub Copilot CLI"
     }
 
-    /// Where the CLI has words for people it does not tell the tool's name: then these words and the
-    /// arguments tell.
+    /// Where the CLI has words for people it does not send the tool's name, which then follows from these words
+    /// and the arguments.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let input = call.input.clone().unwrap_or_else(|| json!({}));
         if let Some(found) = self.servers.tool_named(&call.first_title) {
@@ -93,32 +93,32 @@ impl Dialect for CopilotDialect {
         tool
     }
 
-    /// All of a call is told at once, before the tool runs, and no word on that it begins.
+    /// All of a call is reported at once, before the tool runs, and no word on that it begins.
     fn knows(&self, call: &ToolCall) -> bool {
         call.input.is_some()
     }
 
     fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
         let succeeded = call.status.as_deref() != Some("failed");
-        let Some(told) = call.output.as_ref().filter(|it| it.is_object()) else {
+        let Some(reported) = call.output.as_ref().filter(|it| it.is_object()) else {
             return call.plain_end();
         };
         // As a run prints it.
         let line = if succeeded {
-            json!({"success": true, "result": without_exit(told)})
+            json!({"success": true, "result": without_exit(reported)})
         } else {
-            json!({"success": false, "error": told})
+            json!({"success": false, "error": reported})
         };
         let line = line.to_string();
         let Some(line) = parse::<ToolComplete<'_>>(&line) else {
             return call.plain_end();
         };
-        let failed = !succeeded || exit_code(told, tool).is_some_and(|code| code != 0);
+        let failed = !succeeded || exit_code(reported, tool).is_some_and(|code| code != 0);
         let mut end = ToolEnd::new(results::output(&line), Some(failed));
         if !succeeded && let Some(said) = said_by_server(&end.output, tool) {
             end.output = said.to_owned();
         }
-        // By a rule. Where somebody was asked, it is `rejected`, and the answer was told.
+        // By a rule. A request that was answered is `rejected`, and the answer was reported.
         end.denied = (line.error.as_ref())
             .filter(|error| error.code.text() == "denied")
             .map(|error| error.message.text().to_owned());
@@ -161,7 +161,7 @@ impl Dialect for CopilotDialect {
         true
     }
 
-    /// In each process, and for each session of one, the CLI begins to count anew.
+    /// In each process, and for each session of one, the CLI starts its count over.
     fn session_opened(&mut self, is_new: bool) {
         self.total = Total::default();
         self.total_is_whole = is_new;
@@ -243,13 +243,13 @@ impl Total {
             .output_tokens(self.output.saturating_sub(before.output))
             .cache_read_tokens(cache_read)
             .cache_write_tokens(cache_write)
-            // That a service does not count it is told as 0 too.
+            // That a service does not count it is reported as 0 too.
             .reasoning_tokens((self.reasoning > 0).then_some(reasoning));
         (self != before).then_some(usage)
     }
 }
 
-/// The tool's name; `None` if nothing tells it.
+/// The tool's name; `None` if it is unknown.
 fn name_of(call: &ToolCall) -> Option<&str> {
     let title = call.first_title.as_str();
     let has = |name: &str| {
@@ -301,14 +301,14 @@ fn said_by_server<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
 }
 
 /// The code with which a command ended.
-fn exit_code(told: &Value, tool: &Tool) -> Option<i64> {
+fn exit_code(reported: &Value, tool: &Tool) -> Option<i64> {
     if tool.kind != ToolKind::Execute {
         return None;
     }
-    let blocks = told["contents"].as_array();
+    let blocks = reported["contents"].as_array();
     let end = blocks.into_iter().flatten().find(|block| is_exit(block));
     end.and_then(|block| block["exitCode"].as_i64())
-        .or_else(|| shell_end(told["content"].as_str()?).map(|(_, code)| code))
+        .or_else(|| shell_end(reported["content"].as_str()?).map(|(_, code)| code))
 }
 
 fn is_exit(block: &Value) -> bool {
@@ -316,12 +316,12 @@ fn is_exit(block: &Value) -> bool {
 }
 
 /// What a tool gave, without the block that says how a command ended: that is no content.
-fn without_exit(told: &Value) -> Value {
-    let mut told = told.clone();
-    if let Some(blocks) = told.get_mut("contents").and_then(Value::as_array_mut) {
+fn without_exit(reported: &Value) -> Value {
+    let mut reported = reported.clone();
+    if let Some(blocks) = reported.get_mut("contents").and_then(Value::as_array_mut) {
         blocks.retain(|block| !is_exit(block));
     }
-    told
+    reported
 }
 
 /// What became of a file, of which the CLI shows the difference.

@@ -86,7 +86,7 @@ fn a_mode_in_which_nothing_is_asked() {
     assert_eq!(tools(&first), expected);
     assert_eq!(done.usage.unwrap().output_tokens, Some(72));
     assert!(done.open_tool_ids.is_empty());
-    // What a command printed, and whether it failed, is not told.
+    // What a command printed, and whether it failed, is not reported.
     assert!(first.iter().all(|event| match event {
         AgentEvent::ToolResult(e) => e.output.is_empty() && e.is_error.is_none(),
         _ => true,
@@ -126,8 +126,8 @@ fn a_tool_that_nobody_permits() {
         AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
         _ => None,
     });
-    let told = "Tool \"run_shell_command\" was canceled by the user.";
-    assert_eq!(result, Some((told, Some(true))));
+    let reported = "Tool \"run_shell_command\" was canceled by the user.";
+    assert_eq!(result, Some((reported, Some(true))));
     let asked = replay.asked();
     assert_eq!(asked[0].kind, ToolKind::Execute);
     assert_eq!(
@@ -170,7 +170,7 @@ fn errors_end_a_turn_and_not_the_session() {
         assert_eq!(done.errors[0].kind, kind);
         assert_eq!(done.errors[0].message, message);
     }
-    // That the answer was cut off is not told.
+    // That the answer was cut off is not reported.
     let events = replay.turn("x");
     assert_eq!(result(&events).status, RunStatus::Completed);
     assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));
@@ -301,7 +301,7 @@ fn tools_are_told_as_well_as_the_cli_tells_them() {
     );
 
     assert_eq!(tools(&replay.turn("todos"))[0].1, ToolKind::Think);
-    // Of a tool that there is not nothing is told.
+    // Of a tool that there is not nothing is reported.
     let events = replay.turn("fail");
     let named: Vec<_> = tools(&events).into_iter().map(|it| it.0).collect();
     assert_eq!(named, ["run_shell_command", "read_file"]);

@@ -1,4 +1,4 @@
-//! MCP servers: whose tool a call is of, which tools the run denies, and what is told of servers that
+//! MCP servers: whose tool a call is of, which tools the run denies, and notices of servers that
 //! did not come up.
 
 use std::cmp::Reverse;
@@ -23,10 +23,10 @@ pub(super) struct Servers {
     denied: Vec<String>,
     /// Calls of such tools: how they were named.
     denied_calls: HashMap<Id, String>,
-    /// What was told of which server.
-    told: HashSet<(String, &'static str)>,
-    /// It was told which of our own the CLI does not have.
-    left_out_told: bool,
+    /// Servers and problems that were reported.
+    reported: HashSet<(String, &'static str)>,
+    /// Servers of the run that the CLI does not have were reported.
+    left_out_reported: bool,
 }
 
 impl Servers {
@@ -96,7 +96,7 @@ impl Servers {
         rest.starts_with(&name).then_some(name)
     }
 
-    /// Servers that did not come up, and of which that was not told before: their names and why.
+    /// Servers that did not come up and were not reported before: their names and why.
     /// `odd` are those on the CLI's list of whose state it says nothing that can be read.
     pub(super) fn missing(
         &mut self,
@@ -113,11 +113,11 @@ impl Servers {
                 _ => continue,
             };
             // Once in a run, also if it came up in between.
-            if self.told.insert((server.name.clone(), why)) {
+            if self.reported.insert((server.name.clone(), why)) {
                 missing.push((server.name.clone(), why));
             }
         }
-        if !std::mem::replace(&mut self.left_out_told, true) {
+        if !std::mem::replace(&mut self.left_out_reported, true) {
             let is_listed =
                 |name: &String| odd.contains(name) || listed.iter().any(|s| s.name == *name);
             let left_out = self.ours.iter().filter(|name| !is_listed(name));

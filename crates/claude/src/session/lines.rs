@@ -213,8 +213,8 @@ impl ClaudeSession {
         }
     }
 
-    /// Whether it is only said because the conversation is being cleared. What begins the new session is
-    /// told.
+    /// Whether it is only said because the conversation is being cleared. The start of the new session is
+    /// reported.
     fn is_of_clearing(&self, session_id: Option<&str>, what: &What) -> bool {
         let Some(clearing) = &self.clearing else {
             return false;

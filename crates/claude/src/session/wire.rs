@@ -49,7 +49,7 @@ pub(super) enum What {
     Other,
 }
 
-/// What an answer tells.
+/// The content of an answer.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Answer {
     /// A message was withdrawn before it was taken in.

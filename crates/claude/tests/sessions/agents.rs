@@ -3,7 +3,7 @@
 use teamster_core::provider::Order;
 use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
 
-use crate::sessions::play::{Play, Told};
+use crate::sessions::play::{Play, PlayedTurn};
 use crate::sessions::{is_plain, times};
 
 /// What a message of the recorded model costs, in millionths of a dollar.
@@ -13,17 +13,17 @@ const COST_OPUS_5_5: f64 = 548.0;
 /// The versions in which a call of an agent puts it into the background.
 const VERSIONS: [(&str, f64); 2] = [("2.1.240", COST_OPUS_5), ("2.1.330", COST_OPUS_5_5)];
 
-fn played(scenario: &str) -> (Play, Told) {
+fn played(scenario: &str) -> (Play, PlayedTurn) {
     let (_, name) = scenario.split_once('/').unwrap();
     let mut play = Play::new(scenario);
-    let told = play.play(&format!("[[mock:{name}]] first"));
-    (play, told)
+    let turn = play.play(&format!("[[mock:{name}]] first"));
+    (play, turn)
 }
 
 /// The session goes on after it, and nothing was left over.
 fn goes_on(mut play: Play, cost: f64) {
-    let told = play.play("[[mock:two]] second");
-    is_plain(&told, "Answer two.", Some(cost));
+    let turn = play.play("[[mock:two]] second");
+    is_plain(&turn, "Answer two.", Some(cost));
     play.rest();
     assert!(play.unasked.is_empty(), "{:#?}", play.unasked);
 }
@@ -35,18 +35,18 @@ fn a_turn_ends_when_its_agent_has_reported() {
             ("agent", "It works on.", "All done."),
             ("agent_bg", "Agent started.", "Told."),
         ] {
-            let (play, told) = played(&format!("{version}/{name}"));
-            assert_eq!(told.result.status, RunStatus::Completed);
-            assert_eq!(told.result.text, format!("Delegating.{start}{end}"));
-            assert_eq!(told.result.final_message.as_deref(), Some(end));
-            let names: Vec<_> = told.tools().into_iter().map(|(name, _)| name).collect();
+            let (play, turn) = played(&format!("{version}/{name}"));
+            assert_eq!(turn.result.status, RunStatus::Completed);
+            assert_eq!(turn.result.text, format!("Delegating.{start}{end}"));
+            assert_eq!(turn.result.final_message.as_deref(), Some(end));
+            let names: Vec<_> = turn.tools().into_iter().map(|(name, _)| name).collect();
             assert_eq!(names, ["Agent", "Bash"]);
-            assert_eq!(told.outputs()[1], ("sub", Some(false)));
-            assert!(told.result.open_tool_ids.is_empty());
+            assert_eq!(turn.outputs()[1], ("sub", Some(false)));
+            assert!(turn.result.open_tool_ids.is_empty());
             // Three requests of the main agent, two of the other.
-            assert_eq!(told.end(), (Some((60, 125)), Some(5.0 * cost)));
+            assert_eq!(turn.end(), (Some((60, 125)), Some(5.0 * cost)));
             assert_eq!(
-                (told.tokens(), told.cost()),
+                (turn.tokens(), turn.cost()),
                 (Some((60, 125)), times(Some(cost), 5.0))
             );
             goes_on(play, cost);
@@ -56,25 +56,25 @@ fn a_turn_ends_when_its_agent_has_reported() {
 
 #[test]
 fn the_oldest_version_ends_it_so_too() {
-    let (play, told) = played("2.1.197/agent_bg");
-    assert_eq!(told.result.text, "Delegating.Agent started.Told.");
-    assert_eq!(told.tools().len(), 2);
-    assert_eq!(told.tokens(), Some((60, 125)));
+    let (play, turn) = played("2.1.197/agent_bg");
+    assert_eq!(turn.result.text, "Delegating.Agent started.Told.");
+    assert_eq!(turn.tools().len(), 2);
+    assert_eq!(turn.tokens(), Some((60, 125)));
     goes_on(play, 685.0);
 }
 
 #[test]
 fn a_turn_waits_for_the_last_of_several_agents() {
     for (version, cost) in VERSIONS {
-        let (play, told) = played(&format!("{version}/agent_parallel"));
+        let (play, turn) = played(&format!("{version}/agent_parallel"));
         let starts = "Delegating.It works on.All done.Really done.Finished.";
-        assert_eq!(told.result.text, starts);
-        let names: Vec<_> = told.tools().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(turn.result.text, starts);
+        let names: Vec<_> = turn.tools().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names.iter().filter(|name| **name == "Agent").count(), 3);
         assert_eq!(names.iter().filter(|name| **name == "Bash").count(), 2);
-        assert!(told.outputs().contains(&("slow", Some(false))));
+        assert!(turn.outputs().contains(&("slow", Some(false))));
         // Five requests of the main agent, seven of the others.
-        assert_eq!(told.end(), (Some((144, 300)), times(Some(cost), 12.0)));
+        assert_eq!(turn.end(), (Some((144, 300)), times(Some(cost), 12.0)));
         goes_on(play, cost);
     }
 }
@@ -82,9 +82,9 @@ fn a_turn_waits_for_the_last_of_several_agents() {
 #[test]
 fn an_agent_whose_report_the_turn_takes_in_begins_no_other() {
     for (version, cost) in VERSIONS {
-        let (play, told) = played(&format!("{version}/agent_tool"));
-        assert_eq!(told.result.text, "Delegating.Waiting.Heard it.");
-        assert_eq!(told.end(), (Some((48, 100)), times(Some(cost), 4.0)));
+        let (play, turn) = played(&format!("{version}/agent_tool"));
+        assert_eq!(turn.result.text, "Delegating.Waiting.Heard it.");
+        assert_eq!(turn.end(), (Some((48, 100)), times(Some(cost), 4.0)));
         goes_on(play, cost);
     }
 }
@@ -92,9 +92,9 @@ fn an_agent_whose_report_the_turn_takes_in_begins_no_other() {
 #[test]
 fn an_agent_that_ends_while_the_answer_is_written_is_reported_after_it() {
     for (version, cost) in VERSIONS {
-        let (play, told) = played(&format!("{version}/agent_mainslow"));
-        assert_eq!(told.result.text, "Delegating.a b c d e f Told late.");
-        assert_eq!(told.end(), (Some((48, 100)), times(Some(cost), 4.0)));
+        let (play, turn) = played(&format!("{version}/agent_mainslow"));
+        assert_eq!(turn.result.text, "Delegating.a b c d e f Told late.");
+        assert_eq!(turn.end(), (Some((48, 100)), times(Some(cost), 4.0)));
         goes_on(play, cost);
     }
 }
@@ -106,12 +106,12 @@ fn an_interrupt_ends_the_agents_and_the_turn() {
         play.turn("[[mock:agent_slow]] first");
         play.until("\"terminal_reason\"");
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
-        assert_eq!(told.result.text, "Delegating.It works on.");
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
+        assert_eq!(turn.result.text, "Delegating.It works on.");
         assert!(
-            told.notices().iter().any(|it| it.ends_with("(stopped)")),
-            "{told:#?}"
+            turn.notices().iter().any(|it| it.ends_with("(stopped)")),
+            "{turn:#?}"
         );
         goes_on(play, cost);
     }
@@ -127,23 +127,23 @@ fn an_agent_may_ask_for_permission_while_the_turn_waits_for_it() {
         play.until("\"can_use_tool\"");
         assert_eq!(play.asked.len(), 1);
         play.order(Order::Answer(play.asked[0].id, PermissionAnswer::Allow));
-        let told = play.end();
-        assert_eq!(told.result.text, "Delegating.It works on.All done.");
-        assert_eq!(told.tools().len(), 2);
-        assert_eq!(told.end(), (Some((60, 125)), times(Some(cost), 5.0)));
+        let turn = play.end();
+        assert_eq!(turn.result.text, "Delegating.It works on.All done.");
+        assert_eq!(turn.tools().len(), 2);
+        assert_eq!(turn.end(), (Some((60, 125)), times(Some(cost), 5.0)));
         goes_on(play, cost);
     }
 }
 
 #[test]
 fn an_agent_that_fails_is_a_notice_and_the_turn_goes_on() {
-    let (play, told) = played("2.1.330/agent_fails");
-    assert_eq!(told.result.status, RunStatus::Completed);
-    assert_eq!(told.result.text, "Delegating.It works on.All done.");
+    let (play, turn) = played("2.1.330/agent_fails");
+    assert_eq!(turn.result.status, RunStatus::Completed);
+    assert_eq!(turn.result.text, "Delegating.It works on.All done.");
     let failed = "API Error: 400 mock: the sub-agent fails";
-    assert!(told.notices().contains(&failed), "{:?}", told.notices());
+    assert!(turn.notices().contains(&failed), "{:?}", turn.notices());
     assert_eq!(
-        told.end(),
+        turn.end(),
         (Some((36, 75)), times(Some(COST_OPUS_5_5), 3.0))
     );
     goes_on(play, COST_OPUS_5_5);
@@ -151,9 +151,9 @@ fn an_agent_that_fails_is_a_notice_and_the_turn_goes_on() {
 
 #[test]
 fn an_agent_that_starts_another_waits_for_it() {
-    let (play, told) = played("2.1.330/agent_nested");
-    assert_eq!(told.result.text, "Delegating.It works on.All done.");
-    let parents = told.events.iter().filter_map(|event| match event {
+    let (play, turn) = played("2.1.330/agent_nested");
+    assert_eq!(turn.result.text, "Delegating.It works on.All done.");
+    let parents = turn.events.iter().filter_map(|event| match event {
         AgentEvent::ToolUse(it) => Some(it.parent_tool_id.as_deref()),
         _ => None,
     });
@@ -161,7 +161,7 @@ fn an_agent_that_starts_another_waits_for_it() {
     assert_eq!(parents, [None, Some("toolu_mock_001_1")]);
     // The calls of the inner one are not printed, but it is paid for.
     assert_eq!(
-        told.end(),
+        turn.end(),
         (Some((84, 175)), times(Some(COST_OPUS_5_5), 7.0))
     );
     goes_on(play, COST_OPUS_5_5);
@@ -169,10 +169,10 @@ fn an_agent_that_starts_another_waits_for_it() {
 
 #[test]
 fn a_turn_waits_for_a_workflow() {
-    let (play, told) = played("2.1.330/workflow");
-    assert_eq!(told.result.text, "By a workflow.It works on.All done.");
+    let (play, turn) = played("2.1.330/workflow");
+    assert_eq!(turn.result.text, "By a workflow.It works on.All done.");
     assert_eq!(
-        told.end(),
+        turn.end(),
         (Some((96, 200)), times(Some(COST_OPUS_5_5), 8.0))
     );
     goes_on(play, COST_OPUS_5_5);

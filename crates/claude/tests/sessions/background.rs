@@ -8,31 +8,31 @@ use crate::sessions::{COST, both, is_plain, times};
 #[test]
 fn work_in_the_background_ends_in_a_turn_that_nobody_asked_for() {
     let mut play = Play::new("2.1.197/persist_bg");
-    let told = play.play("[[mock:bg_tool]] go");
-    assert_eq!(told.result.text, "Background started.");
-    assert_eq!(told.cost(), times(COST, 2.0));
+    let turn = play.play("[[mock:bg_tool]] go");
+    assert_eq!(turn.result.text, "Background started.");
+    assert_eq!(turn.cost(), times(COST, 2.0));
     play.rest();
     let [unasked] = &play.unasked[..] else {
         panic!("{:#?}", play.unasked);
     };
     is_plain(unasked, "Second.", COST);
-    assert_eq!(unasked.result.session_id, told.result.session_id);
+    assert_eq!(unasked.result.session_id, turn.result.session_id);
 }
 
 #[test]
 fn a_prompt_in_a_turn_that_nobody_asked_for_waits_for_its_own() {
     for (scenario, cost) in both("bg_prompt") {
         let mut play = Play::new(&scenario);
-        let told = play.play("[[mock:bg_long]] first");
-        assert_eq!(told.cost(), times(cost, 2.0));
-        // The CLI has begun, and nothing of it has been told yet.
+        let turn = play.play("[[mock:bg_long]] first");
+        assert_eq!(turn.cost(), times(cost, 2.0));
+        // The CLI has begun, and nothing of it has been reported yet.
         play.idle(r#""status":"requesting""#);
         assert_eq!(play.session.turn(), None);
-        let told = play.play("[[mock:two]] second");
-        assert!(told.result.text.starts_with("bg0 bg1 "), "{told:#?}");
-        assert!(told.result.text.ends_with("Answer two."));
-        assert_eq!(told.result.final_message.as_deref(), Some("Answer two."));
-        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)));
+        let turn = play.play("[[mock:two]] second");
+        assert!(turn.result.text.starts_with("bg0 bg1 "), "{turn:#?}");
+        assert!(turn.result.text.ends_with("Answer two."));
+        assert_eq!(turn.result.final_message.as_deref(), Some("Answer two."));
+        assert_eq!(turn.end(), (Some((24, 50)), times(cost, 2.0)));
         play.rest();
         assert!(play.unasked.is_empty());
     }
@@ -47,9 +47,9 @@ fn an_interrupt_in_a_turn_that_nobody_asked_for_takes_the_prompt_back() {
         play.turn("[[mock:two]] second");
         play.until("bg3 ");
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
-        assert!(told.result.text.starts_with("bg0 "));
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
+        assert!(turn.result.text.starts_with("bg0 "));
         play.rest();
         assert!(play.unasked.is_empty());
     }

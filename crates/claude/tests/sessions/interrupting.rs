@@ -20,19 +20,19 @@ fn an_interrupted_turn_is_aborted_and_the_next_one_is_as_ever() {
             "message_stop"
         });
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
-        assert!(told.result.aborted);
-        assert_eq!(told.result.text, text);
-        let errors: Vec<_> = told.result.errors.iter().map(|e| e.kind).collect();
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
+        assert!(turn.result.aborted);
+        assert_eq!(turn.result.text, text);
+        let errors: Vec<_> = turn.result.errors.iter().map(|e| e.kind).collect();
         assert_eq!(errors, [ErrorKind::Aborted]);
         if scenario == "interrupt" {
             // The model was asked, and the CLI does not know what that cost.
-            assert_eq!((told.tokens(), told.cost()), (None, None));
+            assert_eq!((turn.tokens(), turn.cost()), (None, None));
         } else {
-            assert_eq!(told.end(), (ONE, COST));
-            let [(output, Some(true))] = told.outputs()[..] else {
-                panic!("{told:#?}");
+            assert_eq!(turn.end(), (ONE, COST));
+            let [(output, Some(true))] = turn.outputs()[..] else {
+                panic!("{turn:#?}");
             };
             assert!(output.starts_with("The user doesn't want to proceed"));
         }
@@ -47,9 +47,9 @@ fn a_turn_can_be_interrupted_before_it_has_begun() {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:slow]] first");
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
-        assert_eq!(told.result.text, "");
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
+        assert_eq!(turn.result.text, "");
         is_plain(&play.play("[[mock:two]] second"), "Answer two.", cost);
         play.rest();
     }
@@ -61,9 +61,9 @@ fn a_turn_whose_message_was_given_back_ends_without_a_word() {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:slow]] first");
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted, "{scenario}");
-        assert_eq!(told.result.errors.len(), 1);
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted, "{scenario}");
+        assert_eq!(turn.result.errors.len(), 1);
         is_plain(&play.play("[[mock:two]] second"), "Answer two.", cost);
         play.rest();
     }
@@ -88,9 +88,9 @@ fn an_interrupt_takes_back_what_was_said_and_not_yet_heard() {
             vec!["cancel_async_message", "interrupt"]
         };
         assert_eq!(kinds, expected);
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
-        assert!(told.result.text.starts_with("word0 "));
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
+        assert!(turn.result.text.starts_with("word0 "));
         is_plain(&play.play("[[mock:three]] third"), "Answer three.", cost);
         play.rest();
         assert!(play.unasked.is_empty());
@@ -106,11 +106,11 @@ fn what_could_not_be_taken_back_is_interrupted_too() {
     play.order(Order::Steer(OrderId(1), "[[mock:text]] queued".into()));
     play.interrupt();
     play.written.clear();
-    let told = play.end();
-    assert!(told.result.text.starts_with("word0 "));
-    assert!(told.result.text.ends_with(HELLO));
+    let turn = play.end();
+    assert!(turn.result.text.starts_with("word0 "));
+    assert!(turn.result.text.ends_with(HELLO));
     let again = &play.written[0]["request"];
-    assert_eq!(again["subtype"], "interrupt", "it is told once more");
+    assert_eq!(again["subtype"], "interrupt", "it is sent once more");
     play.rest();
 }
 
@@ -122,8 +122,8 @@ fn a_question_is_withdrawn_with_its_turn() {
         play.until("can_use_tool");
         let request = play.asked.pop().unwrap();
         play.interrupt();
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Aborted);
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Aborted);
         assert_eq!(play.withdrawn, [request.id]);
         play.written.clear();
         play.order(Order::Answer(request.id, PermissionAnswer::Allow));

@@ -10,7 +10,7 @@ mod requests;
 mod steering;
 mod turns;
 
-use play::Told;
+use play::PlayedTurn;
 use teamster_core::{PermissionPolicy, RunStatus, SessionOptions};
 
 pub(crate) const HELLO: &str = "Hello, wörld 👋🏽 你好世界 — done.";
@@ -32,18 +32,18 @@ pub(crate) fn times(cost: Option<f64>, times: f64) -> Option<f64> {
     cost.map(|cost| cost * times)
 }
 
-pub(crate) fn is_plain(told: &Told, text: &str, cost: Option<f64>) {
-    assert_eq!(told.result.status, RunStatus::Completed, "{told:#?}");
-    assert_eq!(told.result.text, text);
-    assert_eq!(told.result.final_message.as_deref(), Some(text));
-    assert_eq!(told.tokens(), ONE);
-    assert_eq!(told.cost(), cost);
-    assert_eq!(told.end(), (ONE, cost));
-    assert_eq!(told.result.num_turns, Some(1));
-    assert_eq!(told.result.stop_reason.as_deref(), Some("end_turn"));
-    assert!(told.result.session_id.is_some() && told.result.model.is_some());
-    assert_eq!(told.result.usage_by_model.len(), 1);
-    let by_model = told.result.usage_by_model.values().next().unwrap();
-    assert_eq!(Some(by_model.usage), told.result.usage);
-    assert_eq!((told.result.exit_code, told.result.errors.len()), (None, 0));
+pub(crate) fn is_plain(turn: &PlayedTurn, text: &str, cost: Option<f64>) {
+    assert_eq!(turn.result.status, RunStatus::Completed, "{turn:#?}");
+    assert_eq!(turn.result.text, text);
+    assert_eq!(turn.result.final_message.as_deref(), Some(text));
+    assert_eq!(turn.tokens(), ONE);
+    assert_eq!(turn.cost(), cost);
+    assert_eq!(turn.end(), (ONE, cost));
+    assert_eq!(turn.result.num_turns, Some(1));
+    assert_eq!(turn.result.stop_reason.as_deref(), Some("end_turn"));
+    assert!(turn.result.session_id.is_some() && turn.result.model.is_some());
+    assert_eq!(turn.result.usage_by_model.len(), 1);
+    let by_model = turn.result.usage_by_model.values().next().unwrap();
+    assert_eq!(Some(by_model.usage), turn.result.usage);
+    assert_eq!((turn.result.exit_code, turn.result.errors.len()), (None, 0));
 }

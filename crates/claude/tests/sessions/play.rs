@@ -13,14 +13,14 @@ use teamster_core::{
     AgentError, AgentEvent, PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
 };
 
-/// A turn, as it was told.
+/// The events and the result of a turn.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct PlayedTurn {
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) result: RunResult,
 }
 
-impl Told {
+impl PlayedTurn {
     fn of(events: Vec<AgentEvent>) -> Self {
         assert_eq!(grammar::check(&events), Ok(()), "{events:#?}");
         let Some(AgentEvent::Done(done)) = events.last() else {
@@ -117,8 +117,8 @@ pub(crate) struct Play {
     pub(crate) asked: Vec<PermissionRequest>,
     pub(crate) withdrawn: Vec<u64>,
     events: Vec<AgentEvent>,
-    /// Turns that nobody asked for.
-    pub(crate) unasked: Vec<Told>,
+    /// Turns that the CLI began by itself.
+    pub(crate) unasked: Vec<PlayedTurn>,
 }
 
 impl Play {
@@ -201,17 +201,17 @@ impl Play {
     }
 
     /// The rest of the turn.
-    pub(crate) fn end(&mut self) -> Told {
+    pub(crate) fn end(&mut self) -> PlayedTurn {
         while !self.session.is_over() {
             assert!(self.feed().is_some(), "no end: {:#?}", self.events);
         }
         self.ended()
     }
 
-    fn ended(&mut self) -> Told {
+    fn ended(&mut self) -> PlayedTurn {
         self.session.end_turn(0);
         self.settle();
-        Told::of(std::mem::take(&mut self.events))
+        PlayedTurn::of(std::mem::take(&mut self.events))
     }
 
     /// Lines that come while no turn is played, up to the first that holds this.
@@ -231,7 +231,7 @@ impl Play {
     }
 
     /// A whole turn.
-    pub(crate) fn play(&mut self, prompt: &str) -> Told {
+    pub(crate) fn play(&mut self, prompt: &str) -> PlayedTurn {
         self.turn(prompt);
         self.end()
     }
@@ -248,8 +248,8 @@ impl Play {
         self.session.line(line.as_bytes());
         self.settle();
         if self.session.turn() == Some(false) && self.session.is_over() {
-            let told = self.ended();
-            self.unasked.push(told);
+            let turn = self.ended();
+            self.unasked.push(turn);
         }
         Some(line)
     }

@@ -22,15 +22,15 @@ fn the_conversation_is_cleared_without_a_turn() {
         let new = play.session_id();
         assert_ne!(old, new);
 
-        let told = play.play("[[mock:three]] x");
-        is_plain(&told, "Answer three.", cost);
-        assert_eq!(told.result.session_id.as_deref(), Some(&*new));
-        assert_eq!(told.names()[0], "session");
-        assert_eq!(told.count("session"), 1);
-        assert_eq!(told.result.session_usage, None, "it is counted anew");
-        let told = play.play("[[mock:three]] y");
-        is_plain(&told, "Answer three.", cost);
-        let all = told.result.session_usage.unwrap();
+        let turn = play.play("[[mock:three]] x");
+        is_plain(&turn, "Answer three.", cost);
+        assert_eq!(turn.result.session_id.as_deref(), Some(&*new));
+        assert_eq!(turn.names()[0], "session");
+        assert_eq!(turn.count("session"), 1);
+        assert_eq!(turn.result.session_usage, None, "its count starts over");
+        let turn = play.play("[[mock:three]] y");
+        is_plain(&turn, "Answer three.", cost);
+        let all = turn.result.session_usage.unwrap();
         assert_eq!(all.input_tokens, Some(24), "{scenario}");
         play.rest();
         assert!(play.unasked.is_empty());
@@ -51,9 +51,9 @@ fn a_turn_waits_until_the_conversation_is_cleared() {
         assert_eq!(play.written[2]["message"]["content"], "[[mock:three]] x");
         assert_eq!(play.written[3]["message"]["content"], "more");
         assert_eq!(play.settled, [(OrderId(3), Ok(())), (OrderId(4), Ok(()))]);
-        let told = play.end();
-        assert_eq!(told.result.text, "Answer three.Answer three.");
-        assert_eq!(told.cost(), times(cost, 2.0));
+        let turn = play.end();
+        assert_eq!(turn.result.text, "Answer three.Answer three.");
+        assert_eq!(turn.cost(), times(cost, 2.0));
     }
 }
 
@@ -95,19 +95,19 @@ fn requests_are_settled_by_what_the_cli_answers() {
                 .contains("was not launched with --dangerously-skip-permissions"),
             "{error:?}"
         );
-        let told = play.play("[[mock:two]] first");
-        assert_eq!(told.result.text, "Answer two.");
-        assert!(told.result.model.unwrap().contains("haiku"));
+        let turn = play.play("[[mock:two]] first");
+        assert_eq!(turn.result.text, "Answer two.");
+        assert!(turn.result.model.unwrap().contains("haiku"));
 
         play.order(Order::SetPermission(OrderId(4), PermissionMode::Default));
         play.order(Order::SetModel(OrderId(5), "claude-sonnet-4-5".into()));
-        let told = play.play("[[mock:two]] second");
-        assert_eq!(told.count("session"), 1, "its model is another");
-        assert_eq!(told.result.model.as_deref(), Some("claude-sonnet-4-5"));
-        let models: Vec<_> = told.result.usage_by_model.keys().collect();
+        let turn = play.play("[[mock:two]] second");
+        assert_eq!(turn.count("session"), 1, "its model is another");
+        assert_eq!(turn.result.model.as_deref(), Some("claude-sonnet-4-5"));
+        let models: Vec<_> = turn.result.usage_by_model.keys().collect();
         assert_eq!(models, ["claude-sonnet-4-5"], "the other was not used");
-        assert_eq!(told.tokens(), ONE);
-        assert_eq!(told.cost(), Some(411.0));
+        assert_eq!(turn.tokens(), ONE);
+        assert_eq!(turn.cost(), Some(411.0));
         assert_eq!(play.settled.len(), 5);
         play.order(Order::Close);
         assert_eq!(
@@ -147,22 +147,22 @@ fn the_cli_asks_and_is_answered() {
     // A second answer is none.
     play.order(Order::Answer(second.id, PermissionAnswer::Allow));
     assert_eq!(play.written.len(), 2);
-    let told = play.end();
-    let decisions: Vec<_> = (told.events.iter())
+    let turn = play.end();
+    let decisions: Vec<_> = (turn.events.iter())
         .filter_map(|event| match event {
             AgentEvent::Permission(it) => Some((it.tool_name.as_str(), it.decision)),
             _ => None,
         })
         .collect();
-    // The engine tells what it answered; here that is left to the result.
+    // The engine reports its answer; here that is left to the result.
     let expected = [
         ("Write", Decision::Requested),
         ("Bash", Decision::Requested),
         ("Bash", Decision::Denied),
     ];
     assert_eq!(decisions, expected);
-    assert_eq!(told.count("file_change"), 1);
-    assert_eq!(told.outputs()[1], ("no thanks", Some(true)));
+    assert_eq!(turn.count("file_change"), 1);
+    assert_eq!(turn.outputs()[1], ("no thanks", Some(true)));
     play.rest();
 }
 
@@ -185,12 +185,12 @@ fn what_is_always_allowed_is_so_for_this_session_only() {
         let bash = json!({"type": "addRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Bash", "ruleContent": "touch b.txt"}]});
         assert_eq!(rules(1)[0], bash);
-        let told = play.end();
-        assert_eq!(told.result.text, "Both over.");
-        let told = play.play("[[mock:write2]] again");
+        let turn = play.end();
+        assert_eq!(turn.result.text, "Both over.");
+        let turn = play.play("[[mock:write2]] again");
         assert!(play.asked.is_empty(), "the real program asked no more");
-        assert_eq!(told.tools().len(), 2);
-        assert_eq!(told.cost(), times(cost, 2.0));
+        assert_eq!(turn.tools().len(), 2);
+        assert_eq!(turn.cost(), times(cost, 2.0));
         play.rest();
     }
 }

@@ -15,10 +15,10 @@ fn what_is_said_while_a_tool_runs_is_taken_into_the_turn() {
         play.order(Order::Steer(OrderId(7), "/second".into()));
         assert_eq!(play.written[1]["message"]["content"], " /second");
         assert_eq!(play.settled, [(OrderId(7), Ok(()))]);
-        let told = play.end();
-        assert_eq!(told.result.text, "Sleeping.Slept.");
-        assert_eq!(told.tools(), [("Bash", "toolu_mock_001_1")]);
-        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)));
+        let turn = play.end();
+        assert_eq!(turn.result.text, "Sleeping.Slept.");
+        assert_eq!(turn.tools(), [("Bash", "toolu_mock_001_1")]);
+        assert_eq!(turn.end(), (Some((24, 50)), times(cost, 2.0)));
         play.rest();
         assert!(play.unasked.is_empty());
     }
@@ -33,9 +33,9 @@ fn several_things_said_while_tools_run_end_with_the_same_turn() {
         for n in 2..5 {
             play.order(Order::Steer(OrderId(n), format!("steer {n}")));
         }
-        let told = play.end();
-        assert_eq!(told.result.text, "A.B.C.");
-        assert_eq!(told.cost(), times(cost, 3.0));
+        let turn = play.end();
+        assert_eq!(turn.result.text, "A.B.C.");
+        assert_eq!(turn.cost(), times(cost, 3.0));
         assert_eq!(play.settled.len(), 3);
         play.rest();
         assert!(play.unasked.is_empty());
@@ -58,15 +58,15 @@ fn what_is_said_while_the_model_writes_is_one_turn_with_it() {
         for n in 0..steers {
             play.order(Order::Steer(OrderId(n), format!("steer {n}")));
         }
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Completed);
-        assert!(told.result.text.starts_with("word0 word1 "), "{scenario}");
-        assert!(told.result.text.ends_with(text), "{scenario}");
-        assert_eq!(told.result.final_message.as_deref(), Some(text));
-        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)), "{scenario}");
-        assert_eq!((told.tokens(), told.cost()), told.end());
-        assert_eq!(told.result.num_turns, Some(2));
-        assert_eq!(told.count("session"), 1);
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Completed);
+        assert!(turn.result.text.starts_with("word0 word1 "), "{scenario}");
+        assert!(turn.result.text.ends_with(text), "{scenario}");
+        assert_eq!(turn.result.final_message.as_deref(), Some(text));
+        assert_eq!(turn.end(), (Some((24, 50)), times(cost, 2.0)), "{scenario}");
+        assert_eq!((turn.tokens(), turn.cost()), turn.end());
+        assert_eq!(turn.result.num_turns, Some(2));
+        assert_eq!(turn.count("session"), 1);
         play.rest();
         assert!(play.unasked.is_empty(), "{scenario}");
     }
@@ -79,9 +79,9 @@ fn what_is_said_just_as_the_turn_ends_is_still_of_that_turn() {
         play.turn("[[mock:text]] first");
         play.until(r#""message_stop""#);
         play.order(Order::Steer(OrderId(1), "second".into()));
-        let told = play.end();
-        assert_eq!(told.result.text, format!("{HELLO}Answer two."));
-        assert_eq!(told.end(), (Some((24, 50)), times(cost, 2.0)));
+        let turn = play.end();
+        assert_eq!(turn.result.text, format!("{HELLO}Answer two."));
+        assert_eq!(turn.end(), (Some((24, 50)), times(cost, 2.0)));
         play.order(Order::Steer(OrderId(2), "too late".into()));
         let (_, too_late) = &play.settled[1];
         assert!(
@@ -100,9 +100,9 @@ fn a_message_that_cuts_the_answer_short_is_of_the_same_turn() {
     play.turn("[[mock:slow5]] first");
     play.until("word3 ");
     play.order(Order::Steer(OrderId(1), "[[mock:text]] second".into()));
-    let told = play.end();
-    assert_eq!(told.result.text, format!("word0 word1 word2 word3 {HELLO}"));
-    assert_eq!(told.result.status, RunStatus::Completed);
+    let turn = play.end();
+    assert_eq!(turn.result.text, format!("word0 word1 word2 word3 {HELLO}"));
+    assert_eq!(turn.result.status, RunStatus::Completed);
     play.rest();
 }
 
@@ -122,19 +122,19 @@ fn a_prompt_that_a_hook_holds_back_ends_its_turn() {
         play.turn("[[mock:sleep2]] second");
         play.until(r#""name":"Bash""#);
         play.order(Order::Steer(OrderId(1), "BLOCK this".into()));
-        let told = play.end();
-        assert_eq!(told.result.text, "Sleeping.Slept.");
-        assert_eq!(told.cost(), times(cost, 2.0));
+        let turn = play.end();
+        assert_eq!(turn.result.text, "Sleeping.Slept.");
+        assert_eq!(turn.cost(), times(cost, 2.0));
 
         play.turn("[[mock:slow]] third");
         play.until("word5 ");
         play.order(Order::Steer(OrderId(2), "BLOCK that".into()));
-        let told = play.end();
-        assert_eq!(told.result.status, RunStatus::Completed);
-        assert!(told.result.text.ends_with("word39 "), "{told:#?}");
+        let turn = play.end();
+        assert_eq!(turn.result.status, RunStatus::Completed);
+        assert!(turn.result.text.ends_with("word39 "), "{turn:#?}");
         let held_back = |it: &&str| it.contains("blocked by hook");
         assert_eq!(
-            told.notices()
+            turn.notices()
                 .into_iter()
                 .filter(|it| held_back(it))
                 .count(),

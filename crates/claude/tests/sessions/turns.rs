@@ -116,18 +116,18 @@ fn an_image_is_part_of_the_message() {
 #[test]
 fn what_cannot_be_sent_is_an_error_of_the_turn_and_nothing_is_written() {
     let mut play = Play::new("2.1.197/persist_clear");
-    let told = play.play(" \n");
-    assert_eq!(told.names(), ["error", "turn_end", "done"]);
-    assert_eq!(told.result.status, RunStatus::Failed);
-    assert_eq!(told.result.errors[0].message, "prompt: it is empty");
+    let turn = play.play(" \n");
+    assert_eq!(turn.names(), ["error", "turn_end", "done"]);
+    assert_eq!(turn.result.status, RunStatus::Failed);
+    assert_eq!(turn.result.errors[0].message, "prompt: it is empty");
     let mut turn = Turn::new("look");
     turn.images.push(Image {
         media_type: "image/png".into(),
         source: ImageSource::Path("/nowhere/x.png".into()),
     });
     play.begin(turn);
-    let told = play.end();
-    assert_eq!(told.result.errors[0].kind, ErrorKind::NotFound);
+    let turn = play.end();
+    assert_eq!(turn.result.errors[0].kind, ErrorKind::NotFound);
     assert!(play.written.is_empty());
     // The session is as good as before.
     is_plain(&play.play("[[mock:text]] one"), HELLO, COST);
@@ -136,15 +136,15 @@ fn what_cannot_be_sent_is_an_error_of_the_turn_and_nothing_is_written() {
 #[test]
 fn answers_to_the_requests_of_another_are_no_matter() {
     let mut play = Play::new("2.1.197/persist_control");
-    let told = play.play("[[mock:text]] one");
-    assert_eq!(told.result.text, HELLO);
-    assert_eq!(told.cost(), Some(411.0));
+    let turn = play.play("[[mock:text]] one");
+    assert_eq!(turn.result.text, HELLO);
+    assert_eq!(turn.cost(), Some(411.0));
     play.rest();
     let mut play = Play::new("2.1.197/agent_forward_text");
-    let told = play.play("[[mock:agent]] go");
-    assert_eq!(told.result.text, "Delegating.Parent done.");
-    assert_eq!(told.cost(), times(COST, 4.0));
-    assert_eq!(told.tools().len(), 2);
+    let turn = play.play("[[mock:agent]] go");
+    assert_eq!(turn.result.text, "Delegating.Parent done.");
+    assert_eq!(turn.cost(), times(COST, 4.0));
+    assert_eq!(turn.tools().len(), 2);
     play.rest();
 }
 
@@ -185,13 +185,13 @@ fn a_schema_is_for_each_turn() {
     for (scenario, cost) in both("schema") {
         let mut play = Play::new(&scenario);
         for prompt in ["first", "second"] {
-            let told = play.play(&format!("[[mock:so]] {prompt}"));
-            assert_eq!(told.result.structured_output, Some(json!({"answer": "42"})));
-            assert_eq!(told.result.text, r#"{"answer":"42"}"#);
-            assert_eq!(told.cost(), cost);
+            let turn = play.play(&format!("[[mock:so]] {prompt}"));
+            assert_eq!(turn.result.structured_output, Some(json!({"answer": "42"})));
+            assert_eq!(turn.result.text, r#"{"answer":"42"}"#);
+            assert_eq!(turn.cost(), cost);
         }
-        let told = play.play("[[mock:two]] third");
-        assert_eq!(told.result.structured_output, None, "that of a turn before");
+        let turn = play.play("[[mock:two]] third");
+        assert_eq!(turn.result.structured_output, None, "that of a turn before");
         play.rest();
     }
 }
@@ -202,9 +202,9 @@ fn a_session_that_is_not_there_is_told_by_the_first_turn() {
         let id = "aaaaaaaa-0000-4000-8000-00000000dead";
         let mut play = Play::with(&scenario, |o| o.params.session_id = Some(id.into()));
         assert_eq!(play.session_id(), id);
-        let told = play.play("[[mock:two]] again");
-        assert_eq!(told.result.status, RunStatus::Failed);
-        let kinds: Vec<_> = told.result.errors.iter().map(|e| e.kind).collect();
+        let turn = play.play("[[mock:two]] again");
+        assert_eq!(turn.result.status, RunStatus::Failed);
+        let kinds: Vec<_> = turn.result.errors.iter().map(|e| e.kind).collect();
         assert_eq!(kinds, [ErrorKind::SessionNotFound]);
     }
 }
@@ -212,9 +212,9 @@ fn a_session_that_is_not_there_is_told_by_the_first_turn() {
 #[test]
 fn mcp_and_other_flags_tell_the_same_story_as_a_run() {
     let mut play = Play::new("2.1.197/persist_resume_flags");
-    let told = play.play("[[mock:mcp_ok]] one");
-    assert_eq!(told.tools()[0].0, "mcp__mock__echo");
-    let mcp = told.events.iter().find_map(|event| match event {
+    let turn = play.play("[[mock:mcp_ok]] one");
+    assert_eq!(turn.tools()[0].0, "mcp__mock__echo");
+    let mcp = turn.events.iter().find_map(|event| match event {
         AgentEvent::ToolUse(it) => it.mcp.as_ref(),
         _ => None,
     });

@@ -95,8 +95,8 @@ impl Ending {
         };
         self.undecided = false;
         let failed = code != 0 || self.aborted.is_some();
-        let told = self.ended_with_error == Some(true) || self.aborted.is_some();
-        if failed && !told && self.errors.is_empty() {
+        let reported = self.ended_with_error == Some(true) || self.aborted.is_some();
+        if failed && !reported && self.errors.is_empty() {
             self.errors.push(error(
                 ErrorKind::Internal,
                 format!("the CLI ended the run with code {code} and said nothing about why"),
@@ -124,7 +124,7 @@ impl Ending {
     fn decide(&mut self, exit: &Exit, out: &mut Events) {
         let failed = exit.is_failure() || self.aborted.is_some();
         if failed && self.errors.is_empty() && self.aborted.is_none() {
-            // Why it failed is told by stderr, or by the code alone.
+            // Why it failed is reported by stderr, or by the code alone.
             turn_end(true, out);
         } else {
             self.settle(failed, out);

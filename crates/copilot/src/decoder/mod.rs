@@ -133,7 +133,7 @@ impl CopilotDecoder {
     }
 
     /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
-    /// than that the session was told.
+    /// than that the session was reported.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if kind == "assistant.message_delta" {
@@ -414,7 +414,7 @@ impl CopilotDecoder {
         if let Some(at) = known {
             return at + 1;
         }
-        // Its beginning was lost: the call that it names, or at least nobody else's text.
+        // Its beginning was lost: the call that it names, or at least no other agent's text.
         let id = call.or_else(|| parent.or(agent).map(Id::from));
         let mut lane = Lane::new(agent, id);
         lane.raw_parent = parent.map(str::to_owned);

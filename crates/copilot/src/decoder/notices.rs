@@ -49,14 +49,14 @@ impl CopilotDecoder {
             "session.info" => {
                 let line: Line<'_, Said<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
-                let told = match line.data.info_type.text() {
+                let reported = match line.data.info_type.text() {
                     // It comes after each retry, which says the same in more detail.
                     "model_retry" => self.lanes[lane].retries > 0,
                     // The result of the call that made the file says so too, and `abort`.
                     "file_created" | "cancellation" => true,
                     _ => false,
                 };
-                if !told {
+                if !reported {
                     say(NoticeLevel::Info, line.data.message.text().to_owned());
                 }
             }
@@ -156,7 +156,7 @@ impl CopilotDecoder {
                 say(NoticeLevel::Warning, message);
             }
             "permission.requested" => self.permission_requested(&parse(text)?, out),
-            // What became of it is told by the call's result.
+            // What became of it is reported by the call's result.
             "permission.completed" => {}
             "session.quota_observation" => quota(&parse(text)?, out),
             "assistant.usage" => {
@@ -179,7 +179,7 @@ impl CopilotDecoder {
         }
     }
 
-    /// The CLI asks. In one-shot runs it was never seen to, and nobody could answer.
+    /// The CLI asks. It was never seen in a run, and a run could not answer.
     fn permission_requested(&mut self, line: &Line<'_, PermissionLine<'_>>, out: &mut Events) {
         let request = &line.data.permission_request;
         let lane = self.lane(line.agent.get(), None);

@@ -61,11 +61,11 @@ pub(crate) fn succeeded(line: &ToolComplete<'_>) -> bool {
 
 /// Whether the model got a preview only.
 pub(crate) fn is_large(line: &ToolComplete<'_>) -> bool {
-    let told = &line.tool_telemetry.properties;
+    let reported = &line.tool_telemetry.properties;
     let signs = [
         // Of commands, and of MCP tools.
-        &told.large_output_handled,
-        &told.large_output_written_to_file,
+        &reported.large_output_handled,
+        &reported.large_output_written_to_file,
     ];
     signs.into_iter().any(|sign| sign.get() == Some("true"))
 }

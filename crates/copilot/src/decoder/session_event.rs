@@ -13,9 +13,9 @@ pub(super) struct SessionState {
     chosen: Option<Id>,
     /// A new session was asked for under that id.
     pub(super) is_new: bool,
-    /// The id that was told.
-    told: Option<Id>,
-    /// The model and the servers are known and were told.
+    /// The id that was reported.
+    reported: Option<Id>,
+    /// The model and the servers are known and were reported.
     complete: bool,
     model: Option<String>,
     servers: Vec<McpServerStatus>,
@@ -38,7 +38,7 @@ impl SessionState {
     /// The id of the session. One that was asked for is none before the first line: a session to
     /// resume may not exist.
     pub(super) fn id(&self) -> Option<Id> {
-        self.told.clone()
+        self.reported.clone()
     }
 
     pub(super) fn model(&self) -> Option<&String> {
@@ -47,10 +47,10 @@ impl SessionState {
 
     /// The first line came: the session is there.
     pub(super) fn begins(&mut self, out: &mut Events) {
-        if self.told.is_none()
+        if self.reported.is_none()
             && let Some(id) = self.chosen.clone()
         {
-            self.tell(id, out);
+            self.report(id, out);
         }
     }
 
@@ -59,14 +59,14 @@ impl SessionState {
         let new = self.model.as_deref() != Some(model);
         self.model = Some(model.to_owned());
         if (new || !self.complete)
-            && let Some(id) = self.told.clone()
+            && let Some(id) = self.reported.clone()
         {
             self.complete = true;
-            self.tell(id, out);
+            self.report(id, out);
         }
     }
 
-    /// How an MCP server is. One that failed is told to a person, once.
+    /// The state of an MCP server. One that failed becomes a notice, once.
     pub(super) fn server_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
         let (Some(name), Some(status)) = (server.name.get(), server.status.get()) else {
             return;
@@ -82,9 +82,9 @@ impl SessionState {
         // Until the model is known the servers still come up.
         if changed
             && self.complete
-            && let Some(id) = self.told.clone()
+            && let Some(id) = self.reported.clone()
         {
-            self.tell(id, out);
+            self.report(id, out);
         }
     }
 
@@ -117,7 +117,7 @@ impl SessionState {
         }
     }
 
-    /// Tells a person that a server is not there, once.
+    /// Emits a notice that a server is not there, once.
     fn trouble(&mut self, name: &str, trouble: &str, error: Option<&str>, out: &mut Events) {
         if self.failed.iter().any(|f| f == name) {
             return;
@@ -132,20 +132,20 @@ impl SessionState {
 
     /// The last line names the session that it really was.
     pub(super) fn is_really(&mut self, id: &str, out: &mut Events) {
-        match &self.told {
-            Some(told) if told.eq_ignore_ascii_case(id) => return,
-            Some(told) => out.notice(
+        match &self.reported {
+            Some(reported) if reported.eq_ignore_ascii_case(id) => return,
+            Some(reported) => out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,
-                format!("the CLI ran in the session {id}, not in {told} as it was told to"),
+                format!("the CLI ran in the session {id}, not in {reported} as it was told to"),
             ),
             None => {}
         }
-        self.tell(Id::from(id), out);
+        self.report(Id::from(id), out);
     }
 
-    fn tell(&mut self, id: Id, out: &mut Events) {
-        self.told = Some(id.clone());
+    fn report(&mut self, id: Id, out: &mut Events) {
+        self.reported = Some(id.clone());
         let servers = Some(self.servers.clone()).filter(|s| !s.is_empty());
         out.push(AgentEvent::Session(Box::new(
             Session::new(id)

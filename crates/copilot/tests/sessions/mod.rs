@@ -302,7 +302,7 @@ fn tools_are_told_as_in_a_run() {
         (ChangeKind::Update, Some("call_w2".into())),
     ];
     assert_eq!(changes, expected);
-    // That a file was made is told as if the model said it.
+    // That a file was made is reported as if the model said it.
     assert_eq!(result(&events).text, "Writing.Written.");
 
     let events = replay.turn("fail");
@@ -364,8 +364,8 @@ fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
     // A command of the CLI's own.
     assert!(texts[14].starts_with("Context Usage"), "{texts:?}");
     assert_eq!(texts[21], "Error: this is what the model said");
-    let told = "Info: Request failed due to a transient API error. Retrying...";
-    assert_eq!(texts[22], told);
+    let reported = "Info: Request failed due to a transient API error. Retrying...";
+    assert_eq!(texts[22], reported);
     assert_eq!(texts[23], "The whole answer.");
     let prompts = replay.written();
     let is_command = |it: &serde_json::Value| it["params"]["prompt"][0]["text"] == "/x";

@@ -15,7 +15,7 @@ use super::wire::{ErrorLine, ErrorObject, ResultLine};
 /// What is known of the end so far.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// The last `error` line, until the next line tells whether the run goes on.
+    /// The last `error` line, until the next line shows whether the run goes on.
     said: Option<Said>,
     /// Why the run failed, if the exit code is needed to understand it.
     failure: Option<Failure>,
@@ -101,7 +101,7 @@ impl End {
         self.stopped = stopped.map(|e| e.message.as_deref().unwrap_or_default().to_owned());
     }
 
-    /// The CLI took up another session than it was told to.
+    /// The CLI resumed another session than the requested one.
     pub(super) fn wrong_session(&mut self, asked: &str, got: &str, out: &mut Events) {
         self.wrong_session = true;
         out.error(AgentError::new(

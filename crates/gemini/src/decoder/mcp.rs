@@ -69,7 +69,7 @@ impl Servers {
         })
     }
 
-    /// What to tell of servers that failed: of each that the CLI names, or once that any did.
+    /// The notices of servers that failed: of each that the CLI names, or once that any did.
     pub(crate) fn trouble(&self, stderr: &str) -> Vec<String> {
         let plain = without_colors(stderr);
         let mut any = false;
@@ -90,11 +90,11 @@ impl Servers {
         if named.is_empty() && any {
             return vec![self.unnamed()];
         }
-        let told = named.into_iter().map(|(server, why)| {
+        let reported = named.into_iter().map(|(server, why)| {
             let why = why.as_deref().unwrap_or("Gemini CLI does not say why");
             format!("the MCP server {server} had an error in the run: {why}")
         });
-        told.collect()
+        reported.collect()
     }
 
     fn unnamed(&self) -> String {

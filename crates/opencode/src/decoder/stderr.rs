@@ -18,8 +18,8 @@ pub(crate) fn without_log(stderr: &str) -> String {
 
 /// What is on stderr without warnings: a run goes on after these.
 pub(crate) fn without_warnings(stderr: &str) -> String {
-    let told: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
-    told.join("\n").trim().to_owned()
+    let reported: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
+    reported.join("\n").trim().to_owned()
 }
 
 /// What the log says of MCP servers that are not there: of each the first.
@@ -151,15 +151,15 @@ mod tests {
             "level=WARN",
         ]
         .join("\n");
-        let told = missing_servers(&stderr);
-        assert_eq!(told.len(), 4, "{told:?}");
-        for (told, begin) in told.iter().zip([
+        let reported = missing_servers(&stderr);
+        assert_eq!(reported.len(), 4, "{reported:?}");
+        for (reported, begin) in reported.iter().zip([
             "the MCP server broken is missing, because it did not start",
             "the MCP server my s\"r=v is missing, because it did not start",
             "the MCP server needs is missing, because it wants a login (needs_auth)",
             "the MCP server crash has ended",
         ]) {
-            assert!(told.starts_with(begin), "{told}");
+            assert!(reported.starts_with(begin), "{reported}");
         }
     }
 
@@ -176,9 +176,9 @@ mod tests {
                 "the MCP server broken has ended",
             ),
         ] {
-            let told = missing_servers(&log);
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].starts_with(begin), "{told:?}");
+            let reported = missing_servers(&log);
+            assert_eq!(reported.len(), 1, "{reported:?}");
+            assert!(reported[0].starts_with(begin), "{reported:?}");
         }
     }
 
@@ -186,13 +186,13 @@ mod tests {
     #[test]
     fn a_server_that_lets_nobody_register_wants_a_login() {
         let line = LOGIN.replace("needs_auth", "needs_client_registration");
-        let told = missing_servers(&line);
+        let reported = missing_servers(&line);
         assert!(
-            told[0].starts_with(
+            reported[0].starts_with(
                 "the MCP server needs is missing, because it wants a login \
                  (needs_client_registration)"
             ),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 

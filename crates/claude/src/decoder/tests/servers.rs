@@ -1,4 +1,4 @@
-//! MCP servers: their names in those of tools, and what is told of those that did not come up.
+//! MCP servers: their names in those of tools, and notices of those that did not come up.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -49,7 +49,7 @@ fn no_such_tool(name: &str, why: &str) -> String {
     user(&json!([{"type": "tool_result", "tool_use_id": name, "content": said, "is_error": true}]))
 }
 
-/// Server and tool of each call, where they are told.
+/// Server and tool of each call, where they are known.
 fn owners(params: &ExecuteParams, list: &Value, calls: &[&str]) -> Vec<Option<String>> {
     let lines: Vec<_> = [init(list)]
         .into_iter()
@@ -360,17 +360,17 @@ fn each_server_that_did_not_come_up_is_told_once() {
         end(&json!({})),
     ];
     let events = run_with(&["good", "gone", "slow", "bad", "off", "lost"], &lines);
-    let told =
+    let notice =
         |name: &str, why: &str| format!("the MCP server {name} {why}, so its tools are missing");
     assert_eq!(
         warnings(&events),
         [
-            told("bad", "failed to start"),
-            told("locked", "needs a login first"),
-            told("off", "is switched off"),
-            told("gone", "was not loaded by the CLI"),
-            told("lost", "was not loaded by the CLI"),
-            told("slow", "failed to start"),
+            notice("bad", "failed to start"),
+            notice("locked", "needs a login first"),
+            notice("off", "is switched off"),
+            notice("gone", "was not loaded by the CLI"),
+            notice("lost", "was not loaded by the CLI"),
+            notice("slow", "failed to start"),
         ]
     );
 }

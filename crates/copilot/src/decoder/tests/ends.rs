@@ -38,12 +38,12 @@ fn the_session_is_known_from_the_first_line_although_only_the_last_one_names_it(
         names(&events),
         ["session", "session", "text", "turn_end", "done"]
     );
-    let told = sessions(&events);
+    let reported = sessions(&events);
     assert_eq!(
-        (&*told[0].session_id, told[0].model.as_deref()),
+        (&*reported[0].session_id, reported[0].model.as_deref()),
         (SESSION, None)
     );
-    assert_eq!(told[1].model.as_deref(), Some("gpt"));
+    assert_eq!(reported[1].model.as_deref(), Some("gpt"));
     assert_eq!(done.session_id.as_deref(), Some(SESSION));
     // The same of a session that is resumed.
     let mut params = ExecuteParams::new("hi");
@@ -122,7 +122,7 @@ fn servers_of_mcp_are_told_with_the_model_and_again_if_they_change() {
             status("failed", json!("it exited")),
         ],
     );
-    let told: Vec<_> = sessions(&events)
+    let reported: Vec<_> = sessions(&events)
         .iter()
         .map(|s| {
             let servers = s.mcp_servers.iter().flatten();
@@ -130,7 +130,7 @@ fn servers_of_mcp_are_told_with_the_model_and_again_if_they_change() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [vec![], vec!["pending"], vec!["connected"], vec!["failed"]]
     );
     let notices = events.iter().filter_map(|e| match e {
@@ -206,11 +206,11 @@ fn a_run_that_the_caller_stopped_is_aborted_whatever_the_cli_says() {
 
 #[test]
 fn that_the_cli_was_told_to_stop_is_no_news() {
-    let told = line(
+    let reported = line(
         "session.info",
         &json!({"infoType": "cancellation", "message": "Operation cancelled by user"}),
     );
-    let (events, _) = run(&[told, abort(), result(0)]);
+    let (events, _) = run(&[reported, abort(), result(0)]);
     assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
 }
 

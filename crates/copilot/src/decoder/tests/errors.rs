@@ -33,7 +33,7 @@ fn each_retry_is_one_event_with_its_number_and_its_reason() {
             "errorMessage": r#"{"message":"Rate limit reached for requests.","type":"rate_limit_error","code":"rate_limit_exceeded"}"#}),
         )
     };
-    let told = line(
+    let reported = line(
         "session.info",
         &json!({"infoType": "model_retry", "message": "Request failed. Retrying..."}),
     );
@@ -41,10 +41,10 @@ fn each_retry_is_one_event_with_its_number_and_its_reason() {
         turn("assistant.turn_start"),
         limited(0),
         retry("rate_limit"),
-        told.clone(),
+        reported.clone(),
         limited(1),
         retry("rate_limit"),
-        told,
+        reported,
         message("a", "At last."),
         result(0),
     ]);
@@ -98,11 +98,11 @@ fn what_a_failed_request_means() {
 
 #[test]
 fn a_retry_that_only_a_notice_tells_of_is_told() {
-    let told = line(
+    let reported = line(
         "session.info",
         &json!({"infoType": "model_retry", "message": "Retrying..."}),
     );
-    let (events, _) = run(&[told, result(0)]);
+    let (events, _) = run(&[reported, result(0)]);
     assert_eq!(names(&events)[0], "notice");
 }
 

@@ -52,7 +52,7 @@ fn without_fields_the_name_is_taken_apart_with_the_known_servers() {
     }
     let loaded = json!({"servers": [{"name": "my.srv one", "status": "connected"},
         {"name": "my.srv", "status": "connected"}]});
-    let told = [
+    let reported = [
         line("session.mcp_servers_loaded", &loaded),
         line(
             "session.mcp_server_status_changed",
@@ -71,7 +71,7 @@ fn without_fields_the_name_is_taken_apart_with_the_known_servers() {
         ("inner-echo", "inner", "echo"),
     ] {
         assert_eq!(named(&plain(name)), (ToolKind::Other, None), "{name}");
-        assert_eq!(named_after(&told, &plain(name)), mcp(server, tool));
+        assert_eq!(named_after(&reported, &plain(name)), mcp(server, tool));
     }
 }
 

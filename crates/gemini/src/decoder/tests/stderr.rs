@@ -36,7 +36,7 @@ fn a_cli_that_does_not_begin_says_why_on_stderr() {
         42,
     );
     assert_eq!(kind, ErrorKind::SessionNotFound);
-    // Words that are not known: the exit code tells.
+    // Unknown words: the exit code decides.
     let (kind, _, message) = never_began(&format!("{noise}Etwas fehlt.\n    at x.js:1\n"), 41);
     assert_eq!((kind, message.as_str()), (ErrorKind::Auth, "Etwas fehlt."));
     let (kind, code, _) = never_began(noise, 41);
@@ -210,7 +210,7 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
             .message
             .ends_with("told of failed: The model is overloaded. Please try again later.")
     );
-    // Words that begin so and go on otherwise are somebody else's.
+    // Words that only begin so are of another program.
     let other = "Attempt 1 failed: no such hook\nNothing follows.";
     assert_eq!(super::super::stderr::evidence(other), other);
 }
@@ -231,7 +231,7 @@ fn what_is_told_of_servers_explains_no_failure() {
 #[test]
 fn an_error_that_the_result_calls_unknown_is_found_on_stderr() {
     let unknown = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: An unknown error occurred.]"}}"#;
-    let told = |stderr: &str| {
+    let reported = |stderr: &str| {
         let ended = Exit {
             stderr: stderr.into(),
             ..exit(1)
@@ -249,16 +249,16 @@ fn an_error_that_the_result_calls_unknown_is_found_on_stderr() {
              [cause]: SocketError: other side closed\n}}\n"
         )
     };
-    let (kind, message) = told(&thrown("TypeError: terminated"));
+    let (kind, message) = reported(&thrown("TypeError: terminated"));
     assert_eq!(kind, ErrorKind::Network);
     assert!(message.starts_with("terminated: "), "{message}");
-    let (kind, message) = told(&thrown(
+    let (kind, message) = reported(&thrown(
         "RetryableQuotaError: Slow: down.\nSuggested retry after 1s.",
     ));
     assert_eq!(kind, ErrorKind::Internal);
     assert_eq!(message, "Slow: down.\nSuggested retry after 1s.");
     // Nothing is known beside it.
-    let (kind, message) = told("Ripgrep is not available.\n");
+    let (kind, message) = reported("Ripgrep is not available.\n");
     assert_eq!(
         (kind, &*message),
         (ErrorKind::Internal, "An unknown error occurred.")

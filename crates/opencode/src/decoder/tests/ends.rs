@@ -1,4 +1,4 @@
-//! The end of a run, which no line tells.
+//! The end of a run, which no line reports.
 
 use serde_json::json;
 use teamster_core::provider::{Exit, Stop};
@@ -275,10 +275,10 @@ fn another_agent_than_the_one_asked_for_is_told() {
         default agent\n";
     let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, stderr));
     assert_eq!(result.status, RunStatus::Completed);
-    let told = events.iter().any(|e| {
+    let reported = events.iter().any(|e| {
         matches!(e, AgentEvent::Notice(n) if n.message.starts_with("agent \"nobody\" not found"))
     });
-    assert!(told, "{events:?}");
+    assert!(reported, "{events:?}");
 }
 
 #[test]
@@ -393,11 +393,11 @@ fn the_request_with_which_a_run_ended_was_not_repeated() {
         "APIError",
         &json!({"message": "Internal server error", "statusCode": 500, "isRetryable": true}),
     )];
-    for (times, told) in [(1, 0), (6, 5)] {
+    for (times, reported) in [(1, 0), (6, 5)] {
         let stderr = failed(SESSION, false, UNAVAILABLE).repeat(times);
         let (events, result) = run_with(OpenCodeDecoder::new(), &last, with_stderr(1, &stderr));
         assert_eq!(result.status, RunStatus::Failed);
-        assert_eq!(retries(&events).len(), told, "{times}");
+        assert_eq!(retries(&events).len(), reported, "{times}");
     }
 }
 
@@ -424,8 +424,8 @@ fn a_try_that_was_told_is_not_told_again_by_the_log() {
     let lines = [vec![start("m")], answer()].concat();
     let stderr = failed(SESSION, false, "error.error.message=Overloaded");
     let (events, _) = run_with(OpenCodeDecoder::new(), &lines, with_stderr(0, &stderr));
-    let told = names(&events);
-    assert_eq!(told.iter().filter(|name| **name == "retry").count(), 1);
+    let reported = names(&events);
+    assert_eq!(reported.iter().filter(|name| **name == "retry").count(), 1);
 }
 
 #[test]
