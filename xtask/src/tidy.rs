@@ -4,6 +4,7 @@ mod anatomy;
 mod names;
 mod published;
 mod sleeps;
+mod words;
 
 use std::fmt;
 use std::fs;
@@ -46,6 +47,7 @@ const CHECKS: &[Check] = &[
     anatomy::check,
     names::check,
     published::check,
+    words::check,
 ];
 
 /// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space, the files of
@@ -54,7 +56,8 @@ const CHECKS: &[Check] = &[
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
 /// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
 /// asks for documentation; every published crate has README, licence texts, keywords and categories; every fixture has a snapshot, and every snapshot a fixture and no more than its
-/// test in its header; links between files lead somewhere; no test sleeps in real time; no tabs, no spaces
+/// test in its header; links between files lead somewhere; no test sleeps in real time; words that are gone for
+/// good stay away; no tabs, no spaces
 /// at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.render {
         let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-        let columns = Column::of(Cli::ALL, true, true);
+        let columns = Column::of(&Cli::ALL, true, true);
         let differences = differences.of_versions(&install::pinned()?);
         let run_on = matrix::run_on()?;
         let page = matrix::page(

@@ -79,6 +79,24 @@ fn every_check_finds_what_it_is_for() {
 }
 
 #[test]
+fn words_that_are_gone_are_found_in_comments_and_pages() {
+    // In two parts, so that this file does not find itself.
+    let word = concat!("no", "body");
+    let code = format!("let {word} = 1;\n/// What {word} sees.\nlet x = {word}_1;\n");
+    assert_eq!(
+        problems(&[
+            ("crates/store/src/a.rs", &code),
+            ("crates/loop/src/a.rs", &code),
+            ("docs/a.md", &format!("{}\n", word.to_uppercase())),
+            ("docs/versions.md", &format!("{word}\n")),
+        ]),
+        ["crates/store/src/a.rs:2", "docs/a.md:1"].map(|place| format!(
+            "{place}: the word `{word}`: write the caller, or the passive voice"
+        ))
+    );
+}
+
+#[test]
 fn a_test_sleeps_only_where_the_clock_is_its_own() {
     let paused = "#[tokio::test(start_paused = true)]\nasync fn a() {}\n";
     // In two parts, so that this file does not find itself.

@@ -27,7 +27,7 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 const FLUSH: Duration = Duration::from_millis(500);
 
 /// The largest request, in bytes: twice what the largest of the services takes. It bounds the
-/// memory of whoever keeps the requests.
+/// memory of the caller that keeps the requests.
 const MOST: usize = 64 * 1024 * 1024;
 
 /// Answers a request. `gone` ends when the connection does. An error closes the connection.
