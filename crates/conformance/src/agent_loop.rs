@@ -157,7 +157,7 @@ async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Finding
     Ok(findings)
 }
 
-/// Tells how it went with a CLI.
+/// Prints the result of a CLI.
 fn report(args: &Args, done: &Done) {
     let time = done.time.as_secs_f64();
     let line = |what: &str| say(format_args!("{:<9} {time:>6.1} s  {what}", done.cli.id()));
@@ -174,8 +174,8 @@ fn report(args: &Args, done: &Done) {
         say(format_args!("    {}: {wrong}", check.name()));
     }
     if args.verbose || !findings.holds() {
-        for told in &findings.told {
-            say(format_args!("   {told}"));
+        for line in &findings.details {
+            say(format_args!("   {line}"));
         }
     }
 }

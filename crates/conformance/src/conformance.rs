@@ -48,14 +48,14 @@ pub(crate) struct Args {
     /// Measure how long runs and turns take, one at a time, and write that into docs/conformance.md
     #[arg(long, conflicts_with_all = ["scenarios", "cold", "hot", "record"])]
     times: bool,
-    /// Tell the whole stories, and what was asked of the model
+    /// Print whole stories, and the requests to the model
     #[arg(long, short)]
     verbose: bool,
     /// List the scenarios and do nothing
     #[arg(long)]
     list: bool,
     /// Play what fails once more, by itself: on a busy machine a CLI may run out of time. That it failed
-    /// is told all the same
+    /// is reported all the same
     #[arg(long)]
     again: bool,
     /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
@@ -127,12 +127,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     cold: !args.hot,
                     hot: !args.cold,
                 };
-                let told = acp::Told {
+                let printing = acp::Printing {
                     jobs: args.jobs,
                     verbose: args.verbose,
                     named: !args.scenarios.is_empty(),
                 };
-                return acp::run(&args.acp, command, &bench, ways, told, network, &scenarios);
+                return acp::run(
+                    &args.acp, command, &bench, ways, printing, network, &scenarios,
+                );
             }
             play_all(args, &bench, &clis, network, &scenarios, &differences)
         }
@@ -256,7 +258,7 @@ pub(crate) fn judge(
             None if column.hot => story::expected_hot(scenario, number),
             None => story::expected(scenario, number),
         };
-        let mut told = story::told(played, &expected);
+        let mut actual = story::actual(played, &expected);
         if column.cli == Cli::Embedded {
             // Its loop is in this process: what runs beside it are its MCP servers.
             expected.remove("process");
@@ -264,9 +266,9 @@ pub(crate) fn judge(
         }
         let name = &around.as_ref().unwrap_or(scenario).name;
         if verbose {
-            tell(column, name, played, &told);
+            show(column, name, played, &actual);
         }
-        let verdict = differences.compare(column, name, &expected, &told);
+        let verdict = differences.compare(column, name, &expected, &actual);
         // Of those turns only what is declared for them.
         let counts = |declared: &String| around.is_none() || differences.names(declared, name);
         all.declared
@@ -278,12 +280,12 @@ pub(crate) fn judge(
     Ok(all)
 }
 
-fn tell(column: Column, scenario: &str, played: &Played, told: &story::Story) {
+fn show(column: Column, scenario: &str, played: &Played, actual: &story::Story) {
     say(format_args!(
         "-- {column} {scenario} ({} ms)",
         played.time.as_millis()
     ));
-    for (fact, value) in told {
+    for (fact, value) in actual {
         say(format_args!("   {fact} = {value}"));
     }
     for request in &played.requests {

@@ -11,9 +11,9 @@ use crate::column::Column;
 use crate::install;
 use crate::story::{ANY, Story};
 
-/// Where a fact is not told.
+/// Where a fact is not reported.
 const ABSENT: &str = "(absent)";
-/// Where more is told around what was expected.
+/// Where more is reported around what was expected.
 const CONTAINS: &str = "(contains)";
 
 /// The table.
@@ -33,7 +33,7 @@ pub(crate) struct Difference {
     pub(crate) providers: Vec<String>,
     /// Why it cannot be otherwise.
     pub(crate) why: String,
-    /// Where it is seen; `*` for wherever its facts are told.
+    /// Where it is seen; `*` for wherever its facts are reported.
     pub(crate) scenarios: Vec<String>,
     /// Whether it is so only in turns of a session, or only in runs. Both, if nothing is said.
     pub(crate) hot: Option<bool>,
@@ -41,7 +41,7 @@ pub(crate) struct Difference {
     pub(crate) since: Option<String>,
     /// The first version that no longer does it.
     pub(crate) before: Option<String>,
-    /// What is told instead. `tool*` stands for any tool.
+    /// What is reported instead. `tool*` stands for any tool.
     pub(crate) facts: BTreeMap<String, Value>,
 }
 
@@ -88,7 +88,7 @@ impl Differences {
         column: Column,
         scenario: &str,
         expected: &Story,
-        told: &Story,
+        actual: &Story,
     ) -> Verdict {
         let mut verdict = Verdict::default();
         // What depends is the same difference where it happens to be as expected.
@@ -96,26 +96,26 @@ impl Differences {
             one.is_about(column, scenario) && one.facts.values().all(|value| value == ANY)
         });
         verdict.declared.extend(depends.map(|one| one.name.clone()));
-        let facts: BTreeSet<_> = expected.keys().chain(told.keys()).collect();
+        let facts: BTreeSet<_> = expected.keys().chain(actual.keys()).collect();
         for fact in facts {
-            let (expected, told) = (expected.get(fact), told.get(fact));
-            if expected == told || expected.is_some_and(|value| value == ANY) {
+            let (expected, actual) = (expected.get(fact), actual.get(fact));
+            if expected == actual || expected.is_some_and(|value| value == ANY) {
                 continue;
             }
             let declared = self.difference.iter().find(|difference| {
                 difference.is_about(column, scenario)
                     && difference
                         .fact(fact)
-                        .is_some_and(|instead| is(instead, expected, told))
+                        .is_some_and(|instead| is(instead, expected, actual))
             });
             match declared {
                 Some(difference) => {
                     verdict.declared.insert(difference.name.clone());
                 }
                 None => verdict.undeclared.push(format!(
-                    "{fact}: expected {}, told {}",
+                    "{fact}: expected {}, got {}",
                     shown(expected),
-                    shown(told)
+                    shown(actual)
                 )),
             }
         }
@@ -250,19 +250,19 @@ impl Difference {
     }
 }
 
-/// Whether what was told is what a difference says.
-fn is(instead: &Value, expected: Option<&Value>, told: Option<&Value>) -> bool {
+/// Whether the actual value is what a difference says.
+fn is(instead: &Value, expected: Option<&Value>, actual: Option<&Value>) -> bool {
     match instead.as_str() {
         Some(ANY) => true,
-        Some(ABSENT) => told.is_none(),
+        Some(ABSENT) => actual.is_none(),
         Some(CONTAINS) => {
             let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-            match (text(expected), text(told)) {
-                (Some(expected), Some(told)) => told.contains(&expected),
+            match (text(expected), text(actual)) {
+                (Some(expected), Some(actual)) => actual.contains(&expected),
                 _ => false,
             }
         }
-        _ => told == Some(instead),
+        _ => actual == Some(instead),
     }
 }
 
@@ -305,7 +305,7 @@ mod tests {
             [[difference]]
             name = "no-cost"
             providers = ["codex"]
-            why = "it tells none"
+            why = "it reports none"
             scenarios = ["*"]
             facts = { cost = "(absent)" }
             [[difference]]
@@ -327,36 +327,36 @@ mod tests {
     fn only_what_is_declared_may_differ() {
         let expected = story(json!({"status": "completed", "cost": true, "tool2.output": "a"}));
         let table = table();
-        let told = story(json!({"status": "completed", "tool2.output": "a"}));
-        let verdict = table.compare(CODEX, "x", &expected, &told);
+        let actual = story(json!({"status": "completed", "tool2.output": "a"}));
+        let verdict = table.compare(CODEX, "x", &expected, &actual);
         assert!(verdict.undeclared.is_empty(), "{verdict:?}");
         assert!(verdict.declared.contains("no-cost"));
-        let verdict = table.compare(CLAUDE, "x", &expected, &told);
-        assert_eq!(verdict.undeclared, ["cost: expected true, told nothing"]);
+        let verdict = table.compare(CLAUDE, "x", &expected, &actual);
+        assert_eq!(verdict.undeclared, ["cost: expected true, got nothing"]);
     }
 
     #[test]
     fn a_declaration_says_what_is_told_instead_and_where() {
         let expected = story(json!({"status": "completed", "tool2.output": "a"}));
         let table = table();
-        let told = story(json!({"status": "failed", "tool2.output": "Output: a"}));
+        let actual = story(json!({"status": "failed", "tool2.output": "Output: a"}));
         assert!(
             table
-                .compare(GEMINI, "shell", &expected, &told)
+                .compare(GEMINI, "shell", &expected, &actual)
                 .undeclared
                 .is_empty()
         );
         assert_eq!(
             table
-                .compare(GEMINI, "text", &expected, &told)
+                .compare(GEMINI, "text", &expected, &actual)
                 .undeclared
                 .len(),
             2
         );
-        let told = story(json!({"status": "aborted", "tool2.output": "b"}));
+        let actual = story(json!({"status": "aborted", "tool2.output": "b"}));
         assert_eq!(
             table
-                .compare(GEMINI, "shell", &expected, &told)
+                .compare(GEMINI, "shell", &expected, &actual)
                 .undeclared
                 .len(),
             2
@@ -364,7 +364,7 @@ mod tests {
         let more = story(json!({"status": "completed", "tool2.output": "a", "denials": 1}));
         assert_eq!(
             table.compare(GEMINI, "shell", &expected, &more).undeclared,
-            ["denials: expected nothing, told 1"]
+            ["denials: expected nothing, got 1"]
         );
     }
 
@@ -385,13 +385,13 @@ mod tests {
         table.difference[0].hot = Some(true);
         let hot = Column::hot(Cli::Codex);
         let expected = story(json!({"cost": true}));
-        let told = Story::new();
-        let cold_verdict = table.compare(CODEX, "x", &expected, &told);
+        let actual = Story::new();
+        let cold_verdict = table.compare(CODEX, "x", &expected, &actual);
         assert_eq!(
             cold_verdict.undeclared,
-            ["cost: expected true, told nothing"]
+            ["cost: expected true, got nothing"]
         );
-        let verdict = table.compare(hot, "x", &expected, &told);
+        let verdict = table.compare(hot, "x", &expected, &actual);
         assert!(verdict.undeclared.is_empty(), "{verdict:?}");
         let ran = BTreeMap::from([
             ((CODEX, "x".to_owned()), cold_verdict),
@@ -410,11 +410,11 @@ mod tests {
         let mut table = table();
         table.difference[1].facts = BTreeMap::from([("tool1.failed".to_owned(), json!(ANY))]);
         let expected = story(json!({"status": "completed"}));
-        for told in [
+        for actual in [
             json!({"status": "completed"}),
             json!({"status": "completed", "tool1.failed": true}),
         ] {
-            let verdict = table.compare(GEMINI, "shell", &expected, &story(told));
+            let verdict = table.compare(GEMINI, "shell", &expected, &story(actual));
             assert!(verdict.undeclared.is_empty(), "{verdict:?}");
             assert_eq!(verdict.declared, BTreeSet::from(["wrapped".to_owned()]));
             let ran = BTreeMap::from([((GEMINI, "shell".to_owned()), verdict)]);
@@ -452,10 +452,10 @@ mod tests {
     #[test]
     fn what_can_be_anything_is_not_compared() {
         let expected = story(json!({"tool1.output": ANY}));
-        let told = story(json!({"tool1.output": "whatever"}));
+        let actual = story(json!({"tool1.output": "whatever"}));
         assert!(
             table()
-                .compare(CODEX, "x", &expected, &told)
+                .compare(CODEX, "x", &expected, &actual)
                 .undeclared
                 .is_empty()
         );

@@ -21,7 +21,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("error.retry_after_ms", "how long to wait before that"),
     (
         "retried",
-        "whether the run told that the CLI asked the model again; or whether the turn after one that broke off had to wait until the session could be resumed",
+        "whether the run reported that the CLI asked the model again; or whether the turn after one that broke off had to wait until the session could be resumed",
     ),
     ("warned", "whether a warning named the MCP server"),
     ("usage.input", "input tokens beside the cached ones"),
@@ -29,7 +29,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("usage.cache_read", "input tokens read from a cache"),
     ("usage.cache_write", "input tokens written to a cache"),
     ("usage.reasoning", "reasoning tokens"),
-    ("cost", "whether the CLI told what the run cost"),
+    ("cost", "whether the CLI reported the cost of the run"),
     (
         "session",
         "whether the session is known: `new`, or `same` as before",
@@ -40,7 +40,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ),
     (
         "unasked",
-        "in a session: how many further turns, which the CLI began by itself, told the end of it",
+        "in a session: how many further turns, which the CLI began by itself, reported its end",
     ),
     (
         "prompt",

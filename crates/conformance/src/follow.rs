@@ -169,7 +169,7 @@ fn play(
             schema,
             scenarios: rows,
         };
-        fine &= tell(*cli, version, &now)?;
+        fine &= show(*cli, version, &now)?;
         let mut results = Results::read()?;
         results.merge(*cli, version, now);
         results.write()?;
@@ -298,7 +298,7 @@ fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
 }
 
 /// Prints what is new; `false` if anything is.
-fn tell(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
+fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
     let mut shapes = ShapeChanges::default();
     let mut differs = 0;
     for row in now.scenarios.values() {

@@ -152,12 +152,12 @@ async fn one(
     let home = stage.place.home();
     let processes = main_processes(&home);
     let all_before = place::ids_of(&home);
-    let told = before.and_then(|before| before.result.session_id.as_deref());
+    let session_id = before.and_then(|before| before.result.session_id.as_deref());
     let now = Before {
         begun: Instant::now(),
         asked: stage.asked(),
         prompt: turn.prompt.clone(),
-        session: told.map(str::to_owned),
+        session: session_id.map(str::to_owned),
     };
     let stream = session.send(turn);
     let run = &scenario.test.run[number];
@@ -179,7 +179,7 @@ async fn one(
         played.processes_left = left_of_turn(&home, &known.collect::<Vec<_>>()).await;
     }
     played.process = became(&processes, &alive);
-    // What is told once, when the process starts, is told in the turn for which it does.
+    // What is reported once, when the process starts, is reported in the turn for which it does.
     played.warned_before =
         before.is_some_and(|before| before.warned_before || story::warned(&before.events));
     Ok(played)

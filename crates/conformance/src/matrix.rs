@@ -315,7 +315,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Differences that a column has wherever their facts are told. They have a row of their own.
+    /// Differences that a column has wherever their facts are reported. They have a row of their own.
     fn everywhere(&self, column: Column) -> Vec<&'a str> {
         let all = self.differences.difference.iter();
         let mut names: Vec<&str> = all

@@ -44,7 +44,7 @@ pub(crate) struct Played {
     pub(crate) process: Option<Process>,
     /// Whether the turn was sent once more, because it had been refused for a time.
     pub(crate) sent_again: bool,
-    /// How many turns that the CLI began by itself are told as a part of this one.
+    /// How many turns that the CLI began by itself are reported as a part of this one.
     pub(crate) unasked: u32,
     /// Whether a warning of an earlier turn of the session named the MCP server.
     pub(crate) warned_before: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Played {
     pub(crate) service: String,
     /// The lines that the agent printed, where they are kept.
     pub(crate) printed: Vec<String>,
-    /// Nobody listened where it was pointed at.
+    /// Nothing listened where it was pointed at.
     pub(crate) nobody_listens: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Played {
 pub(crate) struct Stage {
     agent: Agent,
     pub(crate) place: Place,
-    /// None if nobody listens any more.
+    /// None if the server is gone.
     pub(crate) model: Option<MockModel>,
     pub(crate) pointing: Pointing,
     /// Host and port at which the CLI is pointed.
@@ -154,7 +154,11 @@ pub(crate) async fn play(
             .and_then(|played| played.result.session_id.as_deref());
         let session = match run.resume {
             Resume::New => None,
-            Resume::Last => Some(before.context("the run before told no session")?.to_owned()),
+            Resume::Last => Some(
+                before
+                    .context("the run before reported no session")?
+                    .to_owned(),
+            ),
             Resume::Unknown => Some(unknown_session(agent)),
         };
         let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
@@ -224,7 +228,7 @@ pub(crate) fn params(
         params.env.insert("PATH".to_owned(), path);
     }
     if agent.cli() == Some(Cli::Claude) {
-        // As root it allows everything only where it is told that nothing can be broken.
+        // As root it allows everything only with a variable that says that nothing can be broken.
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     }
     if agent.cli() == Some(Cli::Copilot) {
@@ -418,7 +422,7 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             while !place.directory().join(name).exists() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            // The CLI tells of the call when it has started it.
+            // The CLI reports the call when it has started it.
             tokio::time::sleep(Duration::from_millis(700)).await;
         }
     }

@@ -1,7 +1,6 @@
 //! `cargo xtask resilience`.
 
 mod abort;
-mod anew;
 mod answers;
 pub(crate) mod asked;
 mod case;
@@ -12,6 +11,7 @@ mod failover;
 mod failures;
 mod limit;
 mod page;
+mod repeated;
 mod side_effects;
 mod stage;
 
@@ -172,7 +172,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// Tells a case.
+/// Prints a case.
 fn report(args: &Args, done: &Done) {
     let line = |what: &str| {
         say(format_args!(
@@ -200,8 +200,8 @@ fn report(args: &Args, done: &Done) {
         say(format_args!("    {wrong}"));
     }
     if args.verbose {
-        for told in &findings.told {
-            say(format_args!("   {told}"));
+        for line in &findings.details {
+            say(format_args!("   {line}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run tells, in facts that mean the same for every CLI.
+//! The story of a run, in facts that mean the same for every CLI.
 
 mod calls;
 
@@ -20,7 +20,7 @@ pub(crate) type Story = BTreeMap<String, Value>;
 /// Where a fact can be anything.
 pub(crate) const ANY: &str = "(any)";
 
-/// The story that a scenario's script tells by itself, with what the scenario says beside it.
+/// The story of a scenario's script by itself, with what the scenario says beside it.
 pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     let mut story = Story::new();
     let answers = scenario.answers(run);
@@ -133,9 +133,9 @@ fn is_whole(turn: &Turn) -> bool {
     turn.error.is_none() && !turn.parts.iter().any(broken)
 }
 
-/// The story that a run told. Tools are numbered as in the story that was expected, because in which
-/// order calls are told that were made at the same time is chance.
-pub(crate) fn told(played: &Played, expected: &Story) -> Story {
+/// The story of a run. Tools are numbered as in the story that was expected, because in which
+/// order calls are reported that were made at the same time is chance.
+pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     let mut story = Story::new();
     let result = &played.result;
     story.insert("status".into(), json!(result.status));
@@ -186,7 +186,7 @@ pub(crate) fn told(played: &Played, expected: &Story) -> Story {
     }
     for (number, tool) in numbered(&tools, played, expected) {
         tell_tool(&mut story, number, tool, played);
-        // Of much output the number of lines is enough, and is told where it is asked for.
+        // Of much output the number of lines is enough, and is reported where it is asked for.
         let lines = format!("tool{number}.lines");
         if expected.contains_key(&lines)
             && let Some(output) = story
@@ -301,7 +301,7 @@ fn tell_tool(story: &mut Story, number: usize, tool: &ToolUse, played: &Played) 
     if let Some(result) = result {
         let output = in_place(&result.output, &played.directory);
         story.insert(format!("tool{number}.output"), output.trim().into());
-        // That it did not fail is the same story as that nobody says so.
+        // That it did not fail is the same story as no word on it.
         if result.is_error == Some(true) {
             story.insert(format!("tool{number}.failed"), true.into());
         }

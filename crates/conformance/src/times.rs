@@ -72,7 +72,7 @@ async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result
         let (time, first) = cold(bench, cli, scenario, &stage, None).await?;
         round[0] = Some(time);
         let session = first.session_id.as_deref().map(str::to_owned);
-        let session = session.context("the run told no session")?;
+        let session = session.context("the run reported no session")?;
         let (time, second) = cold(bench, cli, scenario, &stage, Some(session)).await?;
         round[1] = Some(time);
         same(&first, &second)?;

@@ -8,7 +8,7 @@ fn program(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_conformance"))
         .args(args)
         .env("CARGO_TARGET_DIR", target.path())
-        // Nobody listens there.
+        // Nothing listens there.
         .env("npm_config_registry", "http://127.0.0.1:9")
         .env("npm_config_cache", target.path().join("cache"))
         .output()

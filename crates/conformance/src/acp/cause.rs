@@ -16,7 +16,7 @@ use crate::story::{ANY, Story, in_place};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {
-    /// The agent printed it, and teamster did not tell it.
+    /// The agent printed it, and teamster did not report it.
     Teamster,
     /// The agent breaks the protocol.
     Violation,
@@ -48,9 +48,9 @@ impl fmt::Display for Cause {
 pub(crate) struct Finding {
     /// The fact.
     pub(crate) fact: String,
-    /// What was expected, and what was told.
+    /// The expected and the actual value.
     pub(crate) expected: Option<Value>,
-    pub(crate) told: Option<Value>,
+    pub(crate) actual: Option<Value>,
     pub(crate) cause: Cause,
     /// What shows that.
     pub(crate) evidence: String,
@@ -62,36 +62,36 @@ impl Finding {
         Self {
             fact: "status".to_owned(),
             expected: None,
-            told: None,
+            actual: None,
             cause: Cause::Agent,
             evidence: format!("{error:#}"),
         }
     }
 }
 
-/// What is told otherwise than expected, and who is the cause. `met` are all lines until then of the same
+/// Facts that differ from the expected ones, with their cause. `met` are all lines until then of the same
 /// process or an earlier one: the agent says what it can in its first.
 pub(crate) fn findings(
     expected: &Story,
-    told: &Story,
+    actual: &Story,
     played: &Played,
     met: &[String],
 ) -> Vec<Finding> {
     let evidence = Evidence::new(played, met);
-    let mut facts: Vec<_> = expected.keys().chain(told.keys()).collect();
+    let mut facts: Vec<_> = expected.keys().chain(actual.keys()).collect();
     facts.sort_unstable();
     facts.dedup();
     let mut findings = Vec::new();
     for fact in facts {
-        let (wanted, found) = (expected.get(fact), told.get(fact));
+        let (wanted, found) = (expected.get(fact), actual.get(fact));
         if wanted == found || wanted.is_some_and(|wanted| wanted == ANY) {
             continue;
         }
-        let (cause, evidence) = evidence.cause(fact, wanted, found, told);
+        let (cause, evidence) = evidence.cause(fact, wanted, found, actual);
         findings.push(Finding {
             fact: fact.clone(),
             expected: wanted.map(short),
-            told: found.map(short),
+            actual: found.map(short),
             cause,
             evidence,
         });
@@ -142,7 +142,7 @@ impl<'a> Evidence<'a> {
         fact: &str,
         expected: Option<&Value>,
         found: Option<&Value>,
-        told: &Story,
+        actual: &Story,
     ) -> (Cause, String) {
         if let Some(cause) = self.refused().or_else(|| self.never_asked()) {
             return cause;
@@ -171,7 +171,7 @@ impl<'a> Evidence<'a> {
                 };
                 (cause, said)
             }
-            "status" | "error" => self.end(fact, told),
+            "status" | "error" => self.end(fact, actual),
             "plan" => match self.updates("plan").next() {
                 Some(_) => (Cause::Teamster, "it printed a plan".to_owned()),
                 None => (Cause::Agent, "it printed no plan".to_owned()),
@@ -288,7 +288,7 @@ impl<'a> Evidence<'a> {
         (cause, format!("it printed as `{kind}`: {printed:?}"))
     }
 
-    fn end(&self, fact: &str, told: &Story) -> (Cause, String) {
+    fn end(&self, fact: &str, actual: &Story) -> (Cause, String) {
         let error = self
             .messages
             .iter()
@@ -309,7 +309,7 @@ impl<'a> Evidence<'a> {
             (Some(message), _) => {
                 let said = excerpt(&message["error"].to_string());
                 // Whether its own words say more than what was made of them.
-                let is_known = told.get("error").is_some_and(|kind| kind != "internal");
+                let is_known = actual.get("error").is_some_and(|kind| kind != "internal");
                 let cause = if fact == "error" && !is_known && names_a_status(&said) {
                     Cause::Teamster
                 } else {

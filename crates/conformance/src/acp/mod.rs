@@ -48,7 +48,7 @@ pub(crate) struct AcpArgs {
     /// A file for the agent's home folder, made of a local one, in which `{url}` is replaced
     #[arg(long = "acp-file", requires = "acp", value_name = "PATH=FILE", value_parser = pointing::assignment)]
     files: Vec<(String, String)>,
-    /// The model that the agent is told to use
+    /// The model that the agent is set to use
     #[arg(long = "acp-model", requires = "acp", value_name = "MODEL")]
     model: Option<String>,
     /// Keep the row as crates/conformance/acp/NAME.json, and write docs/acp-agents.md
@@ -78,7 +78,7 @@ pub(crate) struct Ways {
 
 /// What else was asked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct Printing {
     /// How many are played at a time.
     pub(crate) jobs: usize,
     pub(crate) verbose: bool,
@@ -92,11 +92,11 @@ pub(crate) fn run(
     command: &str,
     bench: &Bench,
     ways: Ways,
-    Told {
+    Printing {
         jobs,
         verbose,
         named,
-    }: Told,
+    }: Printing,
     network: Network,
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
@@ -268,8 +268,8 @@ fn judge(
         process = played.process;
         match expected {
             Ok(expected) => {
-                let told = story::told(played, &expected);
-                let found = cause::findings(&expected, &told, played, &met);
+                let actual = story::actual(played, &expected);
+                let found = cause::findings(&expected, &actual, played, &met);
                 for finding in found {
                     let known = |it: &Finding| it.fact == finding.fact && it.cause == finding.cause;
                     if !one.findings.iter().any(known) {
@@ -303,11 +303,11 @@ fn report(one: &One, verbose: bool) {
     ));
     for finding in &one.findings {
         say(format_args!(
-            "    {:<10} {}: expected {}, told {}",
+            "    {:<10} {}: expected {}, got {}",
             finding.cause,
             finding.fact,
             row::shown(finding.expected.as_ref()),
-            row::shown(finding.told.as_ref()),
+            row::shown(finding.actual.as_ref()),
         ));
         say(format_args!("               {}", finding.evidence));
     }

@@ -198,7 +198,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          Each agent is the real program, named by its command (`acp:CMD`) and played the scenarios of \
          [conformance.md](conformance.md) that need no feature which only some agents have. A cell is \
          `same`, or how many facts of the story differ and by whom:\n\n\
-         - **teamster**: the agent printed it, and teamster did not tell it\n\
+         - **teamster**: the agent printed it, and teamster did not report it\n\
          - **agent**: it does it otherwise, or does not print it; *against the protocol* where what it prints \
          is not as the protocol's schema has it, *as it declares* where it says itself that it cannot\n\
          - **protocol**: the protocol has no means for it\n\
@@ -287,9 +287,9 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
     for ((cause, fact), (scenarios, finding)) in kinds {
         let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
         let example = format!(
-            "expected {}, told {}: {}",
+            "expected {}, got {}: {}",
             shown(finding.expected.as_ref()),
-            shown(finding.told.as_ref()),
+            shown(finding.actual.as_ref()),
             finding.evidence
         );
         let example = super::check::excerpt(&example).replace('|', "\\|");

@@ -64,7 +64,7 @@ impl Check {
                 "the model sets `reset-session`: another process, and nothing of what was said before"
             }
             Self::Killed => {
-                "the CLI is killed between two ticks: another process goes on with the conversation, and is told everything"
+                "the CLI is killed between two ticks: another process goes on with the conversation, and gets the full prompt"
             }
             Self::KilledInTurn => {
                 "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick goes on with the session, and `did-work` of the broken turn counts for it"
@@ -94,7 +94,7 @@ pub(crate) struct Findings {
     /// What does not hold.
     pub(crate) wrong: Vec<(Check, String)>,
     /// What happened, for who wants to know all of it.
-    pub(crate) told: Vec<String>,
+    pub(crate) details: Vec<String>,
 }
 
 impl Findings {

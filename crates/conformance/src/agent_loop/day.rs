@@ -192,15 +192,17 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Res
     findings.must(Check::End, left.is_empty(), || {
         format!("processes are left: {left:?}")
     });
-    findings.told.extend(stage.log().lines().map(str::to_owned));
+    findings
+        .details
+        .extend(stage.log().lines().map(str::to_owned));
     for (at, tick) in ticks.iter().enumerate() {
         for request in &tick.asked {
             let line = crate::resilience::asked::line(request);
-            findings.told.push(format!("tick {}: {line}", at + 1));
+            findings.details.push(format!("tick {}: {line}", at + 1));
         }
     }
     let records = stage.read(".orchestrator/usage.jsonl");
-    findings.told.extend(records.lines().map(str::to_owned));
+    findings.details.extend(records.lines().map(str::to_owned));
     Ok(findings)
 }
 

@@ -161,12 +161,18 @@ async fn play_one(
     findings.must(check, left.is_empty(), || {
         format!("processes are left: {left:?}")
     });
-    findings.told.push(format!("== {}", check.name()));
-    findings.told.extend(stage.log().lines().map(str::to_owned));
+    findings.details.push(format!("== {}", check.name()));
+    findings
+        .details
+        .extend(stage.log().lines().map(str::to_owned));
     for request in &requests {
-        findings.told.push(crate::resilience::asked::line(request));
+        findings
+            .details
+            .push(crate::resilience::asked::line(request));
     }
-    findings.told.extend(records.iter().map(Value::to_string));
+    findings
+        .details
+        .extend(records.iter().map(Value::to_string));
     Ok(())
 }
 

@@ -389,10 +389,7 @@ mod tests {
     #[test]
     fn versions_stand_side_by_side_in_their_order() {
         let mut results = Results::default();
-        let text = row(
-            cell(&[]),
-            Some(cell(&["cost: expected true, told nothing"])),
-        );
+        let text = row(cell(&[]), Some(cell(&["cost: expected true, got nothing"])));
         results.merge(
             Cli::Codex,
             "1.10.0",
@@ -439,7 +436,7 @@ Run on 2001-02-04; reference: 1.1.0.
 
 Run on 2001-02-03; reference: 1.1.0.
 
-- `text` live: cost: expected true, told nothing
+- `text` live: cost: expected true, got nothing
 - the program's own schema: it has none
 "
         );

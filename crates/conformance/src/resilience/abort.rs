@@ -8,7 +8,7 @@ use teamster_orchestrator::RunEvent;
 
 use super::answers::{ANSWER, EFFECTS, runs, says};
 use super::case::Case;
-use super::checks::{Findings, tell};
+use super::checks::{Findings, record};
 use super::facts;
 use super::stage::{Stage, in_tool, orchestrator, perform, tried_again};
 use crate::play::Bench;
@@ -22,14 +22,14 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut findings = Findings::default();
     let known = AtomicBool::new(false);
     let aborting = async {
-        let told = !facts::TOOLS_AT_THEIR_END.is_of(cli, Case::Abort);
-        in_tool(&orchestrator, "stopped", &stage, EFFECTS, told).await?;
+        let announced = !facts::TOOLS_AT_THEIR_END.is_of(cli, Case::Abort);
+        in_tool(&orchestrator, "stopped", &stage, EFFECTS, announced).await?;
         known.store(orchestrator.abort("stopped").await, Ordering::SeqCst);
         Ok(())
     };
     let ran = perform(&orchestrator, request, &[&stage], aborting).await?;
     findings.lifecycle(&ran);
-    tell(&mut findings, &ran, &[&stage]);
+    record(&mut findings, &ran, &[&stage]);
     findings.same("abort found the run", known.load(Ordering::SeqCst), true);
     findings.same(
         "abort finds it afterwards",

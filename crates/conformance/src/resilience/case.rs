@@ -55,7 +55,9 @@ impl Case {
             Self::CutAfterACall => {
                 "The connection breaks after an answer has called a command: the run goes on, and the command is run once"
             }
-            Self::SentAnew => "The service fails before anything was done: the prompt is sent anew",
+            Self::SentAnew => {
+                "The service fails before anything was done: the prompt is sent again"
+            }
             Self::Failover => {
                 "The service throttles: the run waits, is throttled again, and falls back to another CLI"
             }
@@ -63,7 +65,7 @@ impl Case {
                 "The service throttles: the run waits, is throttled again, and falls back to the embedded agent"
             }
             Self::ReadOnlyRetry => {
-                "The service fails after a file was read: the prompt is sent anew"
+                "The service fails after a file was read: the prompt is sent again"
             }
             Self::Abort => "The run is aborted while a command runs",
             Self::Limit => {

@@ -4,7 +4,7 @@ use teamster_mock_model::Cli;
 
 use super::case::Case;
 use super::checks::Findings;
-use super::{abort, anew, failover, limit, side_effects};
+use super::{abort, failover, limit, repeated, side_effects};
 use crate::play::Bench;
 
 /// Plays a case with a CLI.

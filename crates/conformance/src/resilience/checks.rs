@@ -17,7 +17,7 @@ pub(crate) struct Findings {
     /// The names of the declared facts that were needed.
     pub(crate) facts: Vec<&'static str>,
     /// What happened, for who wants to know all of it.
-    pub(crate) told: Vec<String>,
+    pub(crate) details: Vec<String>,
 }
 
 impl Findings {
@@ -56,7 +56,7 @@ impl Findings {
     /// What holds for the events of every run.
     pub(crate) fn lifecycle(&mut self, ran: &Ran) {
         for event in &ran.events {
-            self.told
+            self.details
                 .push(serde_json::to_string(event).unwrap_or_else(|error| error.to_string()));
         }
         self.same(
@@ -68,7 +68,7 @@ impl Findings {
             ran.events
                 .iter()
                 .eq(ran.called.iter().map(|(event, _)| event)),
-            || "the callback was told otherwise than the stream".to_owned(),
+            || "the callback got other events than the stream".to_owned(),
         );
         let count = |name: &str| {
             ran.events
@@ -112,15 +112,15 @@ impl Findings {
     }
 }
 
-/// Tells what the models were asked, and with which errors the attempts ended.
-pub(crate) fn tell(findings: &mut Findings, ran: &Ran, stages: &[&Stage]) {
+/// Records the requests to the models and the errors of the attempts.
+pub(crate) fn record(findings: &mut Findings, ran: &Ran, stages: &[&Stage]) {
     for (number, stage) in stages.iter().enumerate() {
         for request in ran.asked(number) {
             let line = asked::line(request);
-            findings.told.push(format!("{} {line}", stage.cli));
+            findings.details.push(format!("{} {line}", stage.cli));
         }
     }
     for attempt in &ran.outcome.attempts {
-        findings.told.push(format!("attempt: {attempt:?}"));
+        findings.details.push(format!("attempt: {attempt:?}"));
     }
 }

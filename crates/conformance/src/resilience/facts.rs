@@ -37,7 +37,7 @@ pub(crate) static TOOLS_AT_THEIR_END: Fact = Fact {
     name: "tools-at-their-end-only",
     clis: &[Cli::OpenCode],
     cases: &[Case::KilledInATool, Case::Abort],
-    why: "It prints a call when the call has ended, so that one that is cut off is never told; \
+    why: "It prints a call when the call has ended, so that one that is cut off is never reported; \
           whenever it breaks off, the run takes it that something may have been changed.",
 };
 
@@ -83,7 +83,7 @@ pub(crate) static NO_SUB_AGENTS: Fact = Fact {
     name: "no-sub-agents",
     clis: &[Cli::OpenCode],
     cases: &[Case::SubAgentLimit],
-    why: "It tells nothing of what its sub-agents use, so a run with a limit has none: the call fails, and \
+    why: "It reports nothing of what its sub-agents use, so a run with a limit has none: the call fails, and \
           the main agent goes on.",
 };
 

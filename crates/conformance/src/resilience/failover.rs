@@ -13,7 +13,7 @@ use teamster_orchestrator::{
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
-use super::checks::{Findings, tell};
+use super::checks::{Findings, record};
 use super::facts;
 use super::failures::{rate_limit, told_wait};
 use super::stage::{Ran, Stage, is_retry, nothing, perform, phase};
@@ -60,7 +60,7 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
 
     let ran = perform(&orchestrator, request(&first, &second)?, &stages, nothing()).await?;
     findings.lifecycle(&ran);
-    tell(&mut findings, &ran, &stages);
+    record(&mut findings, &ran, &stages);
     waited_and_fell_back(&mut findings, &ran, cli, other);
     findings.same("the file", first.file(EFFECTS), "x\n".to_owned());
     let asked = ran.asked_after(0, |event| matches!(event, RunEvent::Fallback { .. }));
@@ -166,7 +166,7 @@ async fn while_on_hold(
     request.retry.max_wait = Duration::from_millis(200);
     let ran = perform(orchestrator, request, stages, nothing()).await?;
     findings.lifecycle(&ran);
-    tell(findings, &ran, stages);
+    record(findings, &ran, stages);
     let outcome = &ran.outcome;
     findings.same(
         "status while on hold",
@@ -176,7 +176,7 @@ async fn while_on_hold(
     findings.same("attempts while on hold", outcome.attempts.len(), 1);
     let by = outcome.provider.as_str();
     findings.same("provider while on hold", by, stages[1].cli.id());
-    let told: Vec<_> = ran
+    let fallbacks: Vec<_> = ran
         .events
         .iter()
         .filter_map(|event| match event {
@@ -185,7 +185,7 @@ async fn while_on_hold(
         })
         .collect();
     let wanted = vec![(1, ErrorKind::RateLimit)];
-    findings.same("run:fallback while on hold", told, wanted);
+    findings.same("run:fallback while on hold", fallbacks, wanted);
     findings.must(ran.asked(0).is_empty(), || {
         "the model of a provider on hold was asked".to_owned()
     });
@@ -212,7 +212,7 @@ async fn after_the_hold(
     })
     .await?;
     findings.lifecycle(&ran);
-    tell(findings, &ran, &[stage]);
+    record(findings, &ran, &[stage]);
     let outcome = &ran.outcome;
     findings.must(until.is_some(), || "the hold is over too soon".to_owned());
     findings.same(

@@ -37,7 +37,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
     let mut findings = Findings::default();
     findings.lifecycle(&ran);
-    tell(&mut findings, &ran, &[&stage]);
+    record(&mut findings, &ran, &[&stage]);
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Failed);
     let error = outcome.error.as_ref().map(|error| error.kind);
@@ -53,7 +53,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     // Nothing counts twice, and what was seen is in the result. What was asked for last may not be.
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {
-        format!("the result has {used} tokens, and the model told of {most}")
+        format!("the result has {used} tokens, and the model reported {most}")
     });
     Ok(findings)
 }
@@ -95,7 +95,7 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     request.budget.tokens = Some(LIMIT);
     let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
     findings.lifecycle(&ran);
-    tell(&mut findings, &ran, &[&stage]);
+    record(&mut findings, &ran, &[&stage]);
     let outcome = &ran.outcome;
     let commands = stage.file(EFFECTS).lines().count();
     let usage = ran.outcome.result.usage.unwrap_or_default();
@@ -116,7 +116,7 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {
-        format!("the result has {used} tokens, and the model told of {most}")
+        format!("the result has {used} tokens, and the model reported {most}")
     });
     Ok(findings)
 }

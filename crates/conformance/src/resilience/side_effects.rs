@@ -8,7 +8,7 @@ use teamster_orchestrator::{Action, RetryPolicy, RunEvent};
 use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, says};
 use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
-use super::checks::{Findings, tell};
+use super::checks::{Findings, record};
 use super::facts;
 use super::failures;
 use super::stage::{Ran, Stage, in_tool, is_retry, nothing, orchestrator, perform, tried_again};
@@ -61,7 +61,7 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
     request.run_id = Some("killed".to_owned());
-    // That a CLI was killed tells nothing about why, so that by the table of decisions another
+    // A kill says nothing about its reason, so that by the table of decisions another
     // candidate is tried, and there is none here.
     request
         .retry
@@ -69,8 +69,8 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
         .insert(ErrorKind::Internal, Action::Retry);
     let orchestrator = orchestrator()?;
     let killing = async {
-        let told = !facts::TOOLS_AT_THEIR_END.is_of(cli, case);
-        in_tool(&orchestrator, "killed", &stage, EFFECTS, told).await?;
+        let announced = !facts::TOOLS_AT_THEIR_END.is_of(cli, case);
+        in_tool(&orchestrator, "killed", &stage, EFFECTS, announced).await?;
         stage.kill()
     };
     let ran = perform(&orchestrator, request, &[&stage], killing).await?;
@@ -95,7 +95,7 @@ pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<
     let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
     let mut findings = Findings::default();
     findings.lifecycle(&ran);
-    tell(&mut findings, &ran, &[&stage]);
+    record(&mut findings, &ran, &[&stage]);
     findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Completed);
@@ -111,7 +111,7 @@ pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<
 /// The run was tried again in the same session, and the work is done once.
 fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output: Option<&str>) {
     findings.lifecycle(ran);
-    tell(findings, ran, &[stage]);
+    record(findings, ran, &[stage]);
     findings.same("the file", stage.file(EFFECTS), "x\n".to_owned());
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Completed);
@@ -156,7 +156,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
         ];
         let forgotten = findings.knows(&facts::CALL_FORGOTTEN, stage.cli, case);
         findings.same("the call in attempt 2", call.is_some(), !forgotten);
-        // What was cut off is named after the continuation, if it was told of before it ended.
+        // What was cut off is named after the continuation, if it was announced before it ended.
         let untold = findings.knows(&facts::TOOLS_AT_THEIR_END, stage.cli, case);
         let cut_off = case == Case::KilledInATool && !untold;
         let named = after.contains("effects.txt;");
@@ -169,7 +169,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
             format!("prompt, call and result stand in another order: {places:?}")
         });
         if !findings.wrong.is_empty() {
-            findings.told.push(format!("body: {}", request.body));
+            findings.details.push(format!("body: {}", request.body));
         }
     }
 }

@@ -226,28 +226,28 @@ pub(crate) async fn phase(
     }
 }
 
-/// Waits until the tool of a run is at work, and all that is known then is known. `told`: the CLI
-/// tells of its tool before that has ended.
+/// Waits until the tool of a run is at work, and all that is known then is known. `announced`: the CLI
+/// announces its tool before that has ended.
 pub(crate) async fn in_tool(
     orchestrator: &Orchestrator,
     run_id: &str,
     stage: &Stage,
     file: &str,
-    told: bool,
+    announced: bool,
 ) -> anyhow::Result<()> {
     let looks = Looks::begin();
     loop {
         let runs = orchestrator.active_runs().await;
         let run = runs.iter().find(|run| &*run.run_id == run_id);
         let known = run.is_some_and(|run| {
-            run.session_id.is_some() && (run.phase == RunPhase::InTool || !told)
+            run.session_id.is_some() && (run.phase == RunPhase::InTool || !announced)
         });
         if known && !stage.file(file).is_empty() {
             break;
         }
         looks.again().await.context("no tool was at work")?;
     }
-    // It writes its record of the session a little later than it acts, and nothing tells when.
+    // It writes its record of the session a little later than it acts, at an unknown time.
     tokio::time::sleep(Duration::from_millis(700)).await;
     Ok(())
 }

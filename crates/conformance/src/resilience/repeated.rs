@@ -1,4 +1,4 @@
-//! Where nothing was changed, the prompt is sent anew.
+//! Where nothing was changed, the prompt is sent again.
 
 use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part, Turn};
@@ -7,7 +7,7 @@ use teamster_orchestrator::{RetryPolicy, RunEvent};
 use super::answers::{ANSWER, PROMPT, says};
 use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
-use super::checks::{Findings, tell};
+use super::checks::{Findings, record};
 use super::failures;
 use super::stage::{Ran, Stage, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::play::Bench;
@@ -66,7 +66,7 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
 /// The run was tried again from the start, in another session, and what was said before is void.
 fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str]) {
     findings.lifecycle(ran);
-    tell(findings, ran, &[stage]);
+    record(findings, ran, &[stage]);
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Completed);
     findings.same("attempts", outcome.attempts.len(), 2);
