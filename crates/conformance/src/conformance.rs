@@ -262,7 +262,7 @@ pub(crate) fn judge(
         if column.cli == Cli::Embedded {
             // Its loop is in this process: what runs beside it are its MCP servers.
             expected.remove("process");
-            told.remove("process");
+            actual.remove("process");
         }
         let name = &around.as_ref().unwrap_or(scenario).name;
         if verbose {

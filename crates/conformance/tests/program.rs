@@ -68,7 +68,7 @@ fn the_cases_are_listed_with_what_they_show() {
             "no_double_side_effects",
             "killed_in_a_tool",
             "cut_after_a_call",
-            "sent_anew",
+            "sent_again",
             "failover",
             "failover_to_embedded",
             "read_only_retry",

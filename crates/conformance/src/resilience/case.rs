@@ -6,7 +6,7 @@ pub(crate) enum Case {
     NoDoubleSideEffects,
     KilledInATool,
     CutAfterACall,
-    SentAnew,
+    SentAgain,
     Failover,
     FailoverToEmbedded,
     ReadOnlyRetry,
@@ -20,7 +20,7 @@ impl Case {
         Self::NoDoubleSideEffects,
         Self::KilledInATool,
         Self::CutAfterACall,
-        Self::SentAnew,
+        Self::SentAgain,
         Self::Failover,
         Self::FailoverToEmbedded,
         Self::ReadOnlyRetry,
@@ -34,7 +34,7 @@ impl Case {
             Self::NoDoubleSideEffects => "no_double_side_effects",
             Self::KilledInATool => "killed_in_a_tool",
             Self::CutAfterACall => "cut_after_a_call",
-            Self::SentAnew => "sent_anew",
+            Self::SentAgain => "sent_again",
             Self::Failover => "failover",
             Self::FailoverToEmbedded => "failover_to_embedded",
             Self::ReadOnlyRetry => "read_only_retry",
@@ -55,7 +55,7 @@ impl Case {
             Self::CutAfterACall => {
                 "The connection breaks after an answer has called a command: the run goes on, and the command is run once"
             }
-            Self::SentAnew => {
+            Self::SentAgain => {
                 "The service fails before anything was done: the prompt is sent again"
             }
             Self::Failover => {

@@ -21,7 +21,7 @@ const READING: &str = "I look at the notes.";
 /// The first answer fails.
 pub(crate) async fn before_any_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let turns = vec![failures::passing(cli), says(ANSWER)];
-    let stage = Stage::new(bench, cli, Case::SentAnew.name(), turns, None).await?;
+    let stage = Stage::new(bench, cli, Case::SentAgain.name(), turns, None).await?;
     let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
     let mut findings = Findings::default();
     began_again(&mut findings, &ran, &stage, &[ANSWER]);

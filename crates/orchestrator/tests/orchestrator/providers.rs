@@ -157,7 +157,7 @@ impl Recorded {
     }
 
     /// Nothing was changed before the CLI crashed: the prompt is sent anew, in a new session.
-    async fn is_sent_anew(&self, provider: impl CliProvider + Clone + 'static) {
+    async fn is_sent_again(&self, provider: impl CliProvider + Clone + 'static) {
         for crash in [Crash::Exits, Crash::Killed] {
             let then = AfterSideEffects::Resume;
             let played = self.play(provider.clone(), crash, then).await;

@@ -36,10 +36,10 @@ async fn words_and_reading_change_nothing() {
         until: &[r#""text":"list it.""#],
         ..COMMAND_RUNS
     };
-    words.is_sent_anew(Claude).await;
+    words.is_sent_again(Claude).await;
     let read = Recorded {
         fixture: "claude/2.1.197/conformance_missing_file",
         until: &[r#""type":"tool_result""#],
     };
-    read.is_sent_anew(Claude).await;
+    read.is_sent_again(Claude).await;
 }

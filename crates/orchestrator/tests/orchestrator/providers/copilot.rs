@@ -36,10 +36,10 @@ async fn words_and_reading_change_nothing() {
         until: &[r#""deltaContent":"run a command.""#],
         ..COMMAND_RUNS
     };
-    words.is_sent_anew(Copilot).await;
+    words.is_sent_again(Copilot).await;
     let read = Recorded {
         fixture: "copilot/1.0.102/tool_view",
         until: &["tool.execution_complete"],
     };
-    read.is_sent_anew(Copilot).await;
+    read.is_sent_again(Copilot).await;
 }

@@ -37,10 +37,10 @@ async fn words_and_reading_change_nothing() {
         until: &["I look first."],
         ..COMMAND_RUNS
     };
-    words.is_sent_anew(Gemini).await;
+    words.is_sent_again(Gemini).await;
     let read = Recorded {
         fixture: "gemini/0.61.0/conformance_missing_file",
         until: &[r#""type":"tool_result""#],
     };
-    read.is_sent_anew(Gemini).await;
+    read.is_sent_again(Gemini).await;
 }
