@@ -1,10 +1,10 @@
-//! Tool calls, as the protocol tells of them.
+//! Tool calls in the protocol.
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::mcp_content;
 use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind};
 
-/// What an agent has told of a tool call so far.
+/// What an agent has reported of a tool call so far.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ToolCall {
@@ -14,13 +14,13 @@ pub struct ToolCall {
     pub first_title: String,
     /// The latest title, for people.
     pub title: String,
-    /// The tool's name, from the few agents that tell it.
+    /// The tool's name, from the few agents that send it.
     pub name: Option<String>,
     /// The protocol's word for what sort of tool it is, such as `edit`.
     pub kind: Option<String>,
     /// The protocol's word for how far it is, such as `in_progress`.
     pub status: Option<String>,
-    /// The arguments, if the agent tells them.
+    /// The arguments, if the agent sends them.
     pub input: Option<Value>,
     /// What the tool gave, in the agent's own shape.
     pub output: Option<Value>,
@@ -113,7 +113,7 @@ impl ToolEnd {
 }
 
 impl ToolCall {
-    /// The tool, as far as the protocol tells: its name is the agent's own, else a title that could be
+    /// The tool, as far as the protocol has it: its name is the agent's own, else a title that could be
     /// one, else the protocol's word for its kind.
     pub fn plain(&self) -> Tool {
         let word = self.kind.as_deref().unwrap_or("other");
@@ -122,24 +122,24 @@ impl ToolCall {
         Tool::new(name.unwrap_or(word), kind_of_word(word), self.plain_input())
     }
 
-    /// The arguments; if the agent does not tell them, an object of what it tells in their place: the
+    /// The arguments; if the agent does not send them, an object of what it sends in their place: the
     /// title, and the files that the call is about.
     pub fn plain_input(&self) -> Value {
         if let Some(input) = &self.input {
             return input.clone();
         }
-        let mut told = Map::new();
+        let mut known = Map::new();
         if !self.title.is_empty() {
-            told.insert("title".into(), json!(self.title));
+            known.insert("title".into(), json!(self.title));
         }
         if !self.locations.is_empty() {
-            told.insert("locations".into(), json!(self.locations));
+            known.insert("locations".into(), json!(self.locations));
         }
-        Value::Object(told)
+        Value::Object(known)
     }
 
     /// The texts that are to be shown, one below the other, with placeholders for what is no text. A
-    /// difference of a file is told by [`changes`](Self::changes).
+    /// difference of a file is in [`changes`](Self::changes).
     pub fn text(&self) -> String {
         let blocks: Vec<Value> = (self.content.iter())
             .filter_map(|item| match item["type"].as_str() {
@@ -151,7 +151,7 @@ impl ToolCall {
         mcp_content(&blocks)
     }
 
-    /// The result, as far as the protocol tells: the texts that are to be shown, else what the tool gave
+    /// The result, as far as the protocol has it: the texts that are to be shown, else what the tool gave
     /// in the agent's own shape.
     pub fn plain_end(&self) -> ToolEnd {
         let failed = self.status.as_deref() == Some("failed");
@@ -191,7 +191,7 @@ impl ToolCall {
     }
 }
 
-/// A change of a file, whose call is told by whoever passes it on.
+/// A change of a file, whose call its caller announces.
 pub(crate) fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
     AgentEvent::FileChange(Box::new(FileChange::new(path, change)))
 }

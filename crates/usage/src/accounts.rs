@@ -45,7 +45,7 @@ pub struct Accounts {
     reported_spans: HashMap<u32, Vec<(i64, i64)>>,
     /// What began before is not read as a whole.
     mark: Option<Timestamp>,
-    /// The directory in which each session began, and when that was told.
+    /// The directory in which each session began, and when that was recorded.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -79,15 +79,15 @@ impl Accounts {
     pub fn add(&mut self, record: Record) {
         let session = self.names.index(&record.session);
         if let Some(directory) = &record.directory {
-            let told = (record.at, directory.clone());
+            let found = (record.at, directory.clone());
             self.began
                 .entry(session)
                 .and_modify(|first| {
-                    if told < *first {
-                        *first = told.clone();
+                    if found < *first {
+                        *first = found.clone();
                     }
                 })
-                .or_insert(told);
+                .or_insert(found);
         }
         let Some(key) = record.key else {
             self.loose.push(record);

@@ -185,10 +185,10 @@ struct Cache {
 impl Tokens {
     /// The CLI writes 0 for what its service has no word for.
     fn usage(&self) -> Usage {
-        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let known = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
         let cache = self.cache.as_ref();
-        let read = told(cache.and_then(|cache| cache.read));
-        let written = told(cache.and_then(|cache| cache.write));
+        let read = known(cache.and_then(|cache| cache.read));
+        let written = known(cache.and_then(|cache| cache.write));
         let reasoning = self.reasoning.unwrap_or(0);
         // What all of it comes to if reasoning is beside the output.
         let beside = [self.input, self.output, read, written, self.reasoning]
@@ -208,7 +208,7 @@ impl Tokens {
             .output_tokens(self.output.map(output))
             .cache_read_tokens(read)
             .cache_write_tokens(written)
-            .reasoning_tokens(told(self.reasoning))
+            .reasoning_tokens(known(self.reasoning))
     }
 }
 

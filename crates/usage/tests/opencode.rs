@@ -212,8 +212,8 @@ async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
     later(&mut open, hour).await;
     let models = meter.read(Some(session));
     let expected = truth(known)[&(session.to_owned(), "m1".to_owned())];
-    let told = models.iter().map(|model| (model.requests, model.usage));
-    assert_eq!(told.collect::<Vec<_>>(), [expected]);
+    let reported = models.iter().map(|model| (model.requests, model.usage));
+    assert_eq!(reported.collect::<Vec<_>>(), [expected]);
 }
 
 #[tokio::test]

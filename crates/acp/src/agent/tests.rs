@@ -93,8 +93,8 @@ fn what_no_agent_can_be_asked_for_is_refused() {
     }
 }
 
-/// What it is told first and then by `session/new`.
-fn told(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
+/// What it gets first and then by `session/new`.
+fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
     let agent = agent("x");
     let mut assembler = SessionAssembler::new(agent.protocol(options), false);
     assembler.begin(Turn::new("hi"));
@@ -119,15 +119,15 @@ fn servers_and_directories_are_told_by_the_protocol() {
     let launch = agent("x").launch_session(&options).unwrap();
     assert!(launch.args.is_empty());
 
-    let told_of = told(
+    let servers_of = sent(
         &options,
         &json!({"sessionCapabilities": {"additionalDirectories": {}}}),
     );
-    assert_eq!(told_of[0]["method"], "initialize");
-    let offered = told_of[0]["params"]["clientCapabilities"].to_string();
+    assert_eq!(servers_of[0]["method"], "initialize");
+    let offered = servers_of[0]["params"]["clientCapabilities"].to_string();
     assert!(!offered.contains("true"), "{offered}");
-    assert_eq!(told_of[1]["method"], "session/new");
-    let params = &told_of[1]["params"];
+    assert_eq!(servers_of[1]["method"], "session/new");
+    let params = &servers_of[1]["params"];
     assert_eq!(params["cwd"], "/work");
     assert_eq!(
         params["additionalDirectories"],
@@ -138,5 +138,5 @@ fn servers_and_directories_are_told_by_the_protocol() {
         json!([{"name": "s", "command": "cmd", "args": ["a"], "env": [{"name": "K", "value": "secret"}]}])
     );
     // It takes none.
-    assert_eq!(told(&options, &json!({})).len(), 1);
+    assert_eq!(sent(&options, &json!({})).len(), 1);
 }

@@ -33,7 +33,7 @@ impl AcpProtocol {
         let call = &self.turn.find(cli_id)?.call;
         let is_written = ended || begun && !self.dialect.awaits_arguments(call);
         if !is_told && (is_written || self.dialect.knows(call)) {
-            self.tell(cli_id, out);
+            self.announce(cli_id, out);
         }
         if ended {
             self.end_call(cli_id, out);
@@ -67,7 +67,7 @@ impl AcpProtocol {
     }
 
     /// Passes a call on, if it was not yet.
-    pub(super) fn tell(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
+    pub(super) fn announce(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
         let parent = self.turn.parent();
         let open = self.turn.open.iter_mut().find(|it| it.call.id == cli_id)?;
         if let (Some(id), Some(tool)) = (&open.id, &open.call.tool) {
@@ -126,7 +126,7 @@ impl AcpProtocol {
         }
     }
 
-    /// Nobody has permitted a call. Some agents say nothing more of it.
+    /// A call was not permitted. Some agents say nothing more of it.
     pub(super) fn was_denied(&mut self, cli_id: &str, out: &mut Events) {
         self.turn.rejected = true;
         let Some(open) = self.turn.find(cli_id) else {

@@ -40,7 +40,7 @@ impl AcpProtocol {
         let cli_id = call.tool_call_id.as_deref().unwrap_or_default().to_owned();
         self.resolve(Next::Call(&cli_id), out);
         self.know_of_request(&cli_id, &call);
-        let Some((tool_id, tool)) = self.tell(&cli_id, out) else {
+        let Some((tool_id, tool)) = self.announce(&cli_id, out) else {
             return write::permission(&mut self.exchange, id, None);
         };
         let options: Vec<_> = list::<OptionLine>(params.options)

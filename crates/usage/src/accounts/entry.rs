@@ -68,7 +68,7 @@ impl Names {
 pub(super) struct Entry {
     /// Milliseconds since 1970-01-01 UTC.
     at: i64,
-    /// In USD, or of Copilot, which tells no USD, in premium requests; not a number where it is not told.
+    /// In USD, or of Copilot, which reports no USD, in premium requests; not a number where it is unknown.
     cost: f64,
     /// Input, output, cache reads, cache writes, reasoning, cache writes for an hour.
     tokens: [u32; 6],
@@ -76,8 +76,8 @@ pub(super) struct Entry {
     directory: u32,
     model: u32,
     pub(super) provider: Provider,
-    /// Which of the tokens are told, a bit each.
-    told: u8,
+    /// Which of the token figures are known, a bit each.
+    known: u8,
     /// What is true of it: `SUBAGENT` and the others.
     flags: u8,
     /// Searches in the web, 255 at most.
@@ -94,7 +94,7 @@ const SEARCHES: u8 = 16;
 const ANY: u8 = FAST | US_ONLY | SEARCHES;
 
 impl Entry {
-    /// The entry of a record. None if it tells of more than four billion tokens, which no request has.
+    /// The entry of a record. None if it has more than four billion tokens, which no request has.
     pub(super) fn of(record: &Record, session: u32, names: &mut Names) -> Option<Self> {
         let usage = &record.usage;
         let figures = [
@@ -119,7 +119,7 @@ impl Entry {
             directory: directory.map_or(NONE, |directory| names.index(directory)),
             model: names.index_model(record),
             provider: record.provider,
-            told: 0,
+            known: 0,
             flags: 0,
             web_searches: u8::try_from(record.web_searches.unwrap_or(0)).unwrap_or(u8::MAX),
         };
@@ -135,7 +135,7 @@ impl Entry {
         for (place, figure) in figures.into_iter().enumerate() {
             if let Some(figure) = figure {
                 entry.tokens[place] = u32::try_from(figure).ok()?;
-                entry.told |= 1 << place;
+                entry.known |= 1 << place;
             }
         }
         Some(entry)
@@ -144,7 +144,7 @@ impl Entry {
     /// Takes in what another record says of the same request: of each figure the larger one, for a record
     /// that was written while the answer came has less; and of the rest what the first original says.
     pub(super) fn merge(&mut self, other: &Self, names: &Names) {
-        let told = self.told | other.told;
+        let known = self.known | other.known;
         let mut tokens = self.tokens;
         for (mine, theirs) in tokens.iter_mut().zip(other.tokens) {
             *mine = (*mine).max(theirs);
@@ -156,7 +156,7 @@ impl Entry {
         if other.rank(names) < self.rank(names) {
             *self = *other;
         }
-        (self.tokens, self.told, self.cost) = (tokens, told, cost);
+        (self.tokens, self.known, self.cost) = (tokens, known, cost);
         self.flags |= flags;
         self.web_searches = web_searches;
     }
@@ -182,7 +182,7 @@ impl Entry {
     /// The record that it was made of, without its key.
     pub(super) fn record(&self, names: &Names) -> Record {
         let figure =
-            |place: usize| (self.told & 1 << place != 0).then(|| u64::from(self.tokens[place]));
+            |place: usize| (self.known & 1 << place != 0).then(|| u64::from(self.tokens[place]));
         let session = names.name(self.session).cloned();
         let [model, vendor] = names.model(self.model);
         let cost = (!self.cost.is_nan()).then_some(self.cost);

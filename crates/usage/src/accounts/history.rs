@@ -17,7 +17,7 @@ use crate::{Provider, Record};
 /// Where a loop writes down what its ticks used, in the agent's directory.
 const TICKS: &str = ".orchestrator/usage.jsonl";
 
-/// Who has kept account of a run. Of two that tell of the same session, the earlier one here counts.
+/// The source of an account of a run. Of two with the same session, the earlier one here counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Witness {
@@ -27,13 +27,13 @@ pub enum Witness {
     Loop,
 }
 
-/// A run, or a tick of an agent, as somebody else than its CLI has kept account of it.
+/// A run, or a tick of an agent, in an account that is not its CLI's.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PastRun {
     /// What it is known by; the name of its session where that is not known. Parts of a run have the same.
     pub id: String,
-    /// Who tells of it.
+    /// Its source.
     pub witness: Witness,
     /// The CLI.
     pub provider: Provider,
@@ -78,9 +78,9 @@ impl PastRun {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
-    /// Runs of which the CLIs' files know nothing: they count as the witness tells it.
+    /// Runs of which the CLIs' files know nothing: they count as in the witness's account.
     pub only_there: u64,
-    /// Runs whose tokens are in the CLIs' files and whose cost the witness tells.
+    /// Runs whose tokens are in the CLIs' files and whose cost is in the witness's account.
     pub with_cost: u64,
 }
 
@@ -88,7 +88,7 @@ impl Accounts {
     /// Takes in what others have kept account of, so that nothing counts twice.
     ///
     /// Of a session that the CLIs' files know, the tokens are theirs; only the cost of the runs is taken,
-    /// unless the files tell one themselves. Of any other, both are the witness's.
+    /// unless the files have one themselves. Of any other, both are the witness's.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
         let (known, unknown): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| {
             let session = run.session.as_deref();
@@ -119,14 +119,14 @@ impl Accounts {
             .collect();
         let sessions: BTreeSet<&str> = runs.iter().filter_map(|r| r.session.as_deref()).collect();
         let mut models = HashMap::<Arc<str>, BTreeSet<Arc<str>>>::new();
-        let mut told = HashSet::<Arc<str>>::new();
+        let mut counted = HashSet::<Arc<str>>::new();
         if !sessions.is_empty() {
             let mut look = |record: &Record| {
                 if !sessions.contains(&*record.session) {
                     return;
                 }
                 if record.cost_usd.is_some() {
-                    told.insert(record.session.clone());
+                    counted.insert(record.session.clone());
                 }
                 if let Some(model) = &record.model {
                     let models = models.entry(record.session.clone()).or_default();
@@ -139,7 +139,7 @@ impl Accounts {
             self.others().for_each(&mut look);
             for totals in self.totals.values().flatten() {
                 if totals.models.values().any(|model| model.cost.is_some()) {
-                    told.insert(totals.session.clone());
+                    counted.insert(totals.session.clone());
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Accounts {
             let Some(session) = run.session.as_deref().map(Arc::<str>::from) else {
                 continue;
             };
-            if told.contains(&session) {
+            if counted.contains(&session) {
                 continue;
             }
             let span = match run.witness {
@@ -232,7 +232,7 @@ struct Tick {
 /// Calls `each` with all ticks that an agent's loop has written down. A file that cannot be read has none.
 fn ticks_of(directory: &str, each: &mut dyn FnMut(Tick) -> Option<()>) {
     let path = Path::new(directory).join(TICKS);
-    // Anybody may have put anything there, such as a pipe.
+    // There may be anything at that path, such as a pipe.
     if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
         return;
     }
@@ -243,7 +243,7 @@ fn ticks_of(directory: &str, each: &mut dyn FnMut(Tick) -> Option<()>) {
             each(tick);
         }
     };
-    // What cannot be read tells no cost: the tokens are counted all the same.
+    // An unreadable cost is none: the tokens are counted all the same.
     let _ = lines::read(&path, 0, &mut line, &mut Sink::new(&mut nothing));
 }
 
@@ -267,7 +267,7 @@ fn first_witness(runs: Vec<PastRun>) -> Vec<(String, Record)> {
     records.collect()
 }
 
-/// Of the runs of each session those that its first witness tells of.
+/// Of the runs of each session those of its first witness.
 fn first(mut runs: Vec<PastRun>) -> Vec<PastRun> {
     let mut witness = HashMap::<String, Witness>::new();
     for run in &runs {

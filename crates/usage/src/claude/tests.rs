@@ -241,9 +241,9 @@ fn what_is_wrong_with_a_part_hides_no_other_and_is_told() {
         fs::create_dir_all(&project).unwrap();
         fs::write(project.join("s.jsonl"), with(&parts) + "\n").unwrap();
         let accounts = Scan::new(Places::of_home(home.path())).run();
-        let told = accounts.diagnostics().malformed_lines;
+        let malformed = accounts.diagnostics().malformed_lines;
         assert_eq!(
-            (accounts.total().requests, told),
+            (accounts.total().requests, malformed),
             (requests, malformed),
             "{parts}"
         );

@@ -128,7 +128,7 @@ fn what_was_before_the_mark_is_left_out_in_files_that_are_new_to_it() {
     let recorded = Recorded::new("claude/2.1.197/resume", "\"operation\":\"enqueue\"");
     (0..3).for_each(|run| recorded.write(run));
     let mut meter = recorded.meter(Provider::Claude);
-    // As of a session that is told only afterwards, or of a fork with copies of older lines.
+    // As of a session that is reported only afterwards, or of a fork with copies of older lines.
     let second: Value = serde_json::from_str(recorded.runs[1].lines().next().unwrap()).unwrap();
     meter.mark_at(None, second["timestamp"].as_str().unwrap().parse().unwrap());
     let mut expected = recorded.used(1);
@@ -214,9 +214,9 @@ fn a_summary_of_claude_counts_in_its_tick() {
             expected = expected.plus(serde_json::from_value(request["usage"].clone()).unwrap());
         }
     }
-    let told: Vec<_> = ticks
+    let reported: Vec<_> = ticks
         .iter()
         .map(|tick| (tick.requests, tick.usage))
         .collect();
-    assert_eq!(told, [(1, expected)]);
+    assert_eq!(reported, [(1, expected)]);
 }

@@ -11,7 +11,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The times at which the runs of a recorded scenario began, by what the lines have in them that tell it.
+/// The times at which the runs of a recorded scenario began, by marks in the lines.
 fn begins(text: &str, first: &str, time: &str) -> Vec<Timestamp> {
     let lines = text.lines().filter(|line| line.contains(first));
     let begun = lines.map(|line| {
@@ -21,7 +21,7 @@ fn begins(text: &str, first: &str, time: &str) -> Vec<Timestamp> {
     begun.collect()
 }
 
-/// What is told of each run, and of all later ones, against what the service reported.
+/// What is reported for each run, and of all later ones, against what the service reported.
 fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let folder = data.join(scenario);
@@ -57,15 +57,19 @@ fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str
                 *sum = (sum.0 + 1, sum.1.plus(usage));
             }
         }
-        let told = |session| -> BTreeMap<_, _> {
+        let reported = |session| -> BTreeMap<_, _> {
             let ticks = meter.read(session).into_iter();
             ticks
                 .map(|tick| (tick.model.unwrap().to_string(), (tick.requests, tick.usage)))
                 .collect()
         };
-        assert_eq!(told(Some(session)), expected, "{scenario}, run {number}");
-        assert_eq!(told(None), expected);
-        assert_eq!(told(Some("another")), BTreeMap::new());
+        assert_eq!(
+            reported(Some(session)),
+            expected,
+            "{scenario}, run {number}"
+        );
+        assert_eq!(reported(None), expected);
+        assert_eq!(reported(Some("another")), BTreeMap::new());
     }
 }
 
@@ -113,8 +117,8 @@ fn premium_requests_are_a_part_of_the_tick() {
     fs::write(folder.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
     let mut meter = TickMeter::new(Provider::Copilot, Places::of_home(home.path()));
     meter.mark_at(Some("s"), at("2026-11-22T19:00:02Z"));
-    let told = meter.read(Some("s"));
-    let premium: Vec<_> = told
+    let reported = meter.read(Some("s"));
+    let premium: Vec<_> = reported
         .iter()
         .map(|tick| (tick.requests, tick.premium_requests))
         .collect();

@@ -92,8 +92,8 @@ fn sub_agents_count_for_the_session_above_all_and_a_circle_ends() {
     ]);
     let text = message(1, 10, 1.0);
     let (found, _) = read(sessions, &[("c", &text), ("a", &text), ("x", &text)]);
-    let told: Vec<_> = found.iter().map(|r| (&*r.session, r.subagent)).collect();
-    assert_eq!(told[..2], [("a", true), ("a", false)]);
+    let reported: Vec<_> = found.iter().map(|r| (&*r.session, r.subagent)).collect();
+    assert_eq!(reported[..2], [("a", true), ("a", false)]);
     assert_eq!(found.len(), 3);
 }
 
@@ -151,7 +151,7 @@ fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
     for source in &found.found {
         super::read(source, &mut sink).unwrap();
     }
-    let told: Vec<_> = records
+    let reported: Vec<_> = records
         .iter()
         .map(|r| {
             (
@@ -163,7 +163,7 @@ fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("ses_a", false, Some("/a"), Some(13)),
             ("ses_a", true, Some("/a"), Some(23)),
@@ -208,7 +208,7 @@ fn a_folder_that_cannot_be_read_is_told() {
         found.diagnostics.unreadable
     };
     assert_eq!(unreadable(), 0, "it is not there");
-    // A link to itself cannot be read by anybody.
+    // A link to itself cannot be read.
     fs::create_dir_all(folder.path().join("data/storage")).unwrap();
     let link = |path: &str| std::os::unix::fs::symlink(path, folder.path().join(path));
     std::os::unix::fs::symlink("message", folder.path().join("data/storage/message")).unwrap();

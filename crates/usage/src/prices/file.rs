@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use super::table::{Model, Prices, Tier, Told, undated, without_size};
+use super::table::{KnownPrices, Model, Prices, Tier, undated, without_size};
 
 /// Why a file of prices cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -193,38 +193,38 @@ impl FilePrices {
     }
 }
 
-fn told(price: Option<Usd>) -> Option<f64> {
+fn known(price: Option<Usd>) -> Option<f64> {
     price.map(|Usd(usd)| usd)
 }
 
 impl From<Entry> for Model {
     fn from(entry: Entry) -> Self {
-        let base = Told {
+        let base = KnownPrices {
             input: Some(entry.input.0),
             output: Some(entry.output.0),
-            cache_read: told(entry.cache_read),
-            cache_write: told(entry.cache_write),
-            cache_write_1h: told(entry.cache_write_1h),
+            cache_read: known(entry.cache_read),
+            cache_write: known(entry.cache_write),
+            cache_write_1h: known(entry.cache_write_1h),
         };
         let mut tiers: Vec<_> = (entry.tiers.into_iter())
             .map(|tier| Tier {
                 above: tier.above,
-                prices: Told {
-                    input: told(tier.input),
-                    output: told(tier.output),
-                    cache_read: told(tier.cache_read),
-                    cache_write: told(tier.cache_write),
-                    cache_write_1h: told(tier.cache_write_1h),
+                prices: KnownPrices {
+                    input: known(tier.input),
+                    output: known(tier.output),
+                    cache_read: known(tier.cache_read),
+                    cache_write: known(tier.cache_write),
+                    cache_write_1h: known(tier.cache_write_1h),
                 },
             })
             .collect();
         tiers.sort_by_key(|tier| tier.above);
-        let fast = entry.fast.map(|fast| Told {
+        let fast = entry.fast.map(|fast| KnownPrices {
             input: Some(fast.input.0),
             output: Some(fast.output.0),
-            cache_read: told(fast.cache_read),
-            cache_write: told(fast.cache_write),
-            cache_write_1h: told(fast.cache_write_1h),
+            cache_read: known(fast.cache_read),
+            cache_write: known(fast.cache_write),
+            cache_write_1h: known(fast.cache_write_1h),
         });
         Self::of(
             Prices::always(base, tiers),

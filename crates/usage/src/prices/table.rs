@@ -294,7 +294,7 @@ pub(super) struct Prices {
     /// From when to when on each day, in UTC.
     hours: Option<(Time, Time)>,
     #[serde(flatten)]
-    base: Told,
+    base: KnownPrices,
     #[serde(default)]
     tiers: Vec<Tier>,
 }
@@ -304,13 +304,13 @@ pub(super) struct Prices {
 pub(super) struct Tier {
     pub(super) above: u64,
     #[serde(flatten)]
-    pub(super) prices: Told,
+    pub(super) prices: KnownPrices,
 }
 
-/// Prices that are told, in USD for a million tokens.
+/// Known prices, in USD for a million tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Told {
+pub(super) struct KnownPrices {
     pub(super) input: Option<f64>,
     pub(super) output: Option<f64>,
     pub(super) cache_read: Option<f64>,
@@ -331,7 +331,7 @@ pub(super) struct Rates {
 
 impl Prices {
     /// Prices that hold at any time.
-    pub(super) fn always(base: Told, tiers: Vec<Tier>) -> Self {
+    pub(super) fn always(base: KnownPrices, tiers: Vec<Tier>) -> Self {
         Self {
             from: None,
             hours: None,
@@ -342,28 +342,28 @@ impl Prices {
 
     /// Those of a request with so much input.
     pub(super) fn rates(&self, input: u64) -> Rates {
-        let mut told = self.base;
+        let mut prices_now = self.base;
         for tier in &self.tiers {
             if input > tier.above {
                 let prices = &tier.prices;
-                told = Told {
-                    input: prices.input.or(told.input),
-                    output: prices.output.or(told.output),
-                    cache_read: prices.cache_read.or(told.cache_read),
-                    cache_write: prices.cache_write.or(told.cache_write),
-                    cache_write_1h: prices.cache_write_1h.or(told.cache_write_1h),
+                prices_now = KnownPrices {
+                    input: prices.input.or(prices_now.input),
+                    output: prices.output.or(prices_now.output),
+                    cache_read: prices.cache_read.or(prices_now.cache_read),
+                    cache_write: prices.cache_write.or(prices_now.cache_write),
+                    cache_write_1h: prices.cache_write_1h.or(prices_now.cache_write_1h),
                 };
             }
         }
-        let input = told.input.unwrap_or(0.0);
+        let input = prices_now.input.unwrap_or(0.0);
         // What has no price of its own costs what other input costs.
-        let cache_write = told.cache_write.unwrap_or(input);
+        let cache_write = prices_now.cache_write.unwrap_or(input);
         Rates {
             input,
-            output: told.output.unwrap_or(0.0),
-            cache_read: told.cache_read.unwrap_or(input),
+            output: prices_now.output.unwrap_or(0.0),
+            cache_read: prices_now.cache_read.unwrap_or(input),
             cache_write,
-            cache_write_1h: told.cache_write_1h.unwrap_or(cache_write),
+            cache_write_1h: prices_now.cache_write_1h.unwrap_or(cache_write),
         }
     }
 }

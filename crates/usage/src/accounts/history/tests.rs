@@ -156,7 +156,7 @@ fn the_parts_of_a_run_are_one_run() {
     ];
     assert_eq!(accounts.join(parts), joined(1, 1));
     let providers = accounts.by(Dimension::Provider);
-    let told = providers.iter().map(|group| {
+    let sums = providers.iter().map(|group| {
         let figures = &group.figures;
         let input = figures.usage.input_tokens.unwrap();
         (
@@ -166,7 +166,7 @@ fn the_parts_of_a_run_are_one_run() {
         )
     });
     let expected = [("claude", 25, Some(0.5)), ("codex", 10, None)];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(sums.collect::<Vec<_>>(), expected);
 }
 
 #[test]
