@@ -219,7 +219,7 @@ pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
 /// Whether there is a lease on the file, of a run that is alive or was killed. Takes no lock, and is as
 /// quick as a look for a few files.
 pub fn exists(file: &Path) -> bool {
-    paths::real_file(file).is_ok_and(|file| !paths::Place::taken(&file).is_empty())
+    paths::real_file(file).is_ok_and(|file| !paths::Location::taken(&file).is_empty())
 }
 
 /// Leases on a file, of runs that are alive or were killed.

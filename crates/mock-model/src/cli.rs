@@ -54,7 +54,7 @@ macro_rules! clis {
                 }
             }
 
-            fn own_call(self, part: &Part, place: &Place<'_>) -> Option<Call> {
+            fn own_call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
                 match self {
                     $(Self::$cli => $module::call(part, place),)*
                 }
@@ -195,7 +195,7 @@ impl Cli {
     }
 
     /// The call of its own tool that does what a part asks for, if that is a call.
-    pub(crate) fn call(self, part: &Part, place: &Place<'_>) -> Option<Call> {
+    pub(crate) fn call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
         match part {
             Part::Tool { name, input } => Some(match self {
                 Self::Codex => codex::named_call(name, input.clone()),
@@ -206,7 +206,7 @@ impl Cli {
     }
 
     /// Another call in the same answer, without which a CLI does not all that a part asks for.
-    pub(crate) fn call_beside(self, part: &Part, place: &Place<'_>) -> Option<Call> {
+    pub(crate) fn call_beside(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
         match self {
             Self::Codex => codex::wait_for_agent(part, place),
             _ => None,
@@ -220,9 +220,9 @@ impl fmt::Display for Cli {
     }
 }
 
-/// What a call of a tool depends on.
+/// The context that a tool call depends on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CallContext<'a> {
     /// Where the agent works, if that is known.
     pub(crate) directory: Option<&'a Path>,
     /// The names of the tools that the CLI offered with the request.
@@ -231,7 +231,7 @@ pub(crate) struct Place<'a> {
     pub(crate) offers: &'a [offered::Offer],
 }
 
-impl Place<'_> {
+impl CallContext<'_> {
     /// A path for a tool that wants absolute ones.
     pub(crate) fn absolute(&self, path: &str) -> String {
         match self.directory {

@@ -84,13 +84,13 @@ pub struct MockModel {
 struct Shared {
     script: Script,
     settings: Settings,
-    seen: Mutex<Seen>,
+    seen: Mutex<RequestLog>,
     /// Changes with every request.
     count: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RequestLog {
     requests: Vec<Request>,
     /// How often each turn was requested, by conversation: that of a sub-agent, or the main one.
     attempts: HashMap<(Option<usize>, usize), u32>,
@@ -181,7 +181,7 @@ impl Drop for MockModel {
 }
 
 impl Shared {
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn seen(&self) -> std::sync::MutexGuard<'_, RequestLog> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

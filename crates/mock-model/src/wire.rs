@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::cli::{Call, Place};
+use crate::cli::{Call, CallContext};
 use crate::server::say;
 use crate::{ErrorKind, Stop, Tokens, Turn};
 
@@ -54,7 +54,7 @@ impl Protocol {
     /// assert!(bytes.ends_with(b"data: [DONE]\n\n"));
     /// ```
     pub fn stream(self, turn: &Turn) -> Option<Vec<u8>> {
-        let place = Place {
+        let place = CallContext {
             directory: None,
             tools: &[],
             offers: &[],
@@ -109,8 +109,8 @@ impl fmt::Display for Protocol {
 
 /// How one protocol is read and written. Nothing here does any I/O.
 pub(crate) trait Wire: Sync {
-    /// What a request asks.
-    fn asked(&self, path: &str, body: &Value) -> Asked;
+    /// A request, as far as its protocol matters.
+    fn asked(&self, path: &str, body: &Value) -> ParsedRequest;
 
     /// A streamed answer. [`Frame::Pace`] stands after each piece of text.
     fn stream(&self, reply: &Reply) -> Vec<Frame>;
@@ -122,21 +122,21 @@ pub(crate) trait Wire: Sync {
     fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure;
 }
 
-/// What a request asks.
+/// A request, as far as its protocol matters.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct ParsedRequest {
     /// The model.
     pub(crate) model: String,
     /// Whether the answer shall be streamed.
     pub(crate) stream: bool,
     /// The names of the tools that the model may call.
     pub(crate) tools: Vec<String>,
-    pub(crate) what: What,
+    pub(crate) what: RequestKind,
 }
 
-/// What kind of request it is.
+/// The kind of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum RequestKind {
     /// The next answer in a conversation.
     Answer {
         /// Which it is, from 0: how often what the model said was followed by something that it did
@@ -271,7 +271,7 @@ pub(crate) enum Speaker {
     Other,
 }
 
-/// Which turn of a conversation is asked for ([`What::Answer`]).
+/// Which turn of a conversation is asked for ([`RequestKind::Answer`]).
 pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     let mut turn = 0;
     let mut before = Speaker::Other;

@@ -8,7 +8,7 @@ use teamster_core::{
     TurnEnd,
 };
 
-use super::wire::{Answer, Ask, Elicitation, Heard, What, heard};
+use super::wire::{Answer, Ask, Elicitation, LineKind, SessionLine, heard};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
 /// The beginning of nearly all lines: only the main agent has them.
@@ -20,30 +20,30 @@ impl ClaudeSession {
             self.decode(line, out);
             return self.is_written_down();
         }
-        let Some(Heard { session_id, what }) = json_line::read(line, heard) else {
+        let Some(SessionLine { session_id, what }) = json_line::read(line, heard) else {
             return self.decode(line, out);
         };
         if self.is_of_clearing(session_id.as_deref(), &what) {
-            if let What::Result { failed, text, .. } = what {
+            if let LineKind::Result { failed, text, .. } = what {
                 self.cleared(line, session_id.as_deref(), failed, &text, out);
             }
             return;
         }
         match what {
-            What::Result { unasked, .. } => self.result(line, unasked, out),
-            What::Taken { uuid } => {
+            LineKind::Result { unasked, .. } => self.result(line, unasked, out),
+            LineKind::Taken { uuid } => {
                 self.decode(line, out);
                 self.is_written_down();
                 self.taken(&uuid);
             }
-            What::Dropped { uuid, word } => self.dropped(&uuid, &word, out),
-            What::Answer {
+            LineKind::Dropped { uuid, word } => self.dropped(&uuid, &word, out),
+            LineKind::Answer {
                 request_id,
                 outcome,
             } => self.answered(&request_id, outcome),
-            What::Ask(ask) => self.ask(line, *ask, out),
-            What::Elicitation(asked) => self.elicit(*asked, out),
-            What::Request {
+            LineKind::Ask(ask) => self.ask(line, *ask, out),
+            LineKind::Elicitation(asked) => self.elicit(*asked, out),
+            LineKind::Request {
                 request_id,
                 subtype,
             } => {
@@ -53,11 +53,11 @@ impl ClaudeSession {
                     format!("Claude Code made a request that is not supported: {subtype}");
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
             }
-            What::Withdrawn { request_id } => self.withdrawn(&request_id),
+            LineKind::Withdrawn { request_id } => self.withdrawn(&request_id),
             // Who works for an earlier turn is not of this one; the CLI says when it has done.
-            What::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
-            What::OfAgent { .. } | What::Other => self.decode(line, out),
-            What::Message => {
+            LineKind::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
+            LineKind::OfAgent { .. } | LineKind::Other => self.decode(line, out),
+            LineKind::Message => {
                 self.decode(line, out);
                 self.is_written_down();
             }
@@ -215,13 +215,13 @@ impl ClaudeSession {
 
     /// Whether it is only said because the conversation is being cleared. The start of the new session is
     /// reported.
-    fn is_of_clearing(&self, session_id: Option<&str>, what: &What) -> bool {
+    fn is_of_clearing(&self, session_id: Option<&str>, what: &LineKind) -> bool {
         let Some(clearing) = &self.clearing else {
             return false;
         };
         match what {
-            What::Result { unasked, .. } => !unasked,
-            What::Message | What::Taken { .. } => session_id != clearing.from.as_deref(),
+            LineKind::Result { unasked, .. } => !unasked,
+            LineKind::Message | LineKind::Taken { .. } => session_id != clearing.from.as_deref(),
             _ => false,
         }
     }

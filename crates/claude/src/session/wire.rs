@@ -9,13 +9,13 @@ use teamster_core::provider::json_line::{or_default, parse};
 
 /// A line, as far as a session has to do with it.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct SessionLine {
     pub(super) session_id: Option<String>,
-    pub(super) what: What,
+    pub(super) what: LineKind,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum LineKind {
     /// The end of a turn of the CLI's.
     Result {
         /// It answers no message of ours: the CLI began it by itself.
@@ -160,18 +160,18 @@ struct Response {
 }
 
 /// What a line says. `None` if it is no JSON object with a type.
-pub(super) fn heard(text: &str) -> Option<Heard> {
+pub(super) fn heard(text: &str) -> Option<SessionLine> {
     let line: Line<'_> = parse(text)?;
     let session_id = line.session_id.clone();
-    let what = what(line).unwrap_or(What::Other);
-    Some(Heard { session_id, what })
+    let what = what(line).unwrap_or(LineKind::Other);
+    Some(SessionLine { session_id, what })
 }
 
-fn what(line: Line<'_>) -> Option<What> {
+fn what(line: Line<'_>) -> Option<LineKind> {
     Some(match line.kind.as_ref() {
         "result" => {
             let success = line.subtype.as_deref() == Some("success");
-            What::Result {
+            LineKind::Result {
                 unasked: line.origin.is_some_and(|origin| origin.kind != "human"),
                 failed: line.is_error.unwrap_or(!success),
                 text: match line.result {
@@ -181,24 +181,24 @@ fn what(line: Line<'_>) -> Option<What> {
             }
         }
         "assistant" | "user" => match line.parent_tool_use_id {
-            Some(parent) => What::OfAgent { parent },
-            None if line.is_replay => What::Taken { uuid: line.uuid? },
-            None => What::Message,
+            Some(parent) => LineKind::OfAgent { parent },
+            None if line.is_replay => LineKind::Taken { uuid: line.uuid? },
+            None => LineKind::Message,
         },
         "command_lifecycle" => {
             let uuid = line.command_uuid?;
             match line.state?.as_str() {
-                "started" | "completed" => What::Taken { uuid },
-                word @ ("cancelled" | "discarded" | "refused") => What::Dropped {
+                "started" | "completed" => LineKind::Taken { uuid },
+                word @ ("cancelled" | "discarded" | "refused") => LineKind::Dropped {
                     uuid,
                     word: word.to_owned(),
                 },
-                _ => What::Other,
+                _ => LineKind::Other,
             }
         }
         "control_response" => {
             let response: Response = parse(line.response?.get())?;
-            What::Answer {
+            LineKind::Answer {
                 request_id: response.request_id,
                 outcome: match response.subtype.as_str() {
                     "success" => Ok(response.answer.unwrap_or_default()),
@@ -210,7 +210,7 @@ fn what(line: Line<'_>) -> Option<What> {
             let request_id = line.request_id?;
             let request: Request = parse(line.request?.get())?;
             if request.subtype == "elicitation" {
-                return Some(What::Elicitation(Box::new(Elicitation {
+                return Some(LineKind::Elicitation(Box::new(Elicitation {
                     request_id,
                     server: request.mcp_server_name,
                     message: request.message,
@@ -220,12 +220,12 @@ fn what(line: Line<'_>) -> Option<What> {
             }
             if request.subtype != "can_use_tool" {
                 let subtype = request.subtype;
-                return Some(What::Request {
+                return Some(LineKind::Request {
                     request_id,
                     subtype,
                 });
             }
-            What::Ask(Box::new(Ask {
+            LineKind::Ask(Box::new(Ask {
                 request_id,
                 tool_name: request.tool_name,
                 tool_id: request.tool_use_id,
@@ -234,7 +234,7 @@ fn what(line: Line<'_>) -> Option<What> {
                 message: request.decision_reason.or(request.description),
             }))
         }
-        "control_cancel_request" => What::Withdrawn {
+        "control_cancel_request" => LineKind::Withdrawn {
             request_id: line.request_id?,
         },
         _ => return None,

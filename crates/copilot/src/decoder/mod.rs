@@ -234,7 +234,7 @@ impl CopilotDecoder {
                 }
             }
             "abort" => {
-                let line: Line<'_, wire::Said<'_>> = parse(text)?;
+                let line: Line<'_, wire::MessageLine<'_>> = parse(text)?;
                 if line.agent.get().is_none() {
                     self.ending.aborted(line.data.reason.get());
                 }

@@ -6,7 +6,8 @@ use teamster_core::{AgentEvent, Decision, NoticeLevel, NoticeSource, Permission,
 
 use super::CopilotDecoder;
 use super::wire::{
-    CallUsage, Line, McpServer, McpServers, NotificationKind, PermissionLine, QuotaLine, Said,
+    CallUsage, Line, McpServer, McpServers, MessageLine, NotificationKind, PermissionLine,
+    QuotaLine,
 };
 
 impl CopilotDecoder {
@@ -31,7 +32,7 @@ impl CopilotDecoder {
                 self.server_is(line.agent.get().is_none(), &line.data, out);
             }
             "session.tools_updated" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.agent.get().is_none()
                     && let Some(model) = line.data.model.get()
                 {
@@ -39,7 +40,7 @@ impl CopilotDecoder {
                 }
             }
             "session.model_change" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.agent.get().is_none()
                     && let Some(model) = line.data.new_model.get()
                 {
@@ -47,7 +48,7 @@ impl CopilotDecoder {
                 }
             }
             "session.info" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
                 let reported = match line.data.info_type.text() {
                     // It comes after each retry, which says the same in more detail.
@@ -61,17 +62,17 @@ impl CopilotDecoder {
                 }
             }
             "session.warning" | "session.managed_settings_enforced" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 say(NoticeLevel::Warning, line.data.message.text().to_owned());
             }
             "session.autopilot_stopped" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let reason = line.data.reason.get().unwrap_or("unknown");
                 say(NoticeLevel::Info, format!("autopilot stopped: {reason}"));
             }
             // Autopilot only. The call of the tool of that name has the summary.
             "session.task_complete" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.data.success == Some(false) {
                     let reason = line.data.reason.get().unwrap_or("no reason given");
                     let message = format!("the task was not completed: {reason}");
@@ -85,7 +86,7 @@ impl CopilotDecoder {
                 );
             }
             "session.compaction_complete" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.data.success == Some(false) {
                     let message = "the CLI could not compact the conversation";
                     say(NoticeLevel::Warning, message.into());
@@ -96,14 +97,14 @@ impl CopilotDecoder {
                 say(NoticeLevel::Warning, message.into());
             }
             "hook.end" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.data.success == Some(false) {
                     let error = line.data.error.map_or("", |error| error.get());
                     say(NoticeLevel::Warning, format!("a hook failed: {error}"));
                 }
             }
             "system.notification" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 self.background.notified(&line.data.kind);
                 if let Some(message) = failed_in_background(&line.data.kind) {
                     say(NoticeLevel::Warning, message);

@@ -296,7 +296,7 @@ pub(crate) struct McpServer<'a> {
 /// Lines that have something to say to a person, each in a field of its own.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Said<'a> {
+pub(crate) struct MessageLine<'a> {
     #[serde(borrow)]
     pub(crate) message: Str<'a>,
     #[serde(borrow)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Step, is_same};
 use super::journal::{Journal, Unreadable};
-use super::paths::Place;
+use super::paths::Location;
 
 /// Why something was not done.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) disk: Disk,
-    pub(super) place: Place,
+    pub(super) place: Location,
     path: PathBuf,
     /// What was found in it.
     pub(super) journal: Option<Journal>,
@@ -118,9 +118,9 @@ impl Folder {
     pub(super) fn enter(disk: &Disk, file: &Path, make: bool) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         loop {
-            let natural = Place::for_new(file)
+            let natural = Location::for_new(file)
                 .map_err(|error| refused("find the folder of", file, &error))?;
-            let taken = Place::taken(file);
+            let taken = Location::taken(file);
             if taken.is_empty() && !make {
                 return Ok(None);
             }
@@ -128,9 +128,9 @@ impl Folder {
             if let Some(folder) = Self::open(disk, place, taken.is_empty())? {
                 // A journal has to be where all others find it: a folder of our own making has its
                 // journal above it. So without one, look again now that we hold the lock.
-                let natural = Place::for_new(file);
+                let natural = Location::for_new(file);
                 let right = natural.is_ok_and(|natural| natural == folder.place);
-                let alone = Place::taken(file).len() == 1;
+                let alone = Location::taken(file).len() == 1;
                 if folder.journal.is_some() || right && alone {
                     return Ok(Some(folder));
                 }
@@ -143,7 +143,7 @@ impl Folder {
     }
 
     /// Waits for the lock of the journal at a place if there is one, in whatever state it is.
-    pub(super) fn find(disk: &Disk, place: &Place) -> Result<Option<Self>, Stop> {
+    pub(super) fn find(disk: &Disk, place: &Location) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         while fs::symlink_metadata(place.journal_folder()).is_ok() {
             if let Some(folder) = Self::open(disk, place.clone(), false)? {
@@ -157,7 +157,7 @@ impl Folder {
     }
 
     /// Takes the lock, if it is free and the folder is still the one that it was.
-    fn open(disk: &Disk, place: Place, make: bool) -> Result<Option<Self>, Stop> {
+    fn open(disk: &Disk, place: Location, make: bool) -> Result<Option<Self>, Stop> {
         let path = place.journal_folder();
         if make {
             match disk.make_folder(Step::MakeJournalFolder, &path, true) {
@@ -407,7 +407,7 @@ impl Folder {
     }
 }
 
-fn read_journal(folder: &Path, place: &Place) -> Result<Option<Journal>, Stop> {
+fn read_journal(folder: &Path, place: &Location) -> Result<Option<Journal>, Stop> {
     let path = folder.join(JOURNAL);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,

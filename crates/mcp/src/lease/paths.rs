@@ -96,14 +96,14 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 
 /// A folder in which the journal of a file may lie, and the way from it to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// The folder.
     pub(super) base: PathBuf,
     /// Folders, and the file's name.
     pub(super) rest: Vec<OsString>,
 }
 
-impl Place {
+impl Location {
     /// All places of a file, the nearest first.
     pub(super) fn all(file: &Path) -> Vec<Self> {
         let mut places = Vec::new();
@@ -227,8 +227,8 @@ fn fnv(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(rest: &[&str]) -> Place {
-        Place {
+    fn place(rest: &[&str]) -> Location {
+        Location {
             base: PathBuf::from("/a"),
             rest: rest.iter().map(OsString::from).collect(),
         }

@@ -10,7 +10,7 @@ use super::content;
 use super::disk::{Disk, Step};
 use super::folder::{Folder, Lock, Patience, Stop, busy, refused};
 use super::journal::{Entry, Holder, Journal, union};
-use super::paths::Place;
+use super::paths::Location;
 use crate::edit::EditError;
 
 /// A lease that is held.
@@ -19,7 +19,7 @@ pub(super) struct Held {
     disk: Disk,
     pub(super) file: PathBuf,
     /// Where the journal was.
-    place: Place,
+    place: Location,
     id: String,
     /// As it was when the lease began, in case that the folder does not live as long.
     journal: Journal,
@@ -349,7 +349,7 @@ fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
 pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
     let mut done = Released::Nothing;
     // There is more than one only if a run was killed while it looked for the place.
-    for place in Place::taken(file) {
+    for place in Location::taken(file) {
         let Some(folder) = Folder::find(disk, &place)? else {
             continue;
         };
@@ -366,7 +366,7 @@ pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
 
 /// How many leases live, and the servers that may be in the file; nothing if there is no journal.
 pub(super) fn pending(disk: &Disk, file: &Path) -> Result<Option<(usize, Vec<String>)>, Stop> {
-    for place in Place::taken(file) {
+    for place in Location::taken(file) {
         if let Some(folder) = Folder::find(disk, &place)? {
             let living = folder.count_living()?;
             let servers = folder.journal.as_ref().map(Journal::names);

@@ -145,13 +145,13 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     /// A private folder and the user's.
-    struct Place {
+    struct Folders {
         from: PathBuf,
         to: PathBuf,
         _folders: [tempfile::TempDir; 2],
     }
 
-    impl Place {
+    impl Folders {
         fn new() -> Self {
             Self::with(tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap())
         }
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_new_file_comes_with_its_mode_and_its_time_also_into_a_new_folder() {
-        let mut place = Place::new();
+        let mut place = Folders::new();
         fs::write(&place.from, "token").unwrap();
         fs::set_permissions(&place.from, fs::Permissions::from_mode(0o640)).unwrap();
         let time = SystemTime::now() - Duration::from_hours(1);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_known_file_is_replaced_only_while_it_is_what_it_was() {
-        let place = Place::new();
+        let place = Folders::new();
         fs::write(&place.to, "old").unwrap();
         let known = Stamp::of(&place.to);
         fs::write(&place.from, "new").unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_same_content_is_no_conflict() {
-        let place = Place::new();
+        let place = Folders::new();
         fs::write(&place.to, "same").unwrap();
         fs::write(&place.from, "same").unwrap();
         assert_eq!(place.carry(None), [""; 0]);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_file_that_the_user_has_behind_a_link_is_replaced_there() {
-        let place = Place::new();
+        let place = Folders::new();
         let real = place.to.with_file_name("real");
         fs::write(&real, "old").unwrap();
         symlink(&real, &place.to).unwrap();
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(read(&real), "new");
     }
 
-    fn folders_are_joined(place: &Place) {
+    fn folders_are_joined(place: &Folders) {
         fs::create_dir_all(place.from.join("both")).unwrap();
         fs::create_dir_all(place.from.join("new")).unwrap();
         fs::write(place.from.join("both/mine"), "1").unwrap();
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn folders_are_joined_and_new_ones_come_whole() {
-        folders_are_joined(&Place::new());
+        folders_are_joined(&Folders::new());
     }
 
     #[test]
@@ -273,18 +273,18 @@ mod tests {
         let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
             return;
         };
-        folders_are_joined(&Place::with(memory, tempfile::tempdir().unwrap()));
+        folders_are_joined(&Folders::with(memory, tempfile::tempdir().unwrap()));
     }
 
     #[test]
     fn a_folder_does_not_replace_a_file_nor_a_file_a_folder() {
-        let place = Place::new();
+        let place = Folders::new();
         fs::create_dir(&place.from).unwrap();
         fs::write(&place.to, "file").unwrap();
         assert_eq!(place.carry(None).len(), 1);
         assert_eq!(read(&place.to), "file");
 
-        let place = Place::new();
+        let place = Folders::new();
         fs::write(&place.from, "file").unwrap();
         fs::create_dir(&place.to).unwrap();
         assert_eq!(place.carry(Stamp::of(&place.to).as_ref()).len(), 1);

@@ -45,7 +45,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("claude-cli/") || (offers("Bash") && !kimi::is_asking(user_agent, tools))
 }
 
-pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("Bash", json!({"command": command})),
         Part::BackgroundShell(command) => Call::new(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 /// A model that Codex knows and to which it gives its tools as plain functions. The default model
@@ -76,7 +76,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("codex") || tools.iter().any(|tool| tool == SHELL || tool == CODE)
 }
 
-pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
     if let Part::Agent { prompt, .. } = part {
         return Some(spawn_agent(prompt, place));
@@ -135,7 +135,7 @@ pub(super) fn named_call(name: &str, input: Value) -> Call {
 
 /// No program is needed for it in code mode. Which namespace the tool is in, and with it what it is given,
 /// depends on the model; some models have none.
-fn spawn_agent(prompt: &str, place: &Place<'_>) -> Call {
+fn spawn_agent(prompt: &str, place: &CallContext<'_>) -> Call {
     let mut offered = (place.tools.iter()).filter_map(|tool| tool.strip_suffix(SPAWN_AGENT));
     let namespace = offered.find_map(|head| head.strip_suffix("__"));
     let input = match namespace {
@@ -160,7 +160,7 @@ fn task_name(prompt: &str) -> String {
 /// A sub-agent works beside the one that started it, which has to wait where it wants the answer. In the
 /// first version of these tools a call of this one names the sub-agent, whose id the answer that starts it
 /// cannot know.
-pub(super) fn wait_for_agent(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     let in_foreground = matches!(
         part,
         Part::Agent {

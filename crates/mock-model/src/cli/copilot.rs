@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing, elsewhere};
+use super::{Call, CallContext, Pointing, elsewhere};
 use crate::Part;
 
 /// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and tells the same
@@ -46,7 +46,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     })
 }
 
-pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new(
             "bash",
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = Place {
+        let place = CallContext {
             directory: Some(Path::new("/home/me")),
             tools: &[],
             offers: &[],

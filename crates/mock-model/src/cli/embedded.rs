@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing, elsewhere};
+use super::{Call, CallContext, Pointing, elsewhere};
 use crate::Part;
 
 /// It speaks all four protocols. OpenAI Responses has a word for each kind of token.
@@ -33,7 +33,7 @@ pub(super) fn is_asking(user_agent: &str, _tools: &[String]) -> bool {
     user_agent.starts_with("teamster-embedded/")
 }
 
-pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
     // Its paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),

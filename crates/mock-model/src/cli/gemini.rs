@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 /// Variables alone would do in an empty home: those of Vertex AI are not asked which login is meant,
@@ -58,7 +58,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
             .any(|tool| tool == "run_shell_command" || tool == "google_web_search")
 }
 
-pub(super) fn call(part: &Part, _place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
     // Its paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("run_shell_command", json!({"command": command})),

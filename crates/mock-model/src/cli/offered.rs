@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Place};
+use super::{Call, CallContext};
 use crate::Part;
 use crate::wire::{items, text_of};
 
@@ -45,7 +45,7 @@ pub(crate) fn offers(body: &Value) -> Vec<Offer> {
 }
 
 /// The call of an offered tool that does what a part asks for; `None` if no tool is known to do that.
-pub(crate) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     match part {
         Part::Shell(command) => shell(command, false, place),
         Part::BackgroundShell(command) => shell(command, true, place),
@@ -171,7 +171,7 @@ const PROMPTS: &[&str] = &["prompt", "message", "task", "instructions", "descrip
 const ENTRIES: &[&str] = &["content", "description", "title", "step", "task", "text"];
 const QUERIES: &[&str] = &["query", "q", "search", "queries"];
 
-fn shell(command: &str, in_background: bool, place: &Place<'_>) -> Option<Call> {
+fn shell(command: &str, in_background: bool, place: &CallContext<'_>) -> Option<Call> {
     let by_argument = || {
         let takes = |offer: &&Offer| property(&offer.schema, &COMMANDS[..3]).is_some();
         place.offers.iter().find(takes)
@@ -187,7 +187,7 @@ fn shell(command: &str, in_background: bool, place: &Place<'_>) -> Option<Call> 
 }
 
 /// A file that is made by a patch.
-fn patch(path: &str, content: &str, place: &Place<'_>) -> Option<Call> {
+fn patch(path: &str, content: &str, place: &CallContext<'_>) -> Option<Call> {
     let tool = named(place, &["applypatch"])?;
     let lines: Vec<_> = content.lines().map(|line| format!("+{line}")).collect();
     let lines = lines.join("\n");
@@ -203,7 +203,7 @@ fn patch(path: &str, content: &str, place: &Place<'_>) -> Option<Call> {
 }
 
 /// Names are made of the server's and the tool's in one of many ways.
-fn mcp(server: &str, tool: &str, arguments: &Value, place: &Place<'_>) -> Option<Call> {
+fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> Option<Call> {
     let (server_name, tool_name) = (plain(server), plain(tool));
     let is_it = |offer: &&Offer| {
         let name = plain(&offer.name);
@@ -227,7 +227,7 @@ fn mcp(server: &str, tool: &str, arguments: &Value, place: &Place<'_>) -> Option
 }
 
 /// The offered tool with the likeliest of these names.
-fn named<'p>(place: &Place<'p>, names: &[&str]) -> Option<&'p Offer> {
+fn named<'p>(place: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
     let offers = place.offers;
     names
         .iter()
@@ -329,7 +329,7 @@ mod tests {
 
     fn called(tools: &Value, part: &Part) -> Option<(String, Value)> {
         let offers = offers(&json!({"tools": tools}));
-        let place = Place {
+        let place = CallContext {
             directory: Some(Path::new("/w")),
             tools: &[],
             offers: &offers,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Place, Pointing, elsewhere};
+use super::{Call, CallContext, Pointing, elsewhere};
 use crate::Part;
 use crate::wire::{items, text_of};
 
@@ -77,7 +77,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("opencode/") || (offers("bash") && offers("todowrite"))
 }
 
-pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),
         Part::ReadFile(path) => Call::new("read", json!({"filePath": place.absolute(path)})),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = Place {
+        let place = CallContext {
             directory: Some(Path::new("/w")),
             tools: &[],
             offers: &[],
@@ -293,7 +293,11 @@ mod tests {
             (Protocol::Anthropic, "/v1/messages", &anthropic),
         ] {
             let what = protocol.wire().asked(path, body).what;
-            assert_eq!(what, What::Helper("A mock session".into()), "{protocol}");
+            assert_eq!(
+                what,
+                RequestKind::Helper("A mock session".into()),
+                "{protocol}"
+            );
         }
     }
 

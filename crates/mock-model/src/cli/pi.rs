@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 /// The provider in Anthropic's protocol, whose model is asked for.
@@ -66,7 +66,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     has_all && tools.iter().all(|tool| own.contains(&tool.as_str()))
 }
 
-pub(super) fn call(part: &Part, _: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),
         Part::ReadFile(path) => Call::new("read", json!({"path": path})),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = Place {
+        let place = CallContext {
             directory: None,
             tools: &[],
             offers: &[],

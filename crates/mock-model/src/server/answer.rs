@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Request, Shared};
-use crate::cli::{Call, Place, offered};
-use crate::wire::{Asked, Frame, Reply, Say, What, Wire, opening};
+use crate::cli::{Call, CallContext, offered};
+use crate::wire::{Frame, ParsedRequest, Reply, RequestKind, Say, Wire, opening};
 use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
 
 /// A body that can break off.
@@ -176,7 +176,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         return beside(head);
     };
     let wire = protocol.wire();
-    let Asked {
+    let ParsedRequest {
         model,
         stream,
         tools,
@@ -187,14 +187,16 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     seen.cli = cli;
     seen.model = Some(model.clone());
     let turn = match what {
-        What::Body(body) => return json_body(200, &body),
-        What::Helper(text) => return helper(wire, model, stream, vec![Say::Text(vec![text])]),
-        What::Search(query) => {
+        RequestKind::Body(body) => return json_body(200, &body),
+        RequestKind::Helper(text) => {
+            return helper(wire, model, stream, vec![Say::Text(vec![text])]);
+        }
+        RequestKind::Search(query) => {
             let found = format!("Found for {query}: a page of the mock model's.");
             let say = vec![Say::Search(query), Say::Text(vec![found])];
             return helper(wire, model, stream, say);
         }
-        What::Answer { turn } => turn,
+        RequestKind::Answer { turn } => turn,
     };
     let agent = shared.script.agent(&opening(&seen.body));
     let attempt = {
@@ -222,7 +224,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         return http_error(protocol, answer, error);
     }
     let offers = offered::offers(&seen.body);
-    let place = Place {
+    let place = CallContext {
         directory: shared.settings.directory.as_deref(),
         tools: &tools,
         offers: &offers,
@@ -332,7 +334,12 @@ fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
 }
 
 /// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
-pub(crate) fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Say> {
+pub(crate) fn say(
+    part: &Part,
+    cli: Option<Cli>,
+    is_sure: bool,
+    place: &CallContext<'_>,
+) -> Option<Say> {
     Some(match part {
         Part::Text(pieces) => Say::Text(pieces.0.clone()),
         Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),
@@ -359,7 +366,7 @@ pub(crate) fn say(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_
 }
 
 /// The call of a tool. Where the CLI was only guessed by some of its tools, what they take decides.
-fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &Place<'_>) -> Option<Call> {
+fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -> Option<Call> {
     let own = || cli.and_then(|cli| cli.call(part, place));
     if is_sure {
         own().or_else(|| offered::call(part, place))

@@ -6,7 +6,8 @@ mod tests;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, pieces, text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, pieces,
+    text_of, turn,
 };
 use crate::cli::opencode;
 use crate::{ErrorKind, Stop, Tokens};
@@ -14,24 +15,24 @@ use crate::{ErrorKind, Stop, Tokens};
 pub(crate) struct Anthropic;
 
 impl Wire for Anthropic {
-    fn asked(&self, path: &str, body: &Value) -> Asked {
+    fn asked(&self, path: &str, body: &Value) -> ParsedRequest {
         let what = if path.ends_with("/count_tokens") {
             // About four bytes are a token.
-            What::Body(json!({"input_tokens": body.to_string().len() / 4}))
+            RequestKind::Body(json!({"input_tokens": body.to_string().len() / 4}))
         } else if let Some(form) = form(body) {
-            What::Helper(example(form).to_string())
+            RequestKind::Helper(example(form).to_string())
         } else if let Some(text) = opencode::helper(body) {
-            What::Helper(text.to_owned())
+            RequestKind::Helper(text.to_owned())
         } else if let Some(query) = searched(body) {
-            What::Search(query.to_owned())
+            RequestKind::Search(query.to_owned())
         } else if is_summary_asked(body) {
-            What::Helper("<summary>\nMock model: nothing is kept.\n</summary>".to_owned())
+            RequestKind::Helper("<summary>\nMock model: nothing is kept.\n</summary>".to_owned())
         } else {
-            What::Answer {
+            RequestKind::Answer {
                 turn: turn(items(body, "messages").iter().map(speaker)),
             }
         };
-        Asked {
+        ParsedRequest {
             model: text_of(body, "model").to_owned(),
             stream: body["stream"].as_bool().unwrap_or(false),
             tools: items(body, "tools")

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, pieces, text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, pieces,
+    text_of, turn,
 };
 use crate::cli::{Call, opencode};
 use crate::{ErrorKind, Stop, Tokens};
@@ -14,14 +15,14 @@ mod tests;
 pub(crate) struct Chat;
 
 impl Wire for Chat {
-    fn asked(&self, _path: &str, body: &Value) -> Asked {
+    fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
         let what = match opencode::helper(body) {
-            Some(text) => What::Helper(text.to_owned()),
-            None => What::Answer {
+            Some(text) => RequestKind::Helper(text.to_owned()),
+            None => RequestKind::Answer {
                 turn: turn(items(body, "messages").iter().map(speaker)),
             },
         };
-        Asked {
+        ParsedRequest {
             model: text_of(body, "model").to_owned(),
             stream: body["stream"].as_bool().unwrap_or(false),
             tools: items(body, "tools")

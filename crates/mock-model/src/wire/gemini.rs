@@ -11,13 +11,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, items, text_of, turn};
+use super::{
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, text_of,
+    turn,
+};
 use crate::{ErrorKind, Stop, Tokens};
 
 pub(crate) struct Gemini;
 
 impl Wire for Gemini {
-    fn asked(&self, path: &str, body: &Value) -> Asked {
+    fn asked(&self, path: &str, body: &Value) -> ParsedRequest {
         let last = path.rsplit('/').next().unwrap_or_default();
         let (model, method) = last.split_once(':').unwrap_or((last, ""));
         let stream = method == "streamGenerateContent";
@@ -29,15 +32,15 @@ impl Wire for Gemini {
             .collect();
         let what = if method == "countTokens" {
             // About four bytes are a token.
-            What::Body(json!({"totalTokens": body.to_string().len() / 4}))
+            RequestKind::Body(json!({"totalTokens": body.to_string().len() / 4}))
         } else if let Some(text) = helper::answer(body, stream, &tools) {
-            What::Helper(text)
+            RequestKind::Helper(text)
         } else {
-            What::Answer {
+            RequestKind::Answer {
                 turn: turn(items(body, "contents").iter().map(speaker)),
             }
         };
-        Asked {
+        ParsedRequest {
             model: model.to_owned(),
             stream,
             tools,

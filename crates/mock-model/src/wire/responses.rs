@@ -5,8 +5,8 @@ mod items;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Failure, Frame, Frames, Reply, Say, Speaker, What, Wire, breaks_off, items as items_of,
-    pieces, text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, breaks_off,
+    items as items_of, pieces, text_of, turn,
 };
 use crate::{ErrorKind, Stop, Tokens};
 use items::Item;
@@ -14,15 +14,15 @@ use items::Item;
 pub(crate) struct Responses;
 
 impl Wire for Responses {
-    fn asked(&self, _path: &str, body: &Value) -> Asked {
-        Asked {
+    fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
+        ParsedRequest {
             model: text_of(body, "model").to_owned(),
             stream: body["stream"].as_bool().unwrap_or(false),
             tools: tools(body),
             what: if is_helper(body) {
-                What::Helper(format!("{SUMMARY}{}.", turn_of(body)))
+                RequestKind::Helper(format!("{SUMMARY}{}.", turn_of(body)))
             } else {
-                What::Answer {
+                RequestKind::Answer {
                     turn: turn_of(body),
                 }
             },

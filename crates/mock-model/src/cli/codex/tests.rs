@@ -3,7 +3,7 @@ use crate::Cli;
 
 fn call_with(tools: &[&str], part: &Part) -> Call {
     let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
-    let place = Place {
+    let place = CallContext {
         directory: None,
         tools: &tools,
         offers: &[],
@@ -156,7 +156,7 @@ fn a_path_is_one_word_of_a_shell_and_no_option() {
 
 #[test]
 fn what_is_no_call_is_none() {
-    let place = Place {
+    let place = CallContext {
         directory: None,
         tools: &["exec".to_owned()],
         offers: &[],
@@ -247,7 +247,7 @@ fn a_tool_in_a_namespace_is_called_by_both_names() {
 fn an_answer_that_starts_a_sub_agent_waits_for_it_where_that_needs_no_id() {
     let beside = |tools: &[&str], background| {
         let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
-        let place = Place {
+        let place = CallContext {
             directory: None,
             tools: &tools,
             offers: &[],

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::cli::Call;
 
-fn turn_of(body: &Value) -> What {
+fn turn_of(body: &Value) -> RequestKind {
     Anthropic.asked("/v1/messages", body).what
 }
 
@@ -226,7 +226,7 @@ fn a_turn_is_told_by_what_the_model_said() {
         ),
     ] {
         let asked = turn_of(&json!({"model": "m", "messages": messages}));
-        assert_eq!(asked, What::Answer { turn }, "{messages}");
+        assert_eq!(asked, RequestKind::Answer { turn }, "{messages}");
     }
 }
 
@@ -242,12 +242,12 @@ fn what_the_cli_asks_for_itself_gets_the_form_that_it_wants() {
     });
     assert_eq!(
         turn_of(&title),
-        What::Helper("{\"title\":\"Mock model\"}".into())
+        RequestKind::Helper("{\"title\":\"Mock model\"}".into())
     );
     // A conversation without tools is one all the same.
     let mut conversation = title;
     conversation["output_config"] = json!({"effort": "high"});
-    assert_eq!(turn_of(&conversation), What::Answer { turn: 0 });
+    assert_eq!(turn_of(&conversation), RequestKind::Answer { turn: 0 });
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
         let system = json!({"role": "system", "content": "Available agent types"});
         let body =
             json!({"model": "m", "messages": [{"role": "user", "content": content}, system]});
-        let What::Helper(text) = turn_of(&body) else {
+        let RequestKind::Helper(text) = turn_of(&body) else {
             panic!("{body}");
         };
         assert!(text.starts_with("<summary>"), "{text}");
@@ -266,7 +266,7 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
     // A prompt that cites it further on is a prompt.
     let body =
         json!({"model": "m", "messages": [{"role": "user", "content": format!("What is {ask}")}]});
-    assert_eq!(turn_of(&body), What::Answer { turn: 0 });
+    assert_eq!(turn_of(&body), RequestKind::Answer { turn: 0 });
 }
 
 #[test]
@@ -276,10 +276,10 @@ fn a_search_by_the_service_is_said_and_found_in_blocks_of_its_own() {
         "messages": [{"role": "user", "content": "Perform a web search for the query: cats"}],
         "tools": [{"type": "web_search_20250305", "name": "web_search"}],
     });
-    assert_eq!(turn_of(&ask), What::Search("cats".into()));
+    assert_eq!(turn_of(&ask), RequestKind::Search("cats".into()));
     let mut prompt = ask;
     prompt["tools"] = json!([{"name": "WebSearch"}]);
-    assert_eq!(turn_of(&prompt), What::Answer { turn: 0 });
+    assert_eq!(turn_of(&prompt), RequestKind::Answer { turn: 0 });
     let mut reply = everything();
     reply.say = vec![Say::Search("cats".into()), Say::Text(vec!["found".into()])];
     let message = Anthropic.whole(&reply);
@@ -323,7 +323,7 @@ fn an_example_has_what_its_schema_requires_and_nothing_else() {
 fn tokens_are_counted_roughly_and_beside_the_conversation() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(4000)}]});
     let asked = Anthropic.asked("/v1/messages/count_tokens", &body);
-    let What::Body(answer) = asked.what else {
+    let RequestKind::Body(answer) = asked.what else {
         panic!("{asked:?}");
     };
     let tokens = answer["input_tokens"].as_u64().unwrap();

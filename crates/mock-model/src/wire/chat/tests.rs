@@ -278,11 +278,11 @@ fn the_request_tells_the_model_the_tools_and_the_turn() {
     );
     assert_eq!(
         asked,
-        Asked {
+        ParsedRequest {
             model: "mock-model".into(),
             stream: true,
             tools: vec!["bash".into(), "apply_patch".into()],
-            what: What::Answer { turn: 2 },
+            what: RequestKind::Answer { turn: 2 },
         }
     );
     assert!(!Chat.asked("/", &Value::Null).stream);
@@ -293,10 +293,13 @@ fn what_the_cli_asks_for_itself_is_no_turn() {
     let asked = |messages: Value| Chat.asked("/", &json!({"messages": messages})).what;
     let prompt = json!({"role": "user", "content": "Generate a title for this conversation:\n"});
     let user = json!({"role": "user", "content": "hi"});
-    assert!(matches!(asked(json!([prompt, user])), What::Helper(_)));
+    assert!(matches!(
+        asked(json!([prompt, user])),
+        RequestKind::Helper(_)
+    ));
     // No tool is allowed, and that is the prompt.
-    assert_eq!(asked(json!([prompt])), What::Answer { turn: 0 });
-    let What::Helper(summary) = asked(json!([{"role": "user",
+    assert_eq!(asked(json!([prompt])), RequestKind::Answer { turn: 0 });
+    let RequestKind::Helper(summary) = asked(json!([{"role": "user",
         "content": "Here is the conversation so far:\n\n<conversation>\n…"}]))
     else {
         panic!("a summary is a turn");
@@ -306,5 +309,5 @@ fn what_the_cli_asks_for_itself_is_no_turn() {
         json!({"role": "assistant", "content": summary}),
         user,
     ];
-    assert_eq!(asked(json!(history)), What::Answer { turn: 0 });
+    assert_eq!(asked(json!(history)), RequestKind::Answer { turn: 0 });
 }

@@ -186,10 +186,10 @@ fn a_request_tells_its_model_its_form_and_its_functions() {
         assert_eq!(asked.model, "gemini-2.5-flash");
         assert_eq!(asked.stream, stream);
         assert_eq!(asked.tools, ["read_file", "glob"]);
-        assert_eq!(asked.what, What::Answer { turn: 0 });
+        assert_eq!(asked.what, RequestKind::Answer { turn: 0 });
     }
     let counted = Gemini.asked("/v1beta/models/m:countTokens", &json!({"contents": []}));
-    assert_eq!(counted.what, What::Body(json!({"totalTokens": 3})));
+    assert_eq!(counted.what, RequestKind::Body(json!({"totalTokens": 3})));
 }
 
 fn turn_of(contents: &[(&str, Value)]) -> usize {
@@ -199,7 +199,7 @@ fn turn_of(contents: &[(&str, Value)]) -> usize {
         .collect();
     let asked = Gemini.asked(PATH, &json!({"contents": contents}));
     match asked.what {
-        What::Answer { turn } => turn,
+        RequestKind::Answer { turn } => turn,
         other => panic!("{other:?}"),
     }
 }
@@ -247,8 +247,8 @@ fn what_the_cli_puts_in_the_model_s_mouth_is_no_answer() {
 
 fn helped(body: &Value) -> Option<Value> {
     match Gemini.asked(UNSTREAMED, body).what {
-        What::Helper(text) => Some(serde_json::from_str(&text).unwrap_or(text.into())),
-        What::Answer { .. } => None,
+        RequestKind::Helper(text) => Some(serde_json::from_str(&text).unwrap_or(text.into())),
+        RequestKind::Answer { .. } => None,
         other => panic!("{other:?}"),
     }
 }

@@ -205,7 +205,7 @@ fn turn_of(input: &Value) -> usize {
         .asked("/v1/responses", &json!({"input": input}))
         .what
     {
-        What::Answer { turn } => turn,
+        RequestKind::Answer { turn } => turn,
         other => panic!("{other:?}"),
     }
 }
@@ -289,8 +289,8 @@ fn what_codex_asks_for_itself_is_no_turn() {
         let body = json!({"client_metadata": {"x-codex-turn-metadata": metadata}});
         Responses.asked("/v1/responses", &body).what
     };
-    assert_eq!(asked("turn"), What::Answer { turn: 0 });
-    assert!(matches!(asked("compaction"), What::Helper(_)));
+    assert_eq!(asked("turn"), RequestKind::Answer { turn: 0 });
+    assert!(matches!(asked("compaction"), RequestKind::Helper(_)));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn a_summary_in_the_place_of_a_conversation_keeps_the_number_of_its_turns() {
             "input": input,
         });
         match Responses.asked("/v1/responses", &body).what {
-            What::Helper(summary) => format!("Another model wrote:\n{summary}\nGo on."),
+            RequestKind::Helper(summary) => format!("Another model wrote:\n{summary}\nGo on."),
             other => panic!("{other:?}"),
         }
     };
