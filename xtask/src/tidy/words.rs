@@ -27,6 +27,7 @@ const CLEAN: &[&str] = &[
     "crates/command/",
     "crates/conformance/",
     "crates/copilot/",
+    "crates/embedded/",
     "crates/gemini/",
     "crates/magpie/",
     "crates/mcp/",

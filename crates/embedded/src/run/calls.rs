@@ -61,7 +61,7 @@ impl Turn<'_> {
             if halt.is_none() {
                 match guard.note(call, &result) {
                     Advice::None => {}
-                    Advice::Tell(text) => result.content.push(Input::Text { text }),
+                    Advice::Hint(text) => result.content.push(Input::Text { text }),
                     Advice::Enough(error) => halt = Some(Halt::Failed(error)),
                 }
             }
@@ -70,7 +70,7 @@ impl Turn<'_> {
         (results, halt)
     }
 
-    /// One call: told, decided about, carried out, and told again.
+    /// One call: announced, decided, executed and reported.
     async fn one(
         &self,
         context: &mut Context,

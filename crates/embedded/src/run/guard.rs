@@ -4,8 +4,8 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::conversation::{Call, CallResult};
 
-/// After so many same calls with the same result in a row, the model is told.
-const TOLD: u32 = 3;
+/// After so many same calls with the same result in a row, the model gets a hint.
+const HINT_AFTER: u32 = 3;
 /// After so many, the run ends.
 const ENOUGH: u32 = 6;
 
@@ -21,7 +21,7 @@ pub(super) struct LoopGuard {
 pub(super) enum Advice {
     None,
     /// Say this to the model.
-    Tell(String),
+    Hint(String),
     /// End the run.
     Enough(AgentError),
 }
@@ -84,7 +84,7 @@ mod tests {
             assert_eq!(note(&mut guard, 1, "a"), Advice::None);
         }
         for _ in 0..3 {
-            assert!(matches!(note(&mut guard, 1, "a"), Advice::Tell(_)));
+            assert!(matches!(note(&mut guard, 1, "a"), Advice::Hint(_)));
         }
         let Advice::Enough(error) = note(&mut guard, 1, "a") else {
             panic!("it goes on")

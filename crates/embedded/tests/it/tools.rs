@@ -53,7 +53,7 @@ async fn a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_errors_for_t
             );
         }
         assert!(!stage.work().join("../out.txt").exists());
-        // Each was told to the model.
+        // Each was sent to the model.
         let last = stage.model.requests().last().unwrap().body.to_string();
         assert!(
             last.contains("launch_rocket") && last.contains("leads out of"),
@@ -119,10 +119,10 @@ async fn how_a_command_ended_is_told() {
     );
     // The stream has all of it, and the model both ends.
     assert_eq!(results[5].1.lines().count(), 60_000);
-    let told = stage.request(6).to_string();
-    assert!(told.contains("exit code 3") && told.contains("it wrote nothing"));
-    assert!(told.contains("59999\\n60000") && told.contains("bytes left out"));
-    assert!(told.len() < 200_000, "{}", told.len());
+    let sent = stage.request(6).to_string();
+    assert!(sent.contains("exit code 3") && sent.contains("it wrote nothing"));
+    assert!(sent.contains("59999\\n60000") && sent.contains("bytes left out"));
+    assert!(sent.len() < 200_000, "{}", sent.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
