@@ -40,7 +40,7 @@ impl ConfigFiles {
         check_names(plan, notices)
     }
 
-    /// Makes the change, and tells the CLI where the changed file is. Blocks.
+    /// Makes the change, and points the CLI at the changed file. Blocks.
     pub(crate) fn change<'a>(
         &mut self,
         edit: ConfigEdit,

@@ -45,7 +45,7 @@ pub(crate) struct Recording {
     record: Option<File>,
     about: About,
     /// There is a `meta.json`. Without one the files hold nothing and go when this is dropped.
-    told: bool,
+    about_written: bool,
     /// Why nothing more is written.
     failed: Option<String>,
     /// How many lines with events there were.
@@ -93,7 +93,7 @@ impl Recording {
             other,
             record: None,
             about: About::new(cli, plan, params, config),
-            told: false,
+            about_written: false,
             failed: None,
             lines: 0,
             lines_before_stop: None,
@@ -110,13 +110,14 @@ impl Recording {
     ) -> Result<(), AgentError> {
         // With the files that were made for it.
         self.about.launched(plan, params, config);
-        self.tell().map_err(|error| not_writable(&self.dir, &error))
+        self.write_about()
+            .map_err(|error| not_writable(&self.dir, &error))
     }
 
     /// The process was not started.
     pub(crate) fn not_started(mut self, why: &str) -> Option<Notice> {
         self.about.not_started(why);
-        let error = self.tell().err()?;
+        let error = self.write_about().err()?;
         Some(self.fail(META, &error))
     }
 
@@ -159,11 +160,11 @@ impl Recording {
         let lines = self.lines_before_stop.unwrap_or(self.lines);
         self.about
             .ended(exit, lines, duration, self.failed.as_deref());
-        let mut told = self.tell();
-        if told.is_err() && self.failed.is_some() && self.make_room().is_ok() {
-            told = self.tell();
+        let mut written = self.write_about();
+        if written.is_err() && self.failed.is_some() && self.make_room().is_ok() {
+            written = self.write_about();
         }
-        match told {
+        match written {
             Err(error) if self.failed.is_none() => Some(self.fail(META, &error)),
             _ => notice,
         }
@@ -187,13 +188,13 @@ impl Recording {
     }
 
     /// Writes `meta.json`, whole or not at all.
-    fn tell(&mut self) -> io::Result<()> {
+    fn write_about(&mut self) -> io::Result<()> {
         let (meta, text) = (self.dir.join(META), self.about.to_text());
-        if self.told {
+        if self.about_written {
             return replace_file(&meta, text.as_bytes(), FileMode::Private);
         }
         create_file(&meta, text.as_bytes(), FileMode::Private)?;
-        self.told = true;
+        self.about_written = true;
         Ok(())
     }
 
@@ -210,7 +211,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if !self.told {
+        if !self.about_written {
             for name in [EVENTS, OTHER] {
                 let _ = fs::remove_file(self.dir.join(name));
             }

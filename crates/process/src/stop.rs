@@ -71,7 +71,7 @@ pub(crate) struct Tree {
     run_id: String,
     started: Instant,
     exited: bool,
-    /// How; unknown if somebody else has waited for it.
+    /// How; unknown if another process has waited for it.
     status: Option<ExitStatus>,
     known: Vec<Relative>,
     /// Processes of commands of a turn that is being interrupted.
@@ -227,7 +227,7 @@ impl Tree {
         self.known.iter().any(|known| os::is_running(known.process))
     }
 
-    /// Kills what is left, also what nobody's child is and only its environment gives away, and
+    /// Kills what is left, also orphans that only their environment gives away, and
     /// waits until it is gone.
     pub(crate) async fn sweep(&mut self) {
         if self
@@ -267,13 +267,13 @@ impl Tree {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
-        trace!(WARN, pid = ?self.pid, "killed with all that it started: nobody drives it any more");
+        trace!(WARN, pid = ?self.pid, "killed with all that it started: its driver is gone");
         self.look();
         self.kill_known();
         for process in os::marked(&self.run_id, None) {
             let _ = os::kill_process(process);
         }
-        // So that no zombie is left when nobody else will wait.
+        // So that no zombie is left when no other task waits.
         for _ in 0..100 {
             if self.exited {
                 return;

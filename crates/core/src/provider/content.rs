@@ -25,11 +25,11 @@ fn placeholder(
         let padding = data.bytes().rev().take_while(|b| *b == b'=').count();
         format!("{} bytes", (data.len() - padding) * 3 / 4)
     });
-    // An address alone tells enough.
+    // An address alone is enough.
     let media_type = media_type.or((uri.is_none() || size.is_some()).then_some("unknown type"));
-    let told = [uri, media_type, size.as_deref()];
-    let told: Vec<&str> = told.into_iter().flatten().collect();
-    format!("[{kind}: {}]", told.join(", "))
+    let known = [uri, media_type, size.as_deref()];
+    let known: Vec<&str> = known.into_iter().flatten().collect();
+    format!("[{kind}: {}]", known.join(", "))
 }
 
 /// The content blocks of an MCP tool's result as text: texts as they are, one below the other, and
