@@ -307,8 +307,8 @@ fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
     assert_eq!(talk.session.session_id().as_deref(), Some(OLD));
     talk.say(&init(OLD));
     talk.say(&result(OLD, &json!({})));
-    let (_, result) = talk.end();
-    assert_eq!(result.text, "said");
+    let (_, ended) = talk.end();
+    assert_eq!(ended.text, "said");
 }
 
 #[test]
@@ -341,8 +341,8 @@ fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
     talk.written();
     talk.session.stop_requested();
     talk.session.order(Order::Interrupt);
-    let (_, result) = talk.end();
-    assert_eq!(result.status, RunStatus::Aborted);
+    let (_, ended) = talk.end();
+    assert_eq!(ended.status, RunStatus::Aborted);
     let settled = talk.settled();
     assert_eq!(settled[0].0, OrderId(2));
     assert_eq!(settled[0].1.as_ref().unwrap_err().kind, ErrorKind::Aborted);
@@ -387,8 +387,8 @@ fn an_interrupt_is_not_told_twice_and_one_that_comes_too_late_changes_nothing() 
     talk.session.order(Order::Interrupt);
     assert_eq!(talk.written().len(), 1);
     talk.say(&result(OLD, &json!({})));
-    let (_, result) = talk.end();
-    assert_eq!(result.status, RunStatus::Completed);
+    let (_, ended) = talk.end();
+    assert_eq!(ended.status, RunStatus::Completed);
     talk.session.order(Order::Interrupt);
     assert!(talk.written().is_empty());
 }
@@ -414,8 +414,8 @@ fn a_turn_that_begins_just_as_it_is_interrupted_has_an_end_of_its_own() {
         OLD,
         &json!({"is_error": true, "terminal_reason": "aborted_streaming"}),
     ));
-    let (_, result) = talk.end();
-    assert_eq!(result.status, RunStatus::Aborted);
+    let (_, ended) = talk.end();
+    assert_eq!(ended.status, RunStatus::Aborted);
 }
 
 #[test]
@@ -458,6 +458,6 @@ fn odd_lines_are_told_and_harmless() {
         OLD,
         &json!({"origin": 1, "errors": 2, "result": 3}),
     ));
-    let (_, result) = talk.end();
-    assert_eq!(result.status, RunStatus::Completed);
+    let (_, ended) = talk.end();
+    assert_eq!(ended.status, RunStatus::Completed);
 }

@@ -16,7 +16,7 @@ use super::wire::{ErrorLine, ErrorObject, ResultLine};
 #[derive(Debug, Default)]
 pub(super) struct End {
     /// The last `error` line, until the next line shows whether the run goes on.
-    said: Option<ErrorLine>,
+    said: Option<LastError>,
     /// Why the run failed, if the exit code is needed to understand it.
     failure: Option<Failure>,
     failed: Option<bool>,
@@ -37,7 +37,7 @@ pub(super) struct End {
 }
 
 #[derive(Debug)]
-struct ErrorLine {
+struct LastError {
     message: String,
     /// It is more than a warning.
     is_error: bool,
@@ -58,7 +58,7 @@ impl End {
         self.warn(out);
         let is_error = line.severity.as_deref() == Some("error") || errors::ends_the_run(&message);
         self.answer_blocked |= errors::blocks_the_answer(&message);
-        self.said = Some(ErrorLine { message, is_error });
+        self.said = Some(LastError { message, is_error });
         Some(())
     }
 

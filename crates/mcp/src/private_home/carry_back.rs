@@ -148,7 +148,7 @@ mod tests {
     struct Folders {
         from: PathBuf,
         to: PathBuf,
-        _folders: [tempfile::TempDir; 2],
+        _kept: [tempfile::TempDir; 2],
     }
 
     impl Folders {
@@ -160,7 +160,7 @@ mod tests {
             Self {
                 from: one.path().join("private"),
                 to: other.path().join("users"),
-                _folders: [one, other],
+                _kept: [one, other],
             }
         }
 

@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
     use crate::Protocol;
-    use crate::wire::What;
+    use crate::wire::RequestKind;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()

@@ -241,9 +241,9 @@ fn what_is_wrong_with_a_part_hides_no_other_and_is_told() {
         fs::create_dir_all(&project).unwrap();
         fs::write(project.join("s.jsonl"), with(&parts) + "\n").unwrap();
         let accounts = Scan::new(Places::of_home(home.path())).run();
-        let malformed = accounts.diagnostics().malformed_lines;
+        let left_out = accounts.diagnostics().malformed_lines;
         assert_eq!(
-            (accounts.total().requests, malformed),
+            (accounts.total().requests, left_out),
             (requests, malformed),
             "{parts}"
         );
