@@ -117,7 +117,7 @@ impl Recorded {
         Played { outcome, launches }
     }
 
-    /// The CLI crashes after it had told of a side effect: its session is resumed with the continuation,
+    /// The CLI crashes after it had announced a side effect: its session is resumed with the continuation,
     /// by arguments that hold these words one after the other, and the prompt is not sent again.
     async fn is_resumed(
         &self,
@@ -156,7 +156,7 @@ impl Recorded {
         }
     }
 
-    /// Nothing was changed before the CLI crashed: the prompt is sent anew, in a new session.
+    /// Nothing was changed before the CLI crashed: the prompt is sent again, in a new session.
     async fn is_sent_again(&self, provider: impl CliProvider + Clone + 'static) {
         for crash in [Crash::Exits, Crash::Killed] {
             let then = AfterSideEffects::Resume;
