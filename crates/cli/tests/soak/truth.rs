@@ -38,7 +38,7 @@ enum Turn {
     },
     /// It overran, as it was to.
     Overran,
-    /// Its end may or may not have been told.
+    /// Its end may or may not have been reported.
     Ending {
         whole: bool,
     },
@@ -64,7 +64,7 @@ pub(crate) struct Truth {
     process: Option<Process>,
     clear: Option<Asked>,
     reset: Option<Asked>,
-    /// A clear may come: somebody was about to ask for one.
+    /// A clear may come: one was about to be requested.
     clear_may_come: bool,
     /// A reset may come.
     reset_may_come: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Truth {
     cleared_here: bool,
     /// When the agent was last killed.
     killed_at: u64,
-    /// The context that was told everything: of this process if it is kept, and of this session.
+    /// The context that got the full prompt: of this process if it is kept, and of this session.
     told: Option<(u32, Option<String>)>,
     /// A session that the loop must know: a message came in it after the end of a turn.
     known: Option<String>,
@@ -83,7 +83,7 @@ pub(crate) struct Truth {
     failed: Option<(String, [u32; 2])>,
     /// The session in which the last message came, or that it was cleared to.
     last: Vec<String>,
-    /// Whether the context was told everything is not known for sure.
+    /// Whether the context got the full prompt is not known for sure.
     told_is_open: bool,
     /// How the last turn of the process before ended.
     over: Turn,
@@ -91,9 +91,9 @@ pub(crate) struct Truth {
     may_be_fresh: bool,
     /// A message came in this loop.
     same_loop: bool,
-    /// The last turn whose end was told for sure.
+    /// The last turn whose end was reported for sure.
     ended: Option<u64>,
-    /// Every turn whose end was told, and whether its loop sent another message after that.
+    /// Every turn whose end was reported, and whether its loop sent another message after that.
     pub(crate) turns: Vec<(TurnFigures, bool)>,
     sleeps: Sleeps,
 }
@@ -327,7 +327,7 @@ impl Truth {
                 self.clear = None;
                 self.clear_may_come = false;
                 if !self.cleared_here {
-                    // There was no process to be told.
+                    // There was no process.
                     self.cleared_at = Some(seen.at_ms);
                 }
                 self.count("clear-session answered");
@@ -406,7 +406,7 @@ impl Truth {
         }
     }
 
-    /// The end of the turn was told for sure.
+    /// The end of the turn was reported for sure.
     fn ended(&mut self) {
         let Some(process) = &mut self.process else {
             return;
@@ -432,7 +432,7 @@ impl Truth {
             ENDED => {
                 self.count("loops ended");
                 self.loop_is_over(false);
-                // The next one begins anew, and removes what is left.
+                // The next one starts over, and removes what is left.
                 (self.clear, self.reset, self.known) = (None, None, None);
                 self.may_be_fresh = true;
                 self.told = None;
@@ -456,7 +456,7 @@ impl Truth {
         // It may have given up its session just now.
         self.process_is_over();
         self.may_be_fresh |= matches!(self.failed, Some((_, [_, (2..)])));
-        // What it had counted is gone with it, and what it was told last may be.
+        // What it had counted is gone with it, and its last input may be.
         self.failed = None;
         self.told = None;
         self.told_is_open = false;

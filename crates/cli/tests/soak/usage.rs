@@ -59,7 +59,7 @@ pub(crate) fn check(world: &World, truth: &mut Truth) {
     }
 }
 
-/// What is not as it was told.
+/// What is not as it was reported.
 fn differs(cli: StandIn, told: &TurnFigures, record: &Value) -> Option<&'static str> {
     for (name, figure) in [
         ("output_tokens", told.output_tokens),
