@@ -89,7 +89,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.render {
         let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
         let columns = Column::of(&Cli::ALL, true, true);
-        let differences = differences.of_versions(&install::pinned()?);
+        let mut versions = install::pinned()?;
+        for cli in Cli::ALL {
+            // Of one without a program, the version is that of this repository.
+            let own = || env!("CARGO_PKG_VERSION").to_owned();
+            versions.entry(cli).or_insert_with(own);
+        }
+        let differences = differences.of_versions(&versions);
         let run_on = matrix::run_on()?;
         let page = matrix::page(
             &scenarios,
