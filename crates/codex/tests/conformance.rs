@@ -248,7 +248,7 @@ fn an_agent_of_the_newer_kind_is_not_told_before_it_is_waited_for() {
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/codex/0.169.0");
         let fixture = Fixture::load(&Path::new(fixtures).join(scenario)).unwrap();
         let calls = traced_calls(&fixture, &Codex).into_iter();
-        calls.map(|call| call.told.tool_name).collect()
+        calls.map(|call| call.tool_use.tool_name).collect()
     };
     assert_eq!(names("agent_v2"), ["wait"]);
     assert_eq!(names("agent_v1"), ["spawn_agent", "wait", "close_agent"]);

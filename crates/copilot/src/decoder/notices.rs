@@ -111,7 +111,7 @@ impl CopilotDecoder {
                 }
             }
             "session.model_deselected" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let model = line.data.previous_model.text();
                 say(
                     NoticeLevel::Warning,
@@ -119,7 +119,7 @@ impl CopilotDecoder {
                 );
             }
             "session.auto_tier_switch_failed" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let reason = line.data.reason.get().unwrap_or("no reason given");
                 say(
                     NoticeLevel::Warning,
@@ -134,13 +134,13 @@ impl CopilotDecoder {
                 say(NoticeLevel::Warning, message.into());
             }
             "session.mcp_server_needs_reconnect" | "session.mcp_server_removed" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let server = line.data.server_name.text();
                 let message = format!("the MCP server {server} is not connected any more");
                 say(NoticeLevel::Warning, message);
             }
             "mcp.oauth_required" => {
-                let line: Line<'_, Said<'_>> = parse(text)?;
+                let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let server = line.data.server_name.text();
                 let message = format!("the MCP server {server} wants somebody to log in");
                 say(NoticeLevel::Warning, message);

@@ -45,8 +45,8 @@ impl LoopGuard {
             let error = AgentError::new(ErrorCode::CliError, ErrorKind::Protocol, message);
             return Advice::Enough(error.retryable(false));
         }
-        if count >= TOLD {
-            return Advice::Tell(format!(
+        if count >= HINT_AFTER {
+            return Advice::Hint(format!(
                 "[These were {count} calls in a row that are the same, with the same result. Do something else, \
                  or say what is in the way.]"
             ));

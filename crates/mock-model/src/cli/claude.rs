@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing, elsewhere, kimi};
+use super::{Call, CallContext, Pointing, elsewhere, kimi};
 use crate::Part;
 
 pub(super) fn point_at(url: &str) -> Pointing {

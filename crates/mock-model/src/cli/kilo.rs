@@ -1,6 +1,6 @@
 //! Kilo, a fork of OpenCode.
 
-use super::{Call, Place, Pointing, opencode};
+use super::{Call, CallContext, Pointing, opencode};
 use crate::Part;
 
 /// As OpenCode, by variables of its own name.
@@ -21,6 +21,6 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
     user_agent.starts_with("Kilo-Code/")
 }
 
-pub(super) fn call(part: &Part, place: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     opencode::call(part, place)
 }

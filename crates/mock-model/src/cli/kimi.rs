@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, Place, Pointing, elsewhere};
+use super::{Call, CallContext, Pointing, elsewhere};
 use crate::Part;
 
 /// In Anthropic Messages, by a model that variables describe.
@@ -30,7 +30,7 @@ pub(super) fn is_asking(_: &str, tools: &[String]) -> bool {
 }
 
 /// Its other tools are found by what they take.
-pub(super) fn call(part: &Part, _: &Place<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
     match part {
         // It takes the name of a kind of sub-agent, of which the schema says nothing.
         Part::Agent { prompt, .. } => Some(Call::new(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, Place, Pointing, elsewhere};
+use super::{Call, HomeFile, CallContext, Pointing, elsewhere};
 use crate::Part;
 
 /// In Chat Completions. Which login is meant is in its settings; and there is turned off what it asks the model
@@ -40,6 +40,6 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
 }
 
 /// Its tools are found by what they take.
-pub(super) fn call(_: &Part, _: &Place<'_>) -> Option<Call> {
+pub(super) fn call(_: &Part, _: &CallContext<'_>) -> Option<Call> {
     None
 }
