@@ -6,6 +6,7 @@ mod agents;
 mod approvals;
 mod calls;
 mod errors;
+mod notices;
 mod notifications;
 mod opening;
 mod permissions;

@@ -1,5 +1,6 @@
 //! `cargo xtask follow`: what versions of the CLIs do otherwise than the fixtures.
 
+mod no_lines;
 mod page;
 mod schema;
 mod shape;

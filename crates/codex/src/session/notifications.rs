@@ -4,6 +4,7 @@ use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, UsageReport};
 
 use super::errors::Failure;
+use super::notices;
 use super::protocol::CodexSession;
 use super::turn::{Interrupt, Playing, Prompt, Worker};
 use crate::decoder::items::Stage;
@@ -16,6 +17,7 @@ const SILENT: &[&str] = &[
     "account/rateLimits/updated",
     "account/updated",
     "app/list/updated",
+    "autoApprovalReview/strictReviewRequired",
     "hook/started",
     "item/autoApprovalReview/completed",
     "item/autoApprovalReview/started",
@@ -34,10 +36,12 @@ const SILENT: &[&str] = &[
     "thread/goal/cleared",
     "thread/goal/updated",
     "thread/name/updated",
+    "thread/prediction/updated",
     "thread/readState/changed",
     "thread/settings/updated",
     "thread/started",
     "turn/diff/updated",
+    "turn/moderationMetadata",
 ];
 
 /// Items that a run has nothing for.
@@ -52,9 +56,6 @@ const SILENT_ITEMS: &[&str] = &[
     "sleep",
 ];
 
-/// How a warning begins that has no consequence: the CLI brings what it does not find.
-const NO_BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH";
-
 impl CodexSession {
     /// Takes a notification. `None` if it is not known; then nothing has happened.
     pub(super) fn told(
@@ -68,8 +69,13 @@ impl CodexSession {
         }
         match method {
             "warning" | "guardianWarning" => self.warned(&params.text("message")?, out),
-            "configWarning" => notice(NoticeLevel::Warning, params, out)?,
-            "deprecationNotice" => notice(NoticeLevel::Info, params, out)?,
+            "configWarning" => notices::said(NoticeLevel::Warning, params, out)?,
+            "deprecationNotice" => notices::said(NoticeLevel::Info, params, out)?,
+            "modelProvider/authRecoveryStarted"
+            | "modelProvider/authRecoveryCompleted"
+            | "model/verification"
+            | "model/safetyBuffering/updated"
+            | "windows/worldWritableWarning" => notices::of(method, params, out)?,
             "mcpServer/startupStatus/updated" => server(params, out)?,
             "serverRequest/resolved" => {
                 let id = params.value("request_id")?;
@@ -392,19 +398,6 @@ impl CodexSession {
         self.interrupt_if_wanted();
         Some(())
     }
-}
-
-fn notice(level: NoticeLevel, params: &Object<'_>, out: &mut Events) -> Option<()> {
-    let summary = params.text("summary")?;
-    if summary.starts_with(NO_BUBBLEWRAP) {
-        return Some(());
-    }
-    let message = match params.text("details") {
-        Some(details) => format!("{summary}\n{details}"),
-        None => summary.into_owned(),
-    };
-    out.notice(level, NoticeSource::Stdout, message);
-    Some(())
 }
 
 /// How an MCP server is that starts.

@@ -9,57 +9,12 @@ use anyhow::Context;
 use serde_json::Value;
 use teamster_mock_model::Cli;
 
+use super::no_lines::is_no_line;
+
 /// The longest name that is looked for, in bytes.
 const LONGEST: usize = 64;
 /// How far behind the type of a line its field `session_id` may stand, in bytes of a minified program.
 const NEAR: usize = 3000;
-
-/// Names in a program that look like those of lines of its output and are none, by CLI, each with the reason.
-/// Read in Claude Code 2.1.330.
-const NO_LINES: &[(Cli, &str, &str)] = &[
-    (
-        Cli::Claude,
-        "bash_command",
-        "a message to the CLI, not from it",
-    ),
-    (
-        Cli::Claude,
-        "compact_end",
-        "the type of the event inside a `compact_progress`",
-    ),
-    (
-        Cli::Claude,
-        "queued_notification",
-        "a message of Anthropic's service to a CLI in its cloud",
-    ),
-    (
-        Cli::Claude,
-        "resume_session_id_catch",
-        "the type of an error in the CLI's telemetry",
-    ),
-    (
-        Cli::Claude,
-        "session_notice",
-        "a message of Anthropic's service to a CLI in its cloud",
-    ),
-    (
-        Cli::Claude,
-        "thinking_signature",
-        "the type of the event inside an `api_metrics`",
-    ),
-    (
-        Cli::Claude,
-        "ultrareview",
-        "a type of task in the CLI's telemetry",
-    ),
-];
-
-/// Whether a name is one of [`NO_LINES`].
-fn is_no_line(cli: Cli, name: &str) -> bool {
-    NO_LINES
-        .iter()
-        .any(|(of, no_line, _)| *of == cli && *no_line == name)
-}
 
 /// The names of the types of lines in an installation's own schema, or why none can be had.
 pub(super) fn names(
@@ -107,18 +62,22 @@ pub(super) fn unhandled(cli: Cli, names: &BTreeSet<String>) -> anyhow::Result<BT
             }
         }
     }
-    let mut lacking = lacking(&sources, names);
+    let mut lacking = lacking(cli, &sources, names);
     lacking.retain(|name| !is_no_line(cli, name));
     Ok(lacking)
 }
 
 /// Those of the names that some source code does not have.
-fn lacking(sources: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
-    // A line is `system/init` where its type has subtypes: the subtype is what code looks for.
+fn lacking(cli: Cli, sources: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_handled = |name: &&String| {
-        let word = name.rsplit(['/', ':']).next().unwrap_or(name);
-        // A codex method is `item/started`, all of it one name.
-        [word, name.as_str()]
+        // A line is `system/init` where its type has subtypes: the subtype is what code looks for. A
+        // method of Codex is `item/started`, and all of it is one name.
+        let word = match cli {
+            Cli::Codex => name.strip_prefix("item:").unwrap_or(name),
+            _ => name.rsplit(['/', ':']).next().unwrap_or(name),
+        };
+        // Codex's items have other names in a session than in a run.
+        [word, name.as_str(), &*with_underscores(word)]
             .iter()
             .any(|word| sources.contains(&format!("\"{word}\"")))
             || has_word(sources, &variant(word))
@@ -135,6 +94,18 @@ fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         boundary(text[..at].chars().next_back()) && boundary(text[at + word.len()..].chars().next())
     })
+}
+
+/// A name such as `agentMessage` as `agent_message`.
+fn with_underscores(name: &str) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            words.push('_');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 /// The name of an enum's variant for a name such as `agent_message` or `agentMessage`.
@@ -421,9 +392,6 @@ mod tests {
         .into();
         let lacking = unhandled(Cli::Claude, &names).unwrap();
         assert_eq!(list(&lacking), ["one_that_is_new"]);
-        for (_, name, why) in NO_LINES {
-            assert!(!why.is_empty(), "{name}");
-        }
     }
 
     #[test]
@@ -464,8 +432,19 @@ mod tests {
         .map(str::to_owned)
         .into();
         assert_eq!(
-            list(&lacking(sources, &names)),
+            list(&lacking(Cli::Claude, sources, &names)),
             ["item:agentMessageNew", "system/new_one"]
+        );
+        // A method of Codex has to be there with all of its name.
+        let sources = r#""item/started" | "started" | "web_search""#;
+        let names = ["item/started", "turn/started", "item:webSearch"];
+        assert_eq!(
+            list(&lacking(
+                Cli::Codex,
+                sources,
+                &names.map(str::to_owned).into()
+            )),
+            ["turn/started"]
         );
     }
 }

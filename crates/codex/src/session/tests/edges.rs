@@ -55,6 +55,53 @@ fn lines_of_another_turn_or_thread_are_not_of_this_one() {
     );
 }
 
+/// In the shapes of the CLI's own schema.
+#[test]
+fn what_the_service_and_the_machine_say_is_a_notice() {
+    let buffering = |shown: bool| {
+        notification(
+            "model/safetyBuffering/updated",
+            json!({"turnId": "t1", "model": "gpt-x", "useCases": [], "reasons": [],
+                   "showBufferingUi": shown, "fasterModel": null}),
+        )
+    };
+    let recovery = |stage: &str, message: &str| {
+        notification(
+            &format!("modelProvider/authRecovery{stage}"),
+            json!({"turnId": "t1", "provider": "corp", "message": message}),
+        )
+    };
+    let lines = turn_of(&[
+        recovery("Started", "signing in again"),
+        recovery("Completed", "signed in"),
+        notification(
+            "model/verification",
+            json!({"turnId": "t1", "verifications": ["trustedAccessForCyber"]}),
+        ),
+        buffering(true),
+        buffering(false),
+        notification(
+            "windows/worldWritableWarning",
+            json!({"samplePaths": ["C:\\a", "C:\\b"], "extraCount": 3, "failedScan": false}),
+        ),
+        notification(
+            "turn/moderationMetadata",
+            json!({"turnId": "t1", "metadata": {}}),
+        ),
+    ]);
+    assert_eq!(
+        lines[..5],
+        [
+            "notice Warning corp: signing in again",
+            "notice Info corp: signed in",
+            "notice Warning the service asks for a verification of the account: trustedAccessForCyber",
+            "notice Info the service holds the answer of gpt-x back to check it",
+            "notice Warning the sandbox cannot protect folders that everyone may write: C:\\a, C:\\b and 3 more",
+        ]
+    );
+    assert_eq!(lines[5..], END);
+}
+
 /// As those that speak of a tool or of the answer: the model gets the reason, and the turn goes on.
 #[test]
 fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {

@@ -1,0 +1,161 @@
+//! Names in a program's own schema for which a provider needs no code.
+
+use teamster_mock_model::Cli;
+
+/// Names that are not those of lines of a CLI's output, or of lines that `teamster` never gets, by CLI, each
+/// with the reason. Read in Claude Code 2.1.330 and Codex 0.169.0.
+pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
+    (
+        Cli::Claude,
+        "a message to the CLI, not from it",
+        &["bash_command"],
+    ),
+    (
+        Cli::Claude,
+        "the type of the event inside a `compact_progress`",
+        &["compact_end"],
+    ),
+    (
+        Cli::Claude,
+        "a message of Anthropic's service to a CLI in its cloud",
+        &["queued_notification", "session_notice"],
+    ),
+    (
+        Cli::Claude,
+        "the type of an error in the CLI's telemetry",
+        &["resume_session_id_catch"],
+    ),
+    (
+        Cli::Claude,
+        "the type of the event inside an `api_metrics`",
+        &["thinking_signature"],
+    ),
+    (
+        Cli::Claude,
+        "a type of task in the CLI's telemetry",
+        &["ultrareview"],
+    ),
+    (
+        Cli::Codex,
+        "a request to a client that logs the user in with its own tokens",
+        &["account/chatgptAuthTokens/refresh"],
+    ),
+    (
+        Cli::Codex,
+        "only for a login that the client began",
+        &[
+            "account/gatewayOAuth/changed",
+            "account/login/completed",
+            "mcpServer/oauthLogin/completed",
+        ],
+    ),
+    (
+        Cli::Codex,
+        "a request of the protocol's first version only",
+        &["applyPatchApproval", "execCommandApproval"],
+    ),
+    (
+        Cli::Codex,
+        "a request to a client with `requestAttestation` only",
+        &["attestation/generate"],
+    ),
+    (
+        Cli::Codex,
+        "only for a `command/exec` of the client's",
+        &["command/exec/outputDelta"],
+    ),
+    (
+        Cli::Codex,
+        "only for an import that the client began",
+        &[
+            "externalAgentConfig/import/completed",
+            "externalAgentConfig/import/progress",
+        ],
+    ),
+    (
+        Cli::Codex,
+        "only for an `fs/watch` of the client's",
+        &["fs/changed"],
+    ),
+    (
+        Cli::Codex,
+        "only for a search that the client began",
+        &[
+            "fuzzyFileSearch/sessionCompleted",
+            "fuzzyFileSearch/sessionUpdated",
+        ],
+    ),
+    (
+        Cli::Codex,
+        "only in the CLI's plan mode, which no session is set to",
+        &["item/plan/delta", "item/tool/requestUserInput", "item:plan"],
+    ),
+    (
+        Cli::Codex,
+        "a call of a tool that the client brings (`dynamicTools`)",
+        &["item/tool/call", "item:dynamicToolCall"],
+    ),
+    (
+        Cli::Codex,
+        "only for a subscription of the client's",
+        &["mcpServer/event/stream/notification"],
+    ),
+    (
+        Cli::Codex,
+        "only for a `process/spawn` of the client's",
+        &["process/exited", "process/outputDelta"],
+    ),
+    (
+        Cli::Codex,
+        "only for a project that the client changed",
+        &["project/changed"],
+    ),
+    (
+        Cli::Codex,
+        "only with `experimentalRawEvents`",
+        &["rawResponse/completed", "rawResponseItem/completed"],
+    ),
+    (
+        Cli::Codex,
+        "only for a request of the client's",
+        &[
+            "thread/archived",
+            "thread/attachment/updated",
+            "thread/deleted",
+            "thread/project/updated",
+            "thread/queue/changed",
+            "thread/reverted",
+            "thread/section/changed",
+            "thread/unarchived",
+        ],
+    ),
+    (
+        Cli::Codex,
+        "only for a conversation by voice, which the client begins",
+        &[
+            "thread/realtime/closed",
+            "thread/realtime/error",
+            "thread/realtime/item/completed",
+            "thread/realtime/item/started",
+            "thread/realtime/item/transcript/delta",
+            "thread/realtime/itemAdded",
+            "thread/realtime/outputAudio/delta",
+            "thread/realtime/sdp",
+            "thread/realtime/started",
+            "thread/realtime/transcript/delta",
+            "thread/realtime/transcript/done",
+        ],
+    ),
+    (
+        Cli::Codex,
+        "only for a set-up that the client began",
+        &["windowsSandbox/setupCompleted"],
+    ),
+];
+
+/// Whether a name is one of [`NO_LINES`].
+pub(super) fn is_no_line(cli: Cli, name: &str) -> bool {
+    NO_LINES
+        .iter()
+        .any(|(of, _, names)| *of == cli && names.contains(&name))
+}
