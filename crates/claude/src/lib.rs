@@ -10,6 +10,7 @@ mod credentials;
 mod decoder;
 mod launch;
 mod session;
+mod totals;
 mod transcript;
 
 use teamster_core::provider::{Decoder, Launch, SessionProtocol};

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use teamster_core::provider::{RecordFiles, is_uuid};
 use teamster_core::{ExecuteParams, Id, Usage};
 
-use crate::decoder::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
+use crate::totals::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
 
 /// How much of a file is read at a time, from its end on, in bytes.
 const PIECE: u64 = 1 << 20;

@@ -9,7 +9,9 @@ mod credentials;
 mod decoder;
 mod launch;
 mod session;
+mod totals;
 mod transcript;
+mod wire;
 
 use std::path::{Path, PathBuf};
 

@@ -12,6 +12,7 @@ mod opening;
 mod permissions;
 mod playing;
 mod protocol;
+mod state;
 mod turn;
 mod usage;
 mod work;
@@ -20,7 +21,7 @@ use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
 
 use crate::{Codex, launch};
-use protocol::CodexSession;
+use state::CodexSession;
 
 static CAPABILITIES: SessionCapabilities = {
     let mut can = SessionCapabilities::none();

@@ -16,8 +16,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use teamster_core::provider::{OtherRecordFiles, RecordFiles, is_uuid};
 use teamster_core::{ExecuteParams, Usage};
 
-use crate::decoder::wire::Object;
-use crate::decoder::{Baseline, Totals};
+use crate::totals::{Baseline, Totals};
+use crate::wire::Object;
 
 /// How much of the end of a file is looked at first, in bytes.
 const FIRST_TAIL: u64 = 64 << 10;

@@ -17,8 +17,8 @@ use teamster_mock_model::Cli;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::bench::Bench;
 use crate::isolation::Network;
-use crate::play::Bench;
 use crate::{install, matrix, say};
 use checks::Findings;
 

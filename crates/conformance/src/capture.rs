@@ -14,9 +14,9 @@ use teamster_testkit::fixture::{Fixture, META, RECORD, SNAPSHOT, STDERR, STDOUT}
 use teamster_testkit::replay::{ReplayOptions, replay};
 use teamster_testkit::snapshot;
 
+use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
-use crate::play::Bench;
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
 use crate::{install, say};

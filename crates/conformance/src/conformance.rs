@@ -9,11 +9,12 @@ use std::time::Instant;
 
 use teamster_mock_model::Cli;
 
+use crate::bench::Bench;
 use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::install;
 use crate::isolation::Network;
-use crate::play::{Bench, Played, Which};
+use crate::play::{Played, Which};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
 use crate::{acp, hot, matrix, say, story, times};

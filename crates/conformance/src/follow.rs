@@ -19,11 +19,12 @@ use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 use teamster_testkit::fixture::{STDOUT, discover};
 
+use crate::bench::Bench;
 use crate::capture::PREFIX;
 use crate::column::Column;
 use crate::differences::Differences;
 use crate::isolation::Network;
-use crate::play::{Bench, recorded_name};
+use crate::play::recorded_name;
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
 use crate::{conformance, install, say};

@@ -13,8 +13,9 @@ use teamster::{
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
 
 use crate::agent::Agent;
+use crate::bench::Bench;
 use crate::place;
-use crate::play::{self, Before, Bench, Played, Stage, Which};
+use crate::play::{self, Before, Played, Stage, Which};
 use crate::process::Process;
 use crate::scenario::{Resume, Run, Scenario, Service, Test};
 use crate::story;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use crate::play::Bench;
+use crate::bench::Bench;
 
 /// A place of its own for a CLI: home, working directory, temporary files.
 pub(crate) struct Place {

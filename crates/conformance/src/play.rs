@@ -12,7 +12,7 @@ use teamster::{
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
 use crate::agent::Agent;
-pub(crate) use crate::bench::{Bench, COPILOT_PACKAGES};
+use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
 use crate::json::holds;
 use crate::place::{Place, processes_of};

@@ -10,9 +10,10 @@ use teamster_mock_model::Cli;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::bench::Bench;
 use crate::column::Column;
 use crate::hot;
-use crate::play::{self, Bench, Played};
+use crate::play::{self, Played};
 use crate::scenario::Scenario;
 
 /// A scenario that was played with a CLI in one of two ways.

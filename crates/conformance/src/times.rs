@@ -8,9 +8,10 @@ use anyhow::{Context, bail};
 use teamster::{EventStream, RunResult, RunStatus, Turn};
 use teamster_mock_model::{Cli, Script};
 
+use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
-use crate::play::{self, Bench, LIMIT, Stage};
+use crate::play::{self, LIMIT, Stage};
 use crate::scenario::{self, Scenario};
 use crate::{hot, matrix, say};
 

@@ -16,7 +16,8 @@ use teamster_core::{
 use crate::command_line::Flags;
 use crate::decoder::errors::{self, Failure};
 use crate::decoder::mcp::Servers;
-use crate::decoder::{shell, stderr, tools};
+use crate::decoder::{shell, stderr};
+use crate::tool_names;
 
 /// Before the new mode, where the CLI says in the agent's place that there is one.
 const NEW_MODE: &str = "[MODE_UPDATE] ";
@@ -54,10 +55,10 @@ impl Dialect for GeminiDialect {
         let Some(name) = name_in(&call.id) else {
             return call.plain();
         };
-        let kind = tools::kind(name);
+        let kind = tool_names::kind(name);
         let shown = || serde_json::from_str::<Value>(&call.text()).ok();
         let input = match kind {
-            ToolKind::Execute if name == tools::SHELL => json!({"command": call.title}),
+            ToolKind::Execute if name == tool_names::SHELL => json!({"command": call.title}),
             ToolKind::Mcp => shown()
                 .filter(Value::is_object)
                 .unwrap_or_else(|| call.plain_input()),
@@ -80,7 +81,7 @@ impl Dialect for GeminiDialect {
         }
         // What the call was about is shown before it ends; what a command has printed never is.
         end.output = call.text();
-        if tool.name == tools::SHELL {
+        if tool.name == tool_names::SHELL {
             end.is_error = match end.output.as_str() {
                 "" => None,
                 output => shell::failed(output),

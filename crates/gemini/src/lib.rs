@@ -10,6 +10,7 @@ mod decoder;
 mod dialect;
 mod launch;
 mod session;
+mod tool_names;
 mod transcript;
 
 use teamster_core::provider::{Decoder, Launch};

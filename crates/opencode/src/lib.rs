@@ -11,6 +11,7 @@ mod dialect;
 mod fork;
 mod launch;
 mod session;
+mod tool_names;
 
 use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{

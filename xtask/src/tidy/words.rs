@@ -57,9 +57,10 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
             continue;
         }
         for (number, line) in file.lines() {
-            let text = match file.is(".rs") {
-                true => line.split_once("//").map_or("", |(_, comment)| comment),
-                false => line,
+            let text = if file.is(".rs") {
+                line.split_once("//").map_or("", |(_, comment)| comment)
+            } else {
+                line
             };
             for (word, better) in GONE.iter().filter(|(word, _)| has_word(text, word)) {
                 let problem = format!("the word `{word}`: write {better}");

@@ -23,8 +23,10 @@ use teamster_core::{
 
 use super::Synthetic;
 use super::errors::Evidence;
-use super::usage::{Baseline, Before, Totals, difference, figures, grown, to_ms, total};
-use super::wire::{ApiUsage, ModelUsageLine, ResultLine};
+use super::usage::{Before, Totals, difference, figures, grown, to_ms, total};
+use super::wire::ResultLine;
+use crate::totals::ApiUsage;
+use crate::totals::{Baseline, ModelUsageLine};
 
 /// What is known of the turns so far.
 #[derive(Debug, Default)]

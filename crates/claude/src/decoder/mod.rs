@@ -35,9 +35,6 @@ use messages::{BlockKind, Lane};
 use tools::Tools;
 use wire::{ControlLine, RateLimitLine};
 
-pub(crate) use usage::{Baseline, SessionTotals};
-pub(crate) use wire::{ApiUsage, ModelUsageLine};
-
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
 /// What the CLI writes in place of an answer that has no text.

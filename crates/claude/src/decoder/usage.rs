@@ -4,34 +4,7 @@ use std::collections::BTreeMap;
 
 use teamster_core::{ModelUsage, Usage};
 
-use super::wire::{ApiUsage, ModelUsageLine};
-
-/// What is known of a session before the run.
-#[derive(Debug, Default)]
-pub(crate) enum Baseline {
-    /// There was none.
-    #[default]
-    New,
-    /// This much was used in it, or nothing if the CLI keeps no account of it.
-    Resumed(SessionTotals),
-    /// It was resumed, and its file was not found.
-    Unknown,
-}
-
-/// What a session used, over all its runs.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct SessionTotals {
-    pub(crate) by_model: BTreeMap<String, ModelUsage>,
-    pub(crate) cost: f64,
-    pub(crate) api_ms: Option<f64>,
-}
-
-impl SessionTotals {
-    /// Whether the CLI keeps an account of it, and so goes on counting from there.
-    pub(crate) fn is_kept(&self) -> bool {
-        *self != Self::default()
-    }
-}
+use crate::totals::ModelUsageLine;
 
 /// Running totals of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -122,28 +95,4 @@ pub(super) fn difference(total: Usage, before: Usage) -> Usage {
 )]
 pub(super) fn to_ms(ms: f64) -> u64 {
     ms.round() as u64
-}
-
-impl From<ApiUsage> for Usage {
-    fn from(usage: ApiUsage) -> Self {
-        Self::default()
-            .input_tokens(usage.input_tokens)
-            .output_tokens(usage.output_tokens)
-            .cache_read_tokens(usage.cache_read_input_tokens)
-            .cache_write_tokens(usage.cache_creation_input_tokens)
-    }
-}
-
-impl From<ModelUsageLine> for ModelUsage {
-    fn from(line: ModelUsageLine) -> Self {
-        let usage = Usage::default()
-            .input_tokens(line.input_tokens)
-            .output_tokens(line.output_tokens)
-            .cache_read_tokens(line.cache_read_input_tokens)
-            .cache_write_tokens(line.cache_creation_input_tokens);
-        Self::new(usage)
-            .cost_usd(line.cost_usd)
-            .context_window(line.context_window)
-            .max_output_tokens(line.max_output_tokens)
-    }
 }

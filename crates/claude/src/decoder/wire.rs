@@ -17,6 +17,9 @@ use serde_json::value::RawValue;
 use teamster_core::provider::json_line::or_default;
 use teamster_core::provider::surrogates::Chars;
 
+use crate::totals::ApiUsage;
+use crate::totals::ModelUsageLine;
+
 pub(super) use system::{McpServerLine, SystemLine};
 
 /// `stream_event`: an event of the model's own stream, printed with `--include-partial-messages`.
@@ -81,16 +84,6 @@ pub(super) struct Delta<'a> {
     pub(super) thinking: Option<Chars<'a>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Cow<'a, str>>,
-}
-
-/// Tokens in the model's own convention: cached tokens are beside `input_tokens`.
-#[derive(Deserialize, Clone, Copy)]
-#[expect(clippy::struct_field_names, reason = "they are the names on the wire")]
-pub(crate) struct ApiUsage {
-    pub(crate) input_tokens: Option<u64>,
-    pub(crate) output_tokens: Option<u64>,
-    pub(crate) cache_read_input_tokens: Option<u64>,
-    pub(crate) cache_creation_input_tokens: Option<u64>,
 }
 
 /// `assistant` and `user`: whole content blocks.
@@ -316,20 +309,6 @@ impl ResultLine<'_> {
         self.is_error
             .unwrap_or_else(|| self.subtype.as_deref() != Some("success"))
     }
-}
-
-/// One model in `modelUsage`: running totals of the process, and later of the whole session.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ModelUsageLine {
-    pub(crate) input_tokens: Option<u64>,
-    pub(crate) output_tokens: Option<u64>,
-    pub(crate) cache_read_input_tokens: Option<u64>,
-    pub(crate) cache_creation_input_tokens: Option<u64>,
-    #[serde(rename = "costUSD")]
-    pub(crate) cost_usd: Option<f64>,
-    pub(crate) context_window: Option<u64>,
-    pub(crate) max_output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! Items about other agents.
 
-use super::wire::{Object, with_underscores};
+use crate::wire::{Object, with_underscores};
 
 /// The fields of a `subAgentActivity` that are the input of a call.
 pub(super) const FIELDS: &[&str] = &["agent_path", "agent_thread_id", "model", "reasoning_effort"];

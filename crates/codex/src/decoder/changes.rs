@@ -3,7 +3,7 @@
 use serde_json::Value;
 use teamster_core::ChangeKind;
 
-use super::wire::Object;
+use crate::wire::Object;
 
 /// The changed files: a list of objects or, as the CLI has them elsewhere, an object by their paths.
 pub(super) fn of(item: &Object<'_>) -> Vec<(String, ChangeKind)> {

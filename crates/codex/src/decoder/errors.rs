@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use teamster_core::provider::json_line::whole;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-use super::wire::Object;
+use crate::wire::Object;
 
 /// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
 /// program or are among the messages that it carries.

@@ -9,8 +9,8 @@ use teamster_core::{
 
 use super::ids::Ids;
 use super::messages::{Kind, Messages};
-use super::wire::{Object, with_underscores};
 use super::{agents, changes, mcp};
+use crate::wire::{Object, with_underscores};
 
 /// Where an item stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ pub(crate) mod ids;
 pub(crate) mod items;
 pub(crate) mod mcp;
 pub(crate) mod messages;
-pub(crate) mod wire;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,14 +18,13 @@ use teamster_core::{
     Retry, Session, Usage,
 };
 
+use crate::totals::{Baseline, Totals};
 use crate::transcript::Recorded;
+use crate::wire::Object;
 use crate::{command_line, transcript};
 use end::Turns;
 use ids::Ids;
 use items::{Items, Stage};
-use wire::Object;
-
-pub(crate) use end::{Baseline, Totals};
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]

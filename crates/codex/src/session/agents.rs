@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use teamster_core::Id;
 
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// Turns of other threads and running commands. Threads are in the order in which they began, because the
 /// CLI's ids grow with time.

@@ -9,7 +9,7 @@ use teamster_core::{
 };
 
 use super::work::Work;
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// The requests that wait for an answer, by our numbers.
 #[derive(Debug, Default)]

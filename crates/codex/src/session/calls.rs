@@ -7,7 +7,7 @@ use teamster_core::provider::{Exchange, OrderId};
 use teamster_core::{AgentError, ErrorKind};
 
 use crate::decoder::errors;
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// What a request was for.
 #[derive(Debug, Clone, PartialEq, Eq)]

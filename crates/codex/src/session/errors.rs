@@ -4,7 +4,7 @@
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::decoder::errors;
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// A failure, and the CLI's own words about it.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use teamster_core::provider::Events;
 use teamster_core::{NoticeLevel, NoticeSource};
 
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// How a warning begins that has no consequence: the CLI brings what it does not find.
 const NO_BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH";

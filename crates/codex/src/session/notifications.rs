@@ -5,12 +5,12 @@ use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus
 
 use super::errors::Failure;
 use super::notices;
-use super::protocol::CodexSession;
+use super::state::CodexSession;
 use super::turn::{Interrupt, Playing, Prompt, Worker};
 use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
-use crate::decoder::wire::{Object, with_underscores};
 use crate::decoder::{FALLING_BACK, mcp};
+use crate::wire::{Object, with_underscores};
 
 /// Notifications that a run has nothing for.
 const SILENT: &[&str] = &[

@@ -9,46 +9,12 @@ use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 use super::calls::Call;
 use super::errors::unlike_a_session;
 use super::permissions::{self, Settings};
-use super::protocol::{Asked, CodexSession};
+use super::state::{Asked, CodexSession, Opening, Thread, What};
 use super::usage::Figures;
-use crate::decoder::Baseline;
-use crate::decoder::wire::Object;
 use crate::launch::Answers;
 use crate::launch::readable;
-
-/// What the CLI calls a session.
-#[derive(Debug)]
-pub(super) struct Thread {
-    pub(super) id: Id,
-    /// The model that it began with.
-    pub(super) model: Option<String>,
-    /// Another model that has answered in the last turn.
-    pub(super) answered_by: Option<String>,
-    /// It is on the disk.
-    pub(super) can_be_resumed: bool,
-    /// The CLI has let go of it.
-    is_closed: bool,
-    /// The sandbox and when the CLI asks, where they are those of the user's settings.
-    pub(super) defaults: Option<(Value, Value)>,
-}
-
-/// A thread that is to be begun or resumed.
-#[derive(Debug)]
-pub(super) struct Opening {
-    what: What,
-    /// Who waits for it, if it is in the place of another.
-    clear: Option<OrderId>,
-    /// The number of the request, once it was made.
-    call: Option<u64>,
-    baseline: Baseline,
-}
-
-#[derive(Debug)]
-enum What {
-    New,
-    Resume(String),
-    Fork(String),
-}
+use crate::totals::Baseline;
+use crate::wire::Object;
 
 /// Notifications that say nothing here and are long or many: each change of a file comes with all
 /// changes of the turn so far.

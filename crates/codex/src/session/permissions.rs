@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use teamster_core::PermissionMode;
 
-use crate::decoder::wire::Object;
 use crate::launch::{Answers, Start};
+use crate::wire::Object;
 
 /// The user's settings, as far as they decide what the agent may do.
 #[derive(Debug, Clone, Default)]

@@ -10,10 +10,10 @@ use super::calls::Call;
 use super::errors::unlike_a_session;
 use super::opening::{check_images, image_item};
 use super::permissions;
-use super::protocol::CodexSession;
+use super::state::CodexSession;
 use super::turn::{Ended, Interrupt, Playing};
-use crate::decoder::wire::Object;
 use crate::launch::check_prompt;
+use crate::wire::Object;
 
 impl CodexSession {
     /// The turn is given to the CLI.

@@ -7,98 +7,17 @@ use teamster_core::provider::{
     Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
 };
 use teamster_core::text::without_colors;
-use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode, SessionOptions};
+use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode};
 
-use super::agents::Agents;
-use super::approvals::{Approvals, Asker};
-use super::calls::{Call, Calls, refusal};
+use super::approvals::Asker;
+use super::calls::{Call, refusal};
 use super::errors::unlike_a_session;
-use super::opening::{Opening, Thread};
-use super::permissions::Settings;
-use super::turn::{Ended, Interrupt, Playing, Waiting, Worker};
-use super::usage::Figures;
-use crate::decoder::wire::Object;
-use crate::decoder::{Baseline, errors};
-use crate::launch::Start;
-use crate::transcript;
-
-/// Talks to one process.
-#[derive(Debug)]
-pub(super) struct CodexSession {
-    pub(super) exchange: Exchange,
-    pub(super) calls: Calls,
-    pub(super) start: Start,
-    /// What the session that is resumed had used before.
-    pub(super) baseline: Baseline,
-    pub(super) settings: Asked<Settings>,
-    pub(super) mode: PermissionMode,
-    pub(super) mode_changed: bool,
-    pub(super) model: Option<String>,
-    pub(super) model_changed: bool,
-    /// A thread that is to be begun or resumed.
-    pub(super) opening: Option<Opening>,
-    pub(super) thread: Option<Thread>,
-    pub(super) figures: Figures,
-    pub(super) agents: Agents,
-    pub(super) approvals: Approvals,
-    pub(super) waiting: Waiting,
-    pub(super) playing: Option<Playing>,
-    /// The turn of our thread that the CLI plays, as it says.
-    pub(super) running: Option<String>,
-    pub(super) turns: u64,
-    pub(super) ended: Option<Ended>,
-    pub(super) interrupted: bool,
-}
-
-/// Something that is asked of the CLI once, when it is needed.
-#[derive(Debug)]
-pub(super) enum Asked<T> {
-    Not,
-    Waiting,
-    Answered(T),
-}
+use super::state::CodexSession;
+use super::turn::{Interrupt, Worker};
+use crate::decoder::errors;
+use crate::wire::Object;
 
 impl CodexSession {
-    pub(super) fn new(options: &SessionOptions) -> Self {
-        let start = Start::of(options);
-        let baseline = match &start.resume {
-            Some(_) => transcript::baseline(&options.params),
-            None => Baseline::default(),
-        };
-        Self {
-            exchange: Exchange::new(),
-            calls: Calls::default(),
-            mode: start.permission,
-            mode_changed: false,
-            model: start.model.clone(),
-            model_changed: false,
-            baseline,
-            settings: Asked::Not,
-            opening: None,
-            thread: None,
-            figures: Figures::default(),
-            agents: Agents::default(),
-            approvals: Approvals::default(),
-            waiting: Waiting::default(),
-            playing: None,
-            running: None,
-            turns: 0,
-            ended: None,
-            interrupted: false,
-            start,
-        }
-    }
-
-    pub(super) fn call(&mut self, call: Call, method: &str, params: &Value) -> u64 {
-        self.calls.call(&mut self.exchange, call, method, params)
-    }
-
-    /// As if requests had been made before.
-    #[cfg(all(test, repository))]
-    pub(super) fn number_requests_from(&mut self, number: u64) {
-        self.calls.number_from(number);
-    }
-
     /// Takes a message. `None` if it is not known; then nothing has happened.
     fn message(&mut self, message: &Object<'_>, out: &mut Events) -> Option<()> {
         let none = || Object::parse("{}");

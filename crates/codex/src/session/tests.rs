@@ -11,7 +11,7 @@ use teamster_core::{
     RunResult, SessionOptions, Turn,
 };
 
-use super::protocol::CodexSession;
+use super::state::CodexSession;
 
 mod agents;
 mod any;

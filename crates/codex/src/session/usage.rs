@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use teamster_core::Usage;
 
-use crate::decoder::wire::Object;
-use crate::decoder::{Baseline, Totals};
+use crate::totals::{Baseline, Totals};
+use crate::wire::Object;
 
 /// The figures of a session.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use crate::decoder::Reconnect;
 use crate::decoder::ids::Ids;
 use crate::decoder::items::{Items, Stage};
 use crate::decoder::messages::Kind;
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 /// How many parts of a summary may be empty before the next one counts as the next.
 const MOST_EMPTY_PARTS: u64 = 8;

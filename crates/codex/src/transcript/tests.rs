@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::decoder::{Baseline, Totals};
+use crate::totals::{Baseline, Totals};
 
 const SESSION: &str = "01a200d7-9bff-7783-aa12-fa268e62bcaf";
 

@@ -18,8 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Candidate};
+use crate::bench::Bench;
 use crate::isolation::Network;
-use crate::play::{self, Bench, Played, Which};
+use crate::play::{self, Played, Which};
 use crate::scenario::{Permission, Scenario};
 use crate::schedule::WAITING;
 use crate::{hot, say, story};

@@ -14,7 +14,7 @@ use teamster_mock_model::{Cli, Part, Request, Script, Tokens, Turn};
 
 use super::checks::{Check, Findings};
 use super::stage::{FOREIGN_SKILL, OWN_SKILL, SLEEPS, Stage};
-use crate::play::Bench;
+use crate::bench::Bench;
 use crate::resilience::asked::{texts, times};
 
 /// How many ticks are played.

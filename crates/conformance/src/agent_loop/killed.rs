@@ -9,8 +9,8 @@ use teamster_mock_model::{Cli, Part, Script, Tokens, Turn};
 
 use super::checks::{Check, Findings};
 use super::stage::{LIMIT, POLL, SLEEPS, Stage};
+use crate::bench::Bench;
 use crate::place;
-use crate::play::Bench;
 use crate::resilience::asked::texts;
 
 /// What the model says in the first tick, and in the one after the kill.

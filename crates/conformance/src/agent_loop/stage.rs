@@ -15,8 +15,8 @@ use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
 use tokio::process::{Child, Command};
 
 use super::day::takes_servers;
+use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::place::{self, Place};
-use crate::play::{Bench, COPILOT_PACKAGES};
 
 /// The longest that anything may take. OpenCode needs some 6 s for its first turn on a quiet machine.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);

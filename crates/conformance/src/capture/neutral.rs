@@ -1,6 +1,7 @@
 //! What is of this machine and of this run, in the words of the fixtures.
 
-use crate::play::{Bench, Played};
+use crate::bench::Bench;
+use crate::play::Played;
 
 /// Replacements, the longest first.
 pub(super) struct Neutral {

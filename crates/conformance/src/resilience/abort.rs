@@ -11,7 +11,7 @@ use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts;
 use super::stage::{Stage, in_tool, orchestrator, perform, tried_again};
-use crate::play::Bench;
+use crate::bench::Bench;
 
 pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let turns = vec![runs("echo x >> effects.txt; sleep 300"), says(ANSWER)];

@@ -17,7 +17,7 @@ use super::checks::{Findings, record};
 use super::facts;
 use super::failures::{rate_limit, told_wait};
 use super::stage::{Ran, Stage, is_retry, nothing, perform, phase};
-use crate::play::Bench;
+use crate::bench::Bench;
 
 /// The delay before a retry, where the error names none.
 const OWN_DELAY: Duration = Duration::from_millis(150);

@@ -7,10 +7,10 @@ use teamster_orchestrator::RunRequest;
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
 use super::case::Case;
-use super::checks::{Findings, tell};
+use super::checks::{Findings, record};
 use super::facts::NO_SUB_AGENTS;
 use super::stage::{Stage, nothing, orchestrator, perform};
-use crate::play::Bench;
+use crate::bench::Bench;
 
 /// What an answer uses.
 const INPUT: u64 = 500;

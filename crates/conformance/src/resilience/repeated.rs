@@ -10,7 +10,7 @@ use super::case::Case;
 use super::checks::{Findings, record};
 use super::failures;
 use super::stage::{Ran, Stage, is_retry, nothing, orchestrator, perform, tried_again};
-use crate::play::Bench;
+use crate::bench::Bench;
 
 /// A file that is there, with what is in it.
 const NOTES: (&str, &str) = ("notes.txt", "The list is in the second drawer.\n");

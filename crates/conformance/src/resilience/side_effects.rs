@@ -12,7 +12,7 @@ use super::checks::{Findings, record};
 use super::facts;
 use super::failures;
 use super::stage::{Ran, Stage, in_tool, is_retry, nothing, orchestrator, perform, tried_again};
-use crate::play::Bench;
+use crate::bench::Bench;
 
 /// What the model has the agent run.
 const COMMAND: &str = "echo x >> effects.txt; wc -l effects.txt";

@@ -15,8 +15,9 @@ use teamster_orchestrator::{
 
 use super::answers::PROMPT;
 use super::failures;
+use crate::bench::Bench;
 use crate::place::{self, Place};
-use crate::play::{self, Bench};
+use crate::play;
 use crate::scenario::Run;
 
 /// How often something is looked at while it is waited for.

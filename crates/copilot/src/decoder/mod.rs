@@ -37,7 +37,7 @@ use wire::{
     ToolStart,
 };
 
-pub(crate) use usage::Totals;
+use usage::Totals;
 
 /// The main agent's lane.
 const MAIN: usize = 0;
@@ -115,7 +115,8 @@ impl CopilotDecoder {
         ));
         decoder.calls.servers = Servers::new(asked);
         let events = launch::events(params);
-        decoder.ending.before = events.as_deref().and_then(transcript::last_totals);
+        let shutdown = events.as_deref().and_then(transcript::last_shutdown);
+        decoder.ending.before = shutdown.as_deref().and_then(Totals::of_line);
         decoder.record = launch::record(params);
         decoder
     }

@@ -24,6 +24,7 @@ use teamster_core::{
 
 use crate::command_line::Flags;
 use crate::launch::{self, needs_policy};
+use crate::tool_names;
 use crate::transcript::{self, Recorded};
 use end::End;
 use mcp::Servers;
@@ -31,8 +32,6 @@ use tools::{Ended, Tools};
 use wire::{
     ErrorLine, ErrorObject, InitLine, MessageLine, ResultLine, ToolResultLine, ToolUseLine,
 };
-
-pub(crate) use tools::is_own as is_own_tool;
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
@@ -151,7 +150,7 @@ impl GeminiDecoder {
         self.end.tool_called();
         let input = line.parameters.map_or(Value::Null, value);
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
-        let kind = tools::kind(name);
+        let kind = tool_names::kind(name);
         let mcp = (kind == ToolKind::Mcp).then(|| self.servers.tool(name));
         out.push(AgentEvent::ToolUse(Box::new(
             ToolUse::new(name.to_owned(), id, kind, input).mcp(mcp.flatten()),

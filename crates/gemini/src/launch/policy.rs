@@ -7,7 +7,7 @@ use std::path::Path;
 use teamster_core::{AgentError, ExecuteParams, PermissionMode};
 
 use super::is_changed_in_list;
-use crate::decoder::is_own_tool;
+use crate::tool_names::is_own;
 
 /// The CLI's own tools that change something, or run what may. What is left needs no permission, or
 /// changes no more than the agent's own state.
@@ -123,7 +123,7 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     let can_be = name == "*"
         || name.starts_with("mcp_")
         || name.starts_with("discovered_tool_")
-        || is_own_tool(name);
+        || is_own(name);
     if name.starts_with("mcp_") && name.ends_with("_*") && name.len() > SEEN_OF_A_CUT_NAME + 1 {
         return refuse(
             "Gemini CLI cuts the middle out of long names of tools, so this would not deny all of them; \

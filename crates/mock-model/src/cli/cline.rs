@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, CallContext, Pointing, elsewhere};
+use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 const KEY: &str = "sk-mock-000";

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, HomeFile, CallContext, Pointing, elsewhere};
+use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 /// In Chat Completions. Which login is meant is in its settings; and there is turned off what it asks the model

@@ -29,7 +29,6 @@ use errors::{CliError, Help};
 use messages::{News, Parts};
 use steps::Steps;
 use tools::Call;
-pub(crate) use tools::in_tool_names;
 use wire::{ErrorBody, Line, Part};
 
 /// How much of a text that is no answer a notice shows, in bytes.

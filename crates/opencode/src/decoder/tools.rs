@@ -5,6 +5,7 @@ use teamster_core::provider::media_placeholder;
 use teamster_core::{ChangeKind, FileChange, McpTool, Plan, PlanEntry, PlanStatus, ToolKind};
 
 use crate::launch::Withheld;
+use crate::tool_names::in_tool_names;
 
 use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
@@ -175,19 +176,6 @@ fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
         .rev()
         .max_by_key(|(length, _)| *length)
         .map(|(_, found)| found)
-}
-
-/// A server's name as it stands in the names of its tools; there a tool's own name is changed so too.
-/// The CLI replaces each UTF-16 unit, of which some characters have two.
-pub(crate) fn in_tool_names(server: &str) -> String {
-    server
-        .encode_utf16()
-        .map(|unit| {
-            let byte = u8::try_from(unit).ok();
-            let kept = byte.filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-            kept.map_or('_', char::from)
-        })
-        .collect()
 }
 
 /// The files that a successful call changed.

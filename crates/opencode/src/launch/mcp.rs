@@ -14,7 +14,7 @@ use teamster_core::provider::{FileLocation, FilePlace, PrivateFile, mcp_variable
 use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 
 use super::settings::configured_servers;
-use crate::decoder::in_tool_names;
+use crate::tool_names::in_tool_names;
 
 /// The files that a run may lease, or that the CLI reads beside those.
 pub(crate) const CONFIG_FILES: &[FileLocation] = &[

@@ -10,8 +10,8 @@ use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
 use super::super::end::Turns;
-use super::super::usage::{Baseline, SessionTotals};
 use super::{end, init};
+use crate::totals::{Baseline, SessionTotals};
 
 /// The session used input, output, and tokens of the cache.
 fn tokens(input: u64, output: u64) -> Usage {

@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Usage};
 
 use super::super::{Baseline, Totals};
 use super::*;
-use crate::decoder::wire::Object;
+use crate::wire::Object;
 
 fn usage(input: u64, cached: u64, output: u64) -> Usage {
     Usage::default()

@@ -1,6 +1,6 @@
 //! Which tools may have changed something, by their names.
 
-use crate::decoder::tools::{is_own, kind};
+use crate::tool_names::{is_own, kind};
 
 #[test]
 fn only_tools_that_leave_nothing_behind_have_a_kind_without_side_effects() {

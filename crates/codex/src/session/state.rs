@@ -1,0 +1,127 @@
+//! The state of one process of `codex app-server`.
+
+use serde_json::Value;
+use teamster_core::provider::{Exchange, OrderId};
+use teamster_core::{Id, PermissionMode, SessionOptions};
+
+use super::agents::Agents;
+use super::approvals::Approvals;
+use super::calls::{Call, Calls};
+use super::permissions::Settings;
+use super::turn::{Ended, Playing, Waiting};
+use super::usage::Figures;
+use crate::launch::Start;
+use crate::totals::Baseline;
+use crate::transcript;
+
+/// What is known of one process and its session.
+#[derive(Debug)]
+pub(super) struct CodexSession {
+    pub(super) exchange: Exchange,
+    pub(super) calls: Calls,
+    pub(super) start: Start,
+    /// What the session that is resumed had used before.
+    pub(super) baseline: Baseline,
+    pub(super) settings: Asked<Settings>,
+    pub(super) mode: PermissionMode,
+    pub(super) mode_changed: bool,
+    pub(super) model: Option<String>,
+    pub(super) model_changed: bool,
+    /// A thread that is to be begun or resumed.
+    pub(super) opening: Option<Opening>,
+    pub(super) thread: Option<Thread>,
+    pub(super) figures: Figures,
+    pub(super) agents: Agents,
+    pub(super) approvals: Approvals,
+    pub(super) waiting: Waiting,
+    pub(super) playing: Option<Playing>,
+    /// The turn of our thread that the CLI plays, as it says.
+    pub(super) running: Option<String>,
+    pub(super) turns: u64,
+    pub(super) ended: Option<Ended>,
+    pub(super) interrupted: bool,
+}
+
+/// Something that is asked of the CLI once, when it is needed.
+#[derive(Debug)]
+pub(super) enum Asked<T> {
+    Not,
+    Waiting,
+    Answered(T),
+}
+
+impl CodexSession {
+    pub(super) fn new(options: &SessionOptions) -> Self {
+        let start = Start::of(options);
+        let baseline = match &start.resume {
+            Some(_) => transcript::baseline(&options.params),
+            None => Baseline::default(),
+        };
+        Self {
+            exchange: Exchange::new(),
+            calls: Calls::default(),
+            mode: start.permission,
+            mode_changed: false,
+            model: start.model.clone(),
+            model_changed: false,
+            baseline,
+            settings: Asked::Not,
+            opening: None,
+            thread: None,
+            figures: Figures::default(),
+            agents: Agents::default(),
+            approvals: Approvals::default(),
+            waiting: Waiting::default(),
+            playing: None,
+            running: None,
+            turns: 0,
+            ended: None,
+            interrupted: false,
+            start,
+        }
+    }
+
+    pub(super) fn call(&mut self, call: Call, method: &str, params: &Value) -> u64 {
+        self.calls.call(&mut self.exchange, call, method, params)
+    }
+
+    /// As if requests had been made before.
+    #[cfg(all(test, repository))]
+    pub(super) fn number_requests_from(&mut self, number: u64) {
+        self.calls.number_from(number);
+    }
+}
+
+/// What the CLI calls a session.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) id: Id,
+    /// The model that it began with.
+    pub(super) model: Option<String>,
+    /// Another model that has answered in the last turn.
+    pub(super) answered_by: Option<String>,
+    /// It is on the disk.
+    pub(super) can_be_resumed: bool,
+    /// The CLI has let go of it.
+    pub(super) is_closed: bool,
+    /// The sandbox and when the CLI asks, where they are those of the user's settings.
+    pub(super) defaults: Option<(Value, Value)>,
+}
+
+/// A thread that is to be begun or resumed.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) what: What,
+    /// Who waits for it, if it is in the place of another.
+    pub(super) clear: Option<OrderId>,
+    /// The number of the request, once it was made.
+    pub(super) call: Option<u64>,
+    pub(super) baseline: Baseline,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    New,
+    Resume(String),
+    Fork(String),
+}
