@@ -33,10 +33,10 @@ week,model,providers,requests,subagent_requests,input_tokens,output_tokens,cache
     let rows: Vec<_> = models.stdout.lines().skip(1).collect();
     let names: Vec<_> = rows.iter().map(|row| row.split(',').nth(1)).collect();
     let expected = [
-        "claude-sonnet-4-5",
-        "gemini-2.5-pro",
-        "gemini-2.5-flash",
         "claude-haiku-4-5-20251001",
+        "claude-sonnet-4-5",
+        "gemini-2.5-flash",
+        "gemini-2.5-pro",
     ];
     assert_eq!(names, expected.map(Some));
     let requests = rows.iter().map(|row| row.split(',').nth(3).unwrap());

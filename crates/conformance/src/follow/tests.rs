@@ -78,8 +78,12 @@ fn tested_versions_are_those_that_played_all_scenarios() {
         let Some(oldest) = info.oldest_version else {
             continue;
         };
-        let recorded = results.0.get(cli.id()).into_iter().flatten();
+        // An agent with a row of its own has no versions beside that.
+        let Some(recorded) = results.0.get(cli.id()) else {
+            continue;
+        };
         let mut played: Vec<_> = recorded
+            .iter()
             .map(|(version, _)| version.as_str())
             .filter(|version| !install::is_older(version, oldest))
             .filter(|version| gaps(cli, version, &results).is_empty())
