@@ -154,7 +154,7 @@ async fn a_program_that_is_not_there_is_an_error_of_the_turn() {
     assert_eq!(result.errors[0].code, ErrorCode::CliNotFound);
 }
 
-/// One prints a text and ends, one repeats what it is told, one says nothing.
+/// One prints a text and ends, one repeats its prompt, one prints nothing.
 #[tokio::test]
 async fn a_program_that_is_no_acp_agent_is_an_error_of_the_run() {
     for (command, code) in [

@@ -71,7 +71,7 @@ pub struct AgentConfig {
     #[setters(into)]
     pub agent: String,
     /// Whose models are asked, such as `anthropic`. It never chooses the runtime. With
-    /// [`LoopOwner::Cli`] it must be unset: a CLI is told that by its own settings and variables.
+    /// [`LoopOwner::Cli`] it must be unset: a CLI has its own settings and variables for that.
     #[setters(into)]
     pub model_provider: Option<String>,
     /// Settings of a CLI's runtime.

@@ -116,9 +116,7 @@ pub(crate) struct RunArgs {
         hide_short_help = true
     )]
     pub(crate) ask_timeout: Option<Duration>,
-    /// Arguments passed to the agent's CLI unchanged
-    ///
-    /// teamster does not interpret them.
+    /// Arguments passed to the agent's CLI unchanged; teamster does not interpret them
     #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
 

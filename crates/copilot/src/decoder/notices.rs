@@ -145,7 +145,7 @@ impl CopilotDecoder {
                 let message = format!("the MCP server {server} wants somebody to log in");
                 say(NoticeLevel::Warning, message);
             }
-            // In one-shot runs they were never seen, and nobody could answer.
+            // In one-shot runs they were never seen, and could not be answered.
             "auto_mode_switch.requested"
             | "elicitation.requested"
             | "exit_plan_mode.requested"

@@ -191,7 +191,7 @@ impl LoopBuilder {
         self
     }
 
-    /// Reads the agent's files and makes the loop, on a thread that may wait: a pipe into which nobody writes
+    /// Reads the agent's files and makes the loop, on a thread that may wait: a pipe without a writer
     /// takes 10 s at most. Nothing is started. For a Tokio runtime.
     pub async fn build(self) -> Result<PreparedLoop, LoopError> {
         let control = self.control.clone();
@@ -228,7 +228,7 @@ impl LoopBuilder {
             let set = variables.get(name).map(OsString::from);
             set.or_else(|| environment(name))
         };
-        // What is no UTF-8 cannot be any setting, and is told so.
+        // What is no UTF-8 cannot be any setting, and is reported.
         let text = |name: &str| Some(own(name)?.to_string_lossy().into_owned());
         let agent_of = |name: Option<&str>| providers.loop_agent(name);
         let settings = Settings::read(&text, file.as_ref().unwrap_or(&BTreeMap::new()), &agent_of)?;

@@ -15,7 +15,7 @@ async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
     let record = place.path("record");
     fs::write(&record, "{\"figure\":1}\n").unwrap();
     let script = format!(
-        "echo '{{\"figure\":2}}' >> {0}; echo '{{\"other\":3}}' >> {0}; echo '{END}'; echo '{{\"figure\":4}}' >> {0}",
+        "echo '{{\"figure\":2}}' >> {0}; echo '{{\"other\":3}}' >> {0}; echo '{{\"t\":\"x\"}}'; echo '{END}'; echo '{{\"figure\":4}}' >> {0}",
         record.display()
     );
     let run = shell(&script).record(&record);
@@ -52,7 +52,7 @@ async fn what_the_cli_records_is_reported_while_it_runs() {
             fs::remove_file(&record).unwrap();
         }
         let script = format!(
-            "echo '{{\"s\":\"s\"}}'; echo '{{\"figure\":2}}' >> {0}; \
+            "echo '{{\"s\":\"s\"}}'; echo '{{\"t\":\"x\"}}'; echo '{{\"figure\":2}}' >> {0}; \
              until [ -e {1} ]; do sleep 0.02; done; \
              echo '{{\"figure\":3}}' >> {0}; until [ -e {1}2 ]; do sleep 0.02; done; \
              echo '{{\"figure\":4}}' >> {0}; echo '{END}'",
@@ -116,7 +116,8 @@ async fn a_session_has_an_id_from_the_start_where_the_cli_tells_it_late() {
     async fn ids(change: impl Fn(crate::Run) -> crate::Run) -> Vec<String> {
         let place = Place::new();
         let report = place.path("report");
-        let mut run = agent(&Script::new().report(&report).line(END));
+        let script = Script::new().report(&report);
+        let mut run = agent(&script.line(r#"{"t":"x"}"#).line(END));
         run.provider.choose_session_id = true;
         assert_eq!(
             change(run).finish().await.result.status,
