@@ -15,7 +15,7 @@ pub(crate) struct Fact {
 }
 
 /// All of them.
-pub(crate) static ALL: [&Fact; 7] = [
+pub(crate) static ALL: [&Fact; 8] = [
     &NO_READ_TOOL,
     &TOOLS_AT_THEIR_END,
     &CALL_FORGOTTEN,
@@ -23,6 +23,7 @@ pub(crate) static ALL: [&Fact; 7] = [
     &CALL_MADE_TWICE,
     &WAIT_NOT_TOLD,
     &NO_SUB_AGENTS,
+    &HAS_NO_SUB_AGENTS,
 ];
 
 static NO_READ_TOOL: Fact = Fact {
@@ -87,6 +88,14 @@ pub(crate) static NO_SUB_AGENTS: Fact = Fact {
           the main agent goes on.",
 };
 
+/// There is nothing to limit.
+pub(crate) static HAS_NO_SUB_AGENTS: Fact = Fact {
+    name: "has-no-sub-agents",
+    clis: &[Cli::Pi],
+    cases: &[Case::SubAgentLimit],
+    why: "It has no tool for sub-agents.",
+};
+
 impl Fact {
     /// Whether it is so for this CLI in this case.
     pub(crate) fn is_of(&self, cli: Cli, case: Case) -> bool {
@@ -96,7 +105,7 @@ impl Fact {
 
 /// Why a CLI cannot do a case at all.
 pub(crate) fn cannot(cli: Cli, case: Case) -> Option<&'static Fact> {
-    [&NO_READ_TOOL, &CALL_MADE_TWICE]
+    [&NO_READ_TOOL, &CALL_MADE_TWICE, &HAS_NO_SUB_AGENTS]
         .into_iter()
         .find(|fact| fact.is_of(cli, case))
 }
