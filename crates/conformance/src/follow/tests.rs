@@ -83,8 +83,8 @@ fn tested_versions_are_those_that_played_all_scenarios() {
             continue;
         };
         let mut played: Vec<_> = recorded
-            .iter()
-            .map(|(version, _)| version.as_str())
+            .keys()
+            .map(String::as_str)
             .filter(|version| !install::is_older(version, oldest))
             .filter(|version| gaps(cli, version, &results).is_empty())
             .collect();
