@@ -18,7 +18,7 @@ use teamster_core::AgentError;
 /// assert!(limits.check().is_ok());
 ///
 /// let error = limits.provider("codex", 0).check().unwrap_err();
-/// assert!(error.message.contains("`codex`"));
+/// assert_eq!(error.parameter(), Some("limits.provider"));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
