@@ -20,8 +20,8 @@ Examples:
   pkill -USR1 -L -F ~/agents/triage/.orchestrator/loop.lock      begin the next tick now
 
 Settings, as variables of the environment or in `.env` of the agent's directory:
-  RUNTIME               claude (default), codex, copilot, gemini, opencode, or 'acp:COMMAND'
-  ADAPTER               hot: one process for all ticks; cold: one per tick. Default hot, for copilot cold
+  RUNTIME               claude (default), another agent of `teamster doctor`, or 'acp:COMMAND'
+  ADAPTER               hot: one process for all ticks; cold: one per tick. Default hot where the CLI can
   MIN_SLEEP             seconds of sleep after a tick that did work (60)
   IDLE_STEP             seconds added by each idle tick (60)
   MAX_SLEEP             longest sleep in seconds (3600)
