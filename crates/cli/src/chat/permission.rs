@@ -95,20 +95,20 @@ pub(crate) async fn at_terminal(
     let schema = request.schema.clone();
     let given_up = Arc::new(AtomicBool::new(false));
     let stop = given_up.clone();
-    let (tell, mut told) = oneshot::channel();
+    let (sender, mut answer) = oneshot::channel();
     thread::Builder::new()
         .name("permission".to_owned())
         .spawn(move || {
             // The receiver waits for this.
-            let _ = tell.send(dialogue(&text, schema.as_ref(), takes_reason, &stop));
+            let _ = sender.send(dialogue(&text, schema.as_ref(), takes_reason, &stop));
         })
         .ok()?;
     tokio::select! {
-        answer = &mut told => answer.ok().flatten(),
+        answered = &mut answer => answered.ok().flatten(),
         () = unwanted => {
             given_up.store(true, Ordering::Relaxed);
             // The editor must not read beside it.
-            let _ = told.await;
+            let _ = answer.await;
             None
         }
     }

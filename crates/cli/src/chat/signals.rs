@@ -117,12 +117,12 @@ impl Signals {
         }
     }
 
-    /// Waits until the chat shall end. Cancel-safe.
+    /// Waits until the chat is asked to end. Cancel-safe.
     pub(super) async fn ended(&self) {
         self.end.cancelled().await;
     }
 
-    /// Whether the chat shall end.
+    /// Whether the chat was asked to end.
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_cancelled()
     }

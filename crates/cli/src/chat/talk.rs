@@ -209,7 +209,7 @@ impl Chat {
         ControlFlow::Continue(())
     }
 
-    /// Shows a turn to its end; its exit code. Breaks if the output is gone, or if the chat shall end.
+    /// Shows a turn to its end; its exit code. Breaks if the output is gone, or if the chat is asked to end.
     async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
         let mut sink = self.display.sink(self.told.clone());
         let denied = Rc::new(Cell::new(0));

@@ -107,10 +107,14 @@ impl Screen {
                 }
                 Ok(RunLogEntry::Run(entry)) => {
                     if let RunEvent::Reset { .. } = entry.event {
-                        let told = format!("entries 1 to {} were removed to make room", entry.seq);
-                        let told =
-                            AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, told);
-                        sink.event(&told.into(), Duration::ZERO)?;
+                        let message =
+                            format!("entries 1 to {} were removed to make room", entry.seq);
+                        let message = AgentEvent::notice(
+                            NoticeLevel::Warning,
+                            NoticeSource::Runtime,
+                            message,
+                        );
+                        sink.event(&message.into(), Duration::ZERO)?;
                     }
                     began.get_or_insert(entry.at_ms);
                     current.observe(&entry.event);

@@ -172,7 +172,7 @@ impl Agent {
         self.restarts
     }
 
-    /// What runs, be it that it shall end.
+    /// The current process, also while it is being stopped.
     pub(crate) fn process(&self) -> Option<ProcessIdentity> {
         match self.phase {
             Phase::Running { process, .. } | Phase::Stopping { process, .. } => Some(process),
