@@ -1,5 +1,6 @@
 //! Something is killed in the middle of a turn, while the CLI's shell tool runs.
 
+use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
@@ -94,6 +95,17 @@ async fn play_one(
     })
     .await?;
     let asked = stage.model.requests().len();
+    // Claude Code writes its messages a moment after it has acted on them, OpenCode what a step used when the
+    // step's tools have ended.
+    let written = who == Who::Loop && cli != Cli::OpenCode;
+    if written {
+        until(
+            &stage,
+            "the CLI has not written down what the turn used",
+            |stage| has_number(&stage.home(), "2007"),
+        )
+        .await?;
+    }
     match who {
         Who::Cli => {
             let killed = stage.kill().await?;
@@ -148,6 +160,14 @@ async fn play_one(
         records.last().map(figures),
         Some([Some(3007), Some(33)]),
     );
+    if written {
+        findings.same(
+            check,
+            "tokens of the tick that was cut off",
+            records.iter().rev().nth(1).map(figures),
+            Some([Some(2007), Some(23)]),
+        );
+    }
     let (code, left) = stage.end().await?;
     findings.same(check, "the exit code", code, Some(0));
     findings.must(check, left.is_empty(), || {
@@ -179,6 +199,22 @@ fn session(stage: &Stage) -> Value {
 fn waits(stage: &Stage) -> bool {
     let processes = place::processes_of(&stage.home());
     processes.iter().any(|command| command.trim() == WAITS)
+}
+
+/// Whether a file in or under the directory has this number.
+fn has_number(directory: &Path, number: &str) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return false;
+    };
+    entries.flatten().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => has_number(&entry.path(), number),
+        Ok(kind) if kind.is_file() => fs::read(entry.path()).is_ok_and(|bytes| {
+            String::from_utf8_lossy(&bytes)
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|word| word == number)
+        }),
+        _ => false,
+    })
 }
 
 /// Waits until something is so.
