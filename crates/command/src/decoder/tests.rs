@@ -103,36 +103,3 @@ fn a_pattern_that_is_none_is_an_error_of_the_settings() {
     assert!(error.to_string().contains("tokens"), "{error}");
     assert!(toml::from_str::<CommandSettings>("command = 'a'\nother = 1").is_err());
 }
-
-/// The entry on the page of text commands.
-const AIDER: &str = include_str!("../../tests/data/aider-0.86.2/agents.toml");
-
-fn aider() -> String {
-    let entry = AIDER.split_once("[aider]").unwrap().1;
-    entry.to_owned()
-}
-
-/// What the real Aider printed, against a model that was played on loopback.
-#[test]
-fn recorded_runs_of_aider_are_read_by_its_entry() {
-    let edit = include_bytes!("../../tests/data/aider-0.86.2/edit/stdout.txt");
-    let (_, result) = run(&aider(), edit, 0);
-    assert_eq!(result.status, RunStatus::Completed);
-    let usage = result.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(1200), Some(34))
-    );
-    assert!(result.text.starts_with("Fixed."), "{}", result.text);
-    assert!(result.text.contains("Applied edit to hello.txt"));
-
-    // The exit code is 0 all the same.
-    let error = include_bytes!("../../tests/data/aider-0.86.2/error_401/stdout.txt");
-    let (_, result) = run(&aider(), error, 0);
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].kind, ErrorKind::Auth);
-    let refused = include_bytes!("../../tests/data/aider-0.86.2/connection_refused/stdout.txt");
-    let (_, result) = run(&aider(), refused, 0);
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].kind, ErrorKind::Overloaded);
-}

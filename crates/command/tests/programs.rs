@@ -1,13 +1,14 @@
-//! Runs of real programs in a git work tree.
+//! Runs of real programs.
 #![cfg(test)]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use teamster_command::{CommandRuntime, TextCommand};
+use teamster_command::{CommandRuntime, CommandSettings, TextCommand};
 use teamster_core::{
-    AgentEvent, AgentRuntime, ChangeKind, ExecuteParams, PermissionMode, RunStatus,
+    AgentEvent, AgentRuntime, ChangeKind, ErrorKind, ExecuteParams, PermissionMode, RunResult,
+    RunStatus,
 };
 use teamster_process::CliRuntime;
 
@@ -77,4 +78,44 @@ async fn outside_of_a_work_tree_nothing_is_told() {
         (done.result.status, done.result.exit_code),
         (RunStatus::Failed, Some(3))
     );
+}
+
+/// What the real Aider printed, against a model that was played on loopback, read by the entry that the page of
+/// text commands has.
+async fn aider(recording: &str) -> RunResult {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/aider-0.86.2");
+    let file = fs::read_to_string(folder.join("agents.toml")).unwrap();
+    let entry = file.split_once("[aider]").unwrap().1;
+    let mut settings: CommandSettings = toml::from_str(entry).unwrap();
+    settings.command = "cat stdout.txt".to_owned();
+    let program = TextCommand::with_settings("aider", settings).unwrap();
+    let params = ExecuteParams::new("hello")
+        .working_directory(folder.join(recording))
+        .permission(PermissionMode::Bypass);
+    CommandRuntime::new(CliRuntime::new(program))
+        .execute(params)
+        .await
+}
+
+#[tokio::test]
+async fn recorded_runs_of_aider_are_read_by_its_entry() {
+    let result = aider("edit").await;
+    assert_eq!(result.status, RunStatus::Completed);
+    assert!(result.text.starts_with("Fixed."), "{}", result.text);
+    assert!(result.text.contains("Applied edit to hello.txt"));
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(1200), Some(34))
+    );
+
+    // The exit code is 0 all the same.
+    for (recording, kind) in [
+        ("error_401", ErrorKind::Auth),
+        ("connection_refused", ErrorKind::Overloaded),
+    ] {
+        let result = aider(recording).await;
+        assert_eq!(result.status, RunStatus::Failed, "{recording}");
+        assert_eq!(result.errors[0].kind, kind, "{recording}");
+    }
 }
