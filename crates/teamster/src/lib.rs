@@ -45,8 +45,8 @@
 //! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
 //! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
 //! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
-//! (`mcp`). `doctor` reports which CLIs are on this machine and whether they can be used (`doctor`), `mcp-probe`
-//! starts MCP servers to see whether they work (`mcp_probe`), and `acp-probe` agents of the Agent Client Protocol
+//! (`mcp`). `doctor` reports which CLIs are on this machine and whether they can be used (`doctor`), `mcp-client`
+//! starts MCP servers and calls their tools (`mcp_client`), and `acp-probe` starts agents of the Agent Client Protocol
 //! (`acp_probe`). `schema` adds JSON Schemas of the wire types,
 //! `tracing` spans and events of runs.
 #![warn(missing_docs)]
@@ -59,8 +59,6 @@ pub mod doctor;
 mod in_process;
 #[cfg(feature = "loop")]
 mod loops;
-#[cfg(feature = "mcp-probe")]
-pub mod mcp_probe;
 mod providers;
 mod reexports;
 mod selection;
@@ -90,6 +88,8 @@ pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
 pub use sessions::{create_session_runtime, session_providers};
 #[cfg(feature = "loop")]
 pub use teamster_loop as agent_loop;
+#[cfg(feature = "mcp-client")]
+pub use teamster_mcp_client as mcp_client;
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
 #[cfg(feature = "runner")]

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
-use teamster::mcp_probe::{ProbeError, ProbeOptions, ProbedTool, probe};
-use teamster::process::run_mark;
+use teamster::mcp_client::{ClientError, ConnectOptions, ServerTool, probe};
 use teamster::{McpServer, McpTools, McpTransport};
 use teamster_core::text::excerpt;
 use teamster_core::time::millis;
@@ -194,13 +193,10 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         checked.warnings.push(what);
         return checked;
     }
-    let mut options = ProbeOptions::default();
+    let mut options = ConnectOptions::default().env_remove(STORE_VARIABLE);
     if let Some(limit) = asked.or(server.startup_timeout) {
         options.limit = limit;
     }
-    let (variable, mark) = run_mark();
-    options.env = vec![(variable.to_owned(), mark)];
-    options.env_remove = vec![STORE_VARIABLE.to_owned()];
     let start = Instant::now();
     let probed = probe(&server, &options).await;
     checked.duration_ms = Some(millis(start.elapsed()));
@@ -213,7 +209,7 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         Err(problem) => {
             checked.state = State::Failed;
             checked.problem = Some(match problem {
-                ProbeError::TimedOut { method, limit } => format!(
+                ClientError::TimedOut { method, limit } => format!(
                     "it did not answer `{method}` within {}",
                     words::duration_ms(millis(limit))
                 ),
@@ -235,7 +231,7 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
     checked
 }
 
-fn describe(tool: &ProbedTool, filter: &McpTools) -> Tool {
+fn describe(tool: &ServerTool, filter: &McpTools) -> Tool {
     let description = tool.description.as_deref().unwrap_or_default();
     let first = description.lines().map(text).find(|it| !it.is_empty());
     Tool {
@@ -256,7 +252,7 @@ fn is_offered(tool: &str, filter: &McpTools) -> bool {
 }
 
 /// Names in the filter that mean no tool of the server's: most likely a slip.
-fn not_there(filter: &McpTools, tools: &[ProbedTool]) -> Option<String> {
+fn not_there(filter: &McpTools, tools: &[ServerTool]) -> Option<String> {
     let named = filter.only.iter().flatten().chain(&filter.except);
     let missing: Vec<_> = named
         .filter(|name| !tools.iter().any(|tool| tool.name == **name))

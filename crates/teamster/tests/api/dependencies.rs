@@ -5,6 +5,7 @@ use std::process::Command;
 /// The editors of configuration files that leases need, and what is above a runtime.
 const NOT_FOR_ONE_PROVIDER: &[&str] = &[
     "teamster-mcp",
+    "teamster-mcp-client",
     "teamster-orchestrator",
     "teamster-acp",
     "jsonc-parser",

@@ -1,0 +1,79 @@
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use derive_setters::Setters;
+
+/// How a server is started.
+#[derive(Clone, Setters)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// How long it may take to start and to list its tools. 30 s.
+    pub limit: Duration,
+    /// Where it works, unless its `cwd` says otherwise, which may be relative to this. This process's directory.
+    #[setters(strip_option, into)]
+    pub directory: Option<PathBuf>,
+    /// All its variables but those of the server's own `env`. Those of this process.
+    pub environment: BTreeMap<OsString, OsString>,
+}
+
+impl ConnectOptions {
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// Removes a variable.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.environment.remove(name.as_ref());
+        self
+    }
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            limit: Duration::from_secs(30),
+            directory: None,
+            environment: std::env::vars_os().collect(),
+        }
+    }
+}
+
+/// Without the values of variables.
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            limit,
+            directory,
+            environment,
+        } = self;
+        f.debug_struct("ConnectOptions")
+            .field("limit", limit)
+            .field("directory", directory)
+            .field("environment", &environment.keys())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_variables_are_not_shown() {
+        let options = ConnectOptions::default().env("TOKEN", "sk-1");
+        let shown = format!("{options:?}");
+        assert!(
+            shown.contains("TOKEN") && !shown.contains("sk-1"),
+            "{shown}"
+        );
+        let options = options.env_remove("TOKEN");
+        assert!(!options.environment.contains_key(OsStr::new("TOKEN")));
+    }
+}

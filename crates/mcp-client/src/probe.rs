@@ -1,0 +1,78 @@
+use teamster_core::McpServer;
+use teamster_core::provider::Secrets;
+
+use crate::client::{Client, ServerTool};
+use crate::error::ClientError;
+use crate::options::ConnectOptions;
+
+/// What a server says of itself. No text in it holds a secret of the server's.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ProbeAnswer {
+    /// Its name and version, if it says them.
+    pub server: Option<(String, String)>,
+    /// Its tools. Their schemas are as the server sent them.
+    pub tools: Vec<ServerTool>,
+}
+
+/// How it went.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Probed {
+    /// What it said, or what is wrong.
+    pub answer: Result<ProbeAnswer, ClientError>,
+    /// The first line on stdout that was no message.
+    pub garbage: Option<String>,
+    /// The last lines on stderr, if it failed.
+    pub stderr: Vec<String>,
+}
+
+/// Starts a server, asks it who it is and which tools it has, and ends it.
+///
+/// When this returns, nothing of its process group is left; when it is dropped before, nothing either.
+///
+/// ```no_run
+/// use teamster_core::McpServer;
+/// use teamster_mcp_client::{ConnectOptions, probe};
+///
+/// # async fn example() -> Result<(), teamster_mcp_client::ClientError> {
+/// let server = McpServer::stdio("tracker", "tracker-mcp", ["--read-only"]);
+/// let probed = probe(&server, &ConnectOptions::default()).await;
+/// for tool in probed.answer?.tools {
+///     println!("{}", tool.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub async fn probe(server: &McpServer, options: &ConnectOptions) -> Probed {
+    let client = match Client::connect(server, options).await {
+        Ok(client) => client,
+        Err(failed) => {
+            return Probed {
+                answer: Err(failed.error),
+                garbage: failed.garbage,
+                stderr: failed.stderr,
+            };
+        }
+    };
+    let secrets = Secrets::of([server]);
+    let tools = client.tools().iter().map(|tool| {
+        let hide = |text: &String| secrets.hide(text.clone());
+        ServerTool {
+            name: hide(&tool.name),
+            description: tool.description.as_ref().map(hide),
+            input_schema: tool.input_schema.clone(),
+        }
+    });
+    let answer = ProbeAnswer {
+        server: client.server_info(),
+        tools: tools.collect(),
+    };
+    let garbage = client.garbage();
+    client.end().await;
+    Probed {
+        answer: Ok(answer),
+        garbage,
+        stderr: Vec::new(),
+    }
+}
