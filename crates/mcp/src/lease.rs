@@ -65,6 +65,9 @@ use folder::Stop;
 use protocol::Held;
 
 mod content;
+#[cfg(not(feature = "test-hooks"))]
+mod disk;
+#[cfg(feature = "test-hooks")]
 pub mod disk;
 mod folder;
 mod journal;
@@ -156,11 +159,16 @@ impl Lease {
     /// Waits for others who change the file at this moment, for at most 10 s. Blocks on the disk.
     /// If it fails, the file and its folder are what they were.
     pub fn acquire(edit: &ConfigEdit) -> Result<Self, LeaseError> {
-        Self::acquire_on(&Disk::default(), edit)
+        Self::begin(&Disk::default(), edit)
     }
 
     /// [`acquire`](Self::acquire) on a disk of which a test can fail or delay each step.
+    #[cfg(feature = "test-hooks")]
     pub fn acquire_on(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
+        Self::begin(disk, edit)
+    }
+
+    fn begin(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
         let asked = &edit.table.file;
         let held = protocol::acquire(disk, &real_file(asked)?, edit)
             .map_err(|stop| LeaseError::of(asked, stop))?;
@@ -208,11 +216,16 @@ impl Drop for Lease {
 
 /// Finishes the undo of what killed runs have left in this file. Runs that are alive keep theirs.
 pub fn restore(file: &Path) -> Result<Released, LeaseError> {
-    restore_on(&Disk::default(), file)
+    undo(&Disk::default(), file)
 }
 
 /// [`restore`] on a disk of which a test can fail or delay each step.
+#[cfg(feature = "test-hooks")]
 pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
+    undo(disk, file)
+}
+
+fn undo(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
     protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::of(file, stop))
 }
 

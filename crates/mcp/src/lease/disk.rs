@@ -14,6 +14,7 @@ macro_rules! steps {
         #[allow(missing_docs)] // The names say it.
         pub enum Step { $($(#[$doc])* $name,)* }
 
+        #[cfg(feature = "test-hooks")]
         impl Step {
             /// All there are.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
@@ -101,6 +102,7 @@ impl std::fmt::Debug for Disk {
     }
 }
 
+#[cfg(feature = "test-hooks")]
 impl Disk {
     /// A disk on which this is asked before each step. Its error takes the place of the step.
     pub fn with_hook(
@@ -118,7 +120,9 @@ impl Disk {
         self.patience = patience;
         self
     }
+}
 
+impl Disk {
     fn ask(&self, step: Step, moment: Moment) -> io::Result<()> {
         match &self.hook {
             Some(hook) => hook(step, moment),

@@ -1,6 +1,6 @@
 //! What a file looks like with our entries in it, for each way of writing it, and that they go again.
 
-use crate::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, remove};

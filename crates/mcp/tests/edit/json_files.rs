@@ -1,7 +1,7 @@
 //! Made-up JSON files, neat ones and wild ones.
 
-use crate::dice::Dice;
-use crate::support::JSON_KEY;
+use crate::edit::dice::Dice;
+use crate::edit::support::JSON_KEY;
 
 struct Writer<'a> {
     dice: &'a mut Dice,

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::Json;
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
-use crate::dice::{Dice, damage, dice, ours};
-use crate::json_files::file;
-use crate::support::{JSON_KEY, changed, read_json, without_comments};
+use crate::edit::dice::{Dice, damage, dice, ours};
+use crate::edit::json_files::file;
+use crate::edit::support::{JSON_KEY, changed, read_json, without_comments};
 
 /// A file and whether it has the table.
 fn made(dice: &mut Dice) -> (String, Value) {

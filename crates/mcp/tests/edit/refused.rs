@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::{self, Json, Toml};
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
-use crate::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 
 fn key(format: ConfigFormat) -> &'static str {
     if format == Json { JSON_KEY } else { TOML_KEY }

@@ -4,7 +4,7 @@ use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, names, remove};
 
-use crate::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 
 #[track_caller]
 fn json(text: &str, table_too: bool) -> String {

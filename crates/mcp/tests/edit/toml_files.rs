@@ -1,6 +1,6 @@
 //! Made-up TOML files, with the table in every form.
 
-use crate::dice::Dice;
+use crate::edit::dice::Dice;
 
 struct Writer<'a> {
     dice: &'a mut Dice,

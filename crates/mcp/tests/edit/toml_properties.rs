@@ -6,9 +6,9 @@ use teamster_core::provider::ConfigFormat::Toml;
 use teamster_mcp::edit::{Clash, merge, names, remove};
 use toml::Table;
 
-use crate::dice::{Dice, damage, dice, ours};
-use crate::support::{TOML_KEY, changed};
-use crate::toml_files::file;
+use crate::edit::dice::{Dice, damage, dice, ours};
+use crate::edit::support::{TOML_KEY, changed};
+use crate::edit::toml_files::file;
 
 fn read(text: &str) -> Result<Table, toml::de::Error> {
     toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))

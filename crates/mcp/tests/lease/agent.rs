@@ -15,7 +15,7 @@ use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, restore_on};
 
-use crate::support::edit_of;
+use crate::lease::support::edit_of;
 
 /// Says to this program that it is the other process: the number of the operation before which it
 /// kills itself, 0 for none.
@@ -129,7 +129,7 @@ pub(crate) fn command(test: &str) -> Command {
 impl Agent {
     /// A process that is killed before the operation of this number; never, for 0.
     pub(crate) fn start(at: usize, links: bool) -> Self {
-        let mut command = command("agent::agent_process");
+        let mut command = command("lease::agent::agent_process");
         command.env(MARK, at.to_string()).stdin(Stdio::piped());
         if !links {
             command.env(NO_LINKS, "1");
@@ -139,7 +139,7 @@ impl Agent {
 
     /// The same, by another program that is given this one's command line.
     pub(crate) fn start_by(program: &str, args: &[&str]) -> Self {
-        let own = command("agent::agent_process");
+        let own = command("lease::agent::agent_process");
         let mut command = Command::new(program);
         command
             .args(args)

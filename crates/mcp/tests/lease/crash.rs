@@ -11,8 +11,8 @@ use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::Step;
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 
-use crate::agent::{Agent, Answer};
-use crate::support::{WORLDS, World};
+use crate::lease::agent::{Agent, Answer};
+use crate::lease::support::{WORLDS, World};
 
 /// What the process that is killed does, and what others do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,5 +266,5 @@ fn campaign(full: bool) {
 
 #[test]
 fn a_process_killed_at_any_step_loses_nothing() {
-    campaign(crate::soak());
+    campaign(crate::lease::soak());
 }

@@ -11,7 +11,7 @@ use teamster_mcp::edit::{self, Clash};
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 
-use crate::support::{World, key};
+use crate::lease::support::{World, key};
 
 /// What a user or a CLI may do, to a text with or without our servers.
 type Edit = fn(&str) -> String;
@@ -377,7 +377,7 @@ fn a_file_that_has_become_a_link_is_left_alone() {
 fn a_project_that_is_moved_after_a_crash_is_still_undone() {
     for name in ["plain", "no folder"] {
         let world = World::new(name);
-        let mut agent = crate::agent::Agent::start(0, true);
+        let mut agent = crate::lease::agent::Agent::start(0, true);
         agent.order("acquire", &world.file, false, "dead");
         agent.kill();
         let (old, new) = (

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
 
-use crate::support::{WORLDS, World};
+use crate::lease::support::{WORLDS, World};
 
 /// ENOSPC, EROFS, EIO, EDQUOT: what the system says of a full, a read-only, a broken disk, and of a
 /// quota. EACCES: of a folder whose mode is changed meanwhile.

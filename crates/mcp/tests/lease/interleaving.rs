@@ -14,8 +14,8 @@ use teamster_mcp::edit;
 use teamster_mcp::lease::disk::{Disk, Step};
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 
-use crate::agent::{command, deadly_disk, die};
-use crate::support::{World, definition, edit_of, key};
+use crate::lease::agent::{command, deadly_disk, die};
+use crate::lease::support::{World, definition, edit_of, key};
 
 /// Says to this program that it is one of the processes, and what it does.
 const MARK: &str = "TEAMSTER_LEASE_TEST_WORKER";
@@ -114,7 +114,7 @@ fn worker_process() {
 
 fn worker(seed: u64, rounds: u64, kill: bool, files: &[(PathBuf, bool)]) -> Child {
     let plan = json!({"seed": seed, "rounds": rounds, "kill": kill, "files": files});
-    let mut command: Command = command("interleaving::worker_process");
+    let mut command: Command = command("lease::interleaving::worker_process");
     command.env(MARK, plan.to_string()).spawn().unwrap()
 }
 
@@ -171,7 +171,7 @@ fn processes_that_come_and_go_on_the_same_files_leave_them_as_they_were() {
 
 #[test]
 fn processes_that_are_killed_among_others_do_these_no_harm() {
-    let (generations, rounds, least) = if crate::soak() {
+    let (generations, rounds, least) = if crate::lease::soak() {
         (150, 25, 300)
     } else {
         (8, 12, 8)

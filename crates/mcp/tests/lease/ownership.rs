@@ -8,8 +8,8 @@ use nix::unistd::geteuid;
 use teamster_mcp::lease::disk::Disk;
 use teamster_mcp::lease::{Lease, Released, restore};
 
-use crate::agent::{Agent, Answer};
-use crate::support::World;
+use crate::lease::agent::{Agent, Answer};
+use crate::lease::support::World;
 
 /// Some user who is not root and owns nothing.
 const NOBODY: u32 = 65_534;

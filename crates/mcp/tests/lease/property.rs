@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::{Lease, Released};
 
-use crate::support::{World, key};
+use crate::lease::support::{World, key};
 
 /// Any value that JSON and TOML both have.
 fn value() -> impl Strategy<Value = Value> {

@@ -8,8 +8,8 @@ use teamster_core::provider::ConfigFormat;
 use teamster_mcp::lease::disk::Disk;
 use teamster_mcp::lease::{Lease, Released, pending, restore};
 
-use crate::agent::{Agent, Answer};
-use crate::support::{WORLDS, World, definition};
+use crate::lease::agent::{Agent, Answer};
+use crate::lease::support::{WORLDS, World, definition};
 
 #[test]
 fn a_lease_puts_servers_in_and_leaves_no_trace() {

@@ -1,0 +1,4 @@
+//! The tests of this crate that use it as others do, in one program.
+
+mod edit;
+mod lease;
