@@ -68,7 +68,12 @@ pub(crate) fn leases() -> anyhow::Result<Outcome> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["test", "--package", "teamster-mcp", "--test", "it"])
-        .args(["--", "lease::crash::", "lease::interleaving::", "--nocapture"])
+        .args([
+            "--",
+            "lease::crash::",
+            "lease::interleaving::",
+            "--nocapture",
+        ])
         .env("TEAMSTER_LEASE_SOAK", "1")
         .status()
         .context("cannot start cargo")?;

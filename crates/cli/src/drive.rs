@@ -114,18 +114,18 @@ impl Feed for Run {
 }
 
 /// What can happen beside the events of a run.
-pub(crate) trait Beside<E> {
-    type What;
+pub(crate) trait SideInput<E> {
+    type Event;
 
     /// Waits until something happens. Cancel-safe.
-    async fn next(&mut self) -> Self::What;
+    async fn next(&mut self) -> Self::Event;
 
     /// Deals with it; meanwhile nothing is shown.
-    async fn deal(&mut self, what: Self::What, sink: &mut dyn Sink<E>, now: Duration);
+    async fn deal(&mut self, what: Self::Event, sink: &mut dyn Sink<E>, now: Duration);
 }
 
-impl<E> Beside<E> for Signals {
-    type What = ();
+impl<E> SideInput<E> for Signals {
+    type Event = ();
 
     async fn next(&mut self) {
         self.asked().await;
@@ -239,7 +239,7 @@ pub(crate) fn nobody_reads(pipe: &OwnedFd) -> bool {
 pub(crate) async fn show<F: Feed>(
     mut events: F,
     sink: &mut dyn Sink<F::Event>,
-    beside: &mut impl Beside<F::Event>,
+    beside: &mut impl SideInput<F::Event>,
 ) -> Shown {
     let abort = events.abort_handle();
     let start = Instant::now();

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::folder::{AgentFolder, Flag};
 use crate::log::Log;
-use crate::machine::{Machine, Prompt, Seen, Start, Step, TickEnd};
+use crate::machine::{Action, Input, Machine, Prompt, StartReason, TickEnd};
 use crate::prompts::Prompts;
 use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
@@ -225,27 +225,27 @@ impl AgentLoop {
         loop {
             let seen = self.look();
             let step = self.machine.next(&seen);
-            if !matches!(step, Step::Sleep(_) | Step::End) {
+            if !matches!(step, Action::Sleep(_) | Action::End) {
                 // What follows may leave nothing of them; a reset does not wait for them.
-                self.unasked(step == Step::Reset).await;
+                self.unasked(step == Action::Reset).await;
                 if self.control.is_stopping() {
                     continue;
                 }
             }
             match step {
-                Step::Start { resume, why } => self.start(resume, why).await?,
-                Step::Clear => self.clear().await,
-                Step::Reset => self.reset().await,
-                Step::Tick(prompt) => self.tick(prompt).await,
-                Step::Sleep(sleep) => self.sleep(sleep).await,
-                Step::End => return Ok(()),
+                Action::Start { resume, why } => self.start(resume, why).await?,
+                Action::Clear => self.clear().await,
+                Action::Reset => self.reset().await,
+                Action::Tick(prompt) => self.tick(prompt).await,
+                Action::Sleep(sleep) => self.sleep(sleep).await,
+                Action::End => return Ok(()),
             }
         }
     }
 
-    fn look(&self) -> Seen {
+    fn look(&self) -> Input {
         let over = self.ticks_limit.is_some_and(|limit| self.ticks >= limit);
-        Seen {
+        Input {
             now: self.clock.elapsed(),
             stop: over || self.control.is_stopping(),
             woken: self.control.take_wake(),
@@ -256,16 +256,16 @@ impl AgentLoop {
         }
     }
 
-    async fn start(&mut self, resume: Option<Id>, why: Start) -> Result<(), AgentError> {
+    async fn start(&mut self, resume: Option<Id>, why: StartReason) -> Result<(), AgentError> {
         let runtime = self.settings.name();
         let reason = match why {
-            Start::First => String::new(),
-            Start::Recovered => " after an earlier loop was cut off".to_owned(),
-            Start::Died => " because its process is gone".to_owned(),
-            Start::GivenUp => " anew: its session failed twice in a row".to_owned(),
-            Start::Unusable => " anew: its session cannot go on".to_owned(),
-            Start::Reset => " anew, as reset-session asked".to_owned(),
-            Start::NotCleared => " anew, for an empty context".to_owned(),
+            StartReason::First => String::new(),
+            StartReason::Recovered => " after an earlier loop was cut off".to_owned(),
+            StartReason::Died => " because its process is gone".to_owned(),
+            StartReason::GivenUp => " anew: its session failed twice in a row".to_owned(),
+            StartReason::Unusable => " anew: its session cannot go on".to_owned(),
+            StartReason::Reset => " anew, as reset-session asked".to_owned(),
+            StartReason::NotCleared => " anew, for an empty context".to_owned(),
         };
         self.log.line(match &resume {
             Some(id) => format!("starting {runtime}{reason}, resuming session {id}"),
@@ -284,7 +284,7 @@ impl AgentLoop {
         }
     }
 
-    fn not_started(&mut self, mut error: AgentError, why: Start) -> Result<(), AgentError> {
+    fn not_started(&mut self, mut error: AgentError, why: StartReason) -> Result<(), AgentError> {
         let runtime = self.settings.name();
         error.message = self.settings.explain(&error);
         let message = &error.message;
@@ -294,8 +294,8 @@ impl AgentLoop {
                     .line(format!("{runtime} cannot go on yet: {message}"));
                 self.machine.start_later(ms.div_ceil(1000));
             }
-            (None, Start::First) => return Err(error),
-            (None, Start::Recovered) => {
+            (None, StartReason::First) => return Err(error),
+            (None, StartReason::Recovered) => {
                 self.log
                     .line(format!("the session cannot go on: {message}"));
                 self.machine.start_anew();

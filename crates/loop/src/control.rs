@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Asks a loop for a tick, or for its end. Clones ask the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Control(Arc<Asked>);
+pub struct Control(Arc<State>);
 
 #[derive(Debug, Default)]
-struct Asked {
+struct State {
     woken: AtomicBool,
     wake: Notify,
     stop: CancellationToken,

@@ -1,6 +1,6 @@
 //! What the loop does next: a state machine without a clock, files or processes.
 //!
-//! The driver tells it what it [sees](Seen), does what it [says](Step), and tells how that went. So every
+//! The driver tells it what it [sees](Input), does what it [says](Action), and tells how that went. So every
 //! rule about flags, wakes, failures and sleep is here, and can be tested as fast as it can be computed.
 
 use std::time::Duration;
@@ -46,32 +46,32 @@ const FAILURES_OF_A_SESSION: u32 = 2;
 
 /// What the driver sees when it asks what to do.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub(crate) struct Input {
     /// Time since the loop began.
-    pub now: Duration,
+    pub(crate) now: Duration,
     /// The loop is asked to end.
-    pub stop: bool,
+    pub(crate) stop: bool,
     /// A tick was requested since this was last returned.
-    pub woken: bool,
+    pub(crate) woken: bool,
     /// The agent's process is there, or none is needed before the next tick.
-    pub alive: bool,
+    pub(crate) alive: bool,
     /// The agent's session, if its id is known.
-    pub session: Option<Id>,
+    pub(crate) session: Option<Id>,
     /// `clear-session` is set.
-    pub clear: bool,
+    pub(crate) clear: bool,
     /// `reset-session` is set.
-    pub reset: bool,
+    pub(crate) reset: bool,
 }
 
 /// What the driver is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Action {
     /// Start the agent.
     Start {
         /// The session that goes on.
         resume: Option<Id>,
         /// Why, for the log.
-        why: Start,
+        why: StartReason,
     },
     /// Take `clear-session` and begin with an empty context, in the same process if the agent can.
     Clear,
@@ -87,7 +87,7 @@ pub enum Step {
 
 /// Why the agent is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum StartReason {
     /// The loop has begun.
     First,
     /// An earlier loop was cut off: its session goes on.
@@ -128,16 +128,16 @@ impl Prompt {
 
 /// How long the loop rests, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sleep {
+pub(crate) struct Sleep {
     /// Seconds.
-    pub seconds: u64,
+    pub(crate) seconds: u64,
     /// Why, for a person.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// How a tick ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TickEnd {
+pub(crate) enum TickEnd {
     /// The agent came to its end.
     Completed,
     /// The agent said that it failed, and is there. With another session it would fail too.
@@ -156,12 +156,12 @@ pub enum TickEnd {
 
 /// Decides what the loop does.
 #[derive(Debug)]
-pub struct Machine {
+pub(crate) struct Machine {
     pace: Pace,
     /// Whether the agent keeps in its context what it got in one tick for the next.
     keeps_context: bool,
     /// Why the agent is to be started, if it is.
-    to_start: Option<Start>,
+    to_start: Option<StartReason>,
     /// The session that goes on at the next start.
     session: Option<Id>,
     /// The next tick has to tell everything.
@@ -182,14 +182,14 @@ pub struct Machine {
 
 impl Machine {
     /// A loop that begins. `recovered` is the session of an earlier one that was cut off.
-    pub fn new(pace: Pace, keeps_context: bool, recovered: Option<Id>) -> Self {
+    pub(crate) fn new(pace: Pace, keeps_context: bool, recovered: Option<Id>) -> Self {
         let pace = Pace {
             max_sleep: pace.max_sleep.max(pace.min_sleep),
             ..pace
         };
         let why = match recovered {
-            Some(_) => Start::Recovered,
-            None => Start::First,
+            Some(_) => StartReason::Recovered,
+            None => StartReason::First,
         };
         Self {
             pace,
@@ -208,59 +208,59 @@ impl Machine {
     }
 
     /// The sleep after the last tick, in seconds.
-    pub fn current_sleep(&self) -> u64 {
+    pub(crate) fn current_sleep(&self) -> u64 {
         self.current_sleep
     }
 
     /// Failures in a row.
-    pub fn failures(&self) -> u32 {
+    pub(crate) fn failures(&self) -> u32 {
         self.failures
     }
 
     /// Ticks and starts in a row that failed; 0 after a tick that completed.
-    pub fn failed_ticks(&self) -> u32 {
+    pub(crate) fn failed_ticks(&self) -> u32 {
         self.failed_ticks
     }
 
     /// What to do now. Asked again without anything having happened, it says the same.
-    pub fn next(&mut self, seen: &Seen) -> Step {
+    pub(crate) fn next(&mut self, seen: &Input) -> Action {
         self.woken |= seen.woken;
         if seen.stop {
-            return Step::End;
+            return Action::End;
         }
         if self.woken {
             self.rest = None;
         }
         if let Some(rest) = &self.rest {
-            return Step::Sleep(rest.clone());
+            return Action::Sleep(rest.clone());
         }
         if self.to_start.is_none() && !seen.alive {
             self.session.clone_from(&seen.session);
-            self.to_start = Some(Start::Died);
+            self.to_start = Some(StartReason::Died);
         }
         if let Some(why) = self.to_start {
             return self.start(why);
         }
         if seen.reset {
-            return Step::Reset;
+            return Action::Reset;
         }
         if seen.clear && self.clear_held_back(seen.now).is_none() {
-            return Step::Clear;
+            return Action::Clear;
         }
         // What was asked for until now, this tick answers.
         self.woken = false;
         let whole = self.fresh || !self.keeps_context;
-        Step::Tick(if whole { Prompt::Full } else { Prompt::Light })
+        Action::Tick(if whole { Prompt::Full } else { Prompt::Light })
     }
 
-    fn start(&self, why: Start) -> Step {
+    fn start(&self, why: StartReason) -> Action {
         if self.is_given_up() {
-            Step::Start {
+            Action::Start {
                 resume: None,
-                why: Start::GivenUp,
+                why: StartReason::GivenUp,
             }
         } else {
-            Step::Start {
+            Action::Start {
                 resume: self.session.clone(),
                 why,
             }
@@ -275,15 +275,15 @@ impl Machine {
     }
 
     /// How many seconds a clear is still held back, if it is.
-    pub fn clear_held_back(&self, now: Duration) -> Option<u64> {
+    pub(crate) fn clear_held_back(&self, now: Duration) -> Option<u64> {
         let since = now.saturating_sub(self.last_clear?);
         let gap = Duration::from_secs(self.pace.clear_min_gap);
         let left = gap.saturating_sub(since);
         (!left.is_zero()).then(|| left.as_secs().max(1))
     }
 
-    /// The agent was started as [`Step::Start`] said. Its process may come with the next tick only.
-    pub fn started(&mut self) {
+    /// The agent was started as [`Action::Start`] said. Its process may come with the next tick only.
+    pub(crate) fn started(&mut self) {
         if self.is_given_up() {
             self.session = None;
             self.failed = None;
@@ -295,25 +295,25 @@ impl Machine {
     }
 
     /// The context is empty, in the same process if that could be.
-    pub fn cleared(&mut self, now: Duration) {
+    pub(crate) fn cleared(&mut self, now: Duration) {
         self.fresh = true;
         self.last_clear = Some(now);
     }
 
     /// The agent was ended because of `reset-session`.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.session = None;
-        self.to_start = Some(Start::Reset);
+        self.to_start = Some(StartReason::Reset);
     }
 
     /// The agent was ended because it could not be cleared.
-    pub fn not_cleared(&mut self) {
+    pub(crate) fn not_cleared(&mut self) {
         self.session = None;
-        self.to_start = Some(Start::NotCleared);
+        self.to_start = Some(StartReason::NotCleared);
     }
 
     /// The agent could not be started: as a tick that [died](TickEnd::Died).
-    pub fn start_failed(&mut self) {
+    pub(crate) fn start_failed(&mut self) {
         let session = self.session.take();
         self.failed_ticks = self.failed_ticks.saturating_add(1);
         // A request for a tick does not mean to try all the time.
@@ -322,7 +322,7 @@ impl Machine {
     }
 
     /// The agent cannot be started yet, but in so many seconds: that is no failure, and its session goes on.
-    pub fn start_later(&mut self, seconds: u64) {
+    pub(crate) fn start_later(&mut self, seconds: u64) {
         self.woken = false;
         self.rest = Some(Sleep {
             seconds: seconds.clamp(1, LONGEST_FAILURE_WAIT),
@@ -331,14 +331,14 @@ impl Machine {
     }
 
     /// The session that was to go on is none that can: the agent is started without it.
-    pub fn start_anew(&mut self) {
+    pub(crate) fn start_anew(&mut self) {
         self.session = None;
-        self.to_start = Some(Start::First);
+        self.to_start = Some(StartReason::First);
     }
 
     /// A tick has ended. `did_work` is whether `did-work` is set; the result says whether it is taken: one
     /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
-    pub fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
+    pub(crate) fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
         self.failed_ticks = match end {
             TickEnd::Completed => 0,
             _ => self.failed_ticks.saturating_add(1),
@@ -353,7 +353,7 @@ impl Machine {
             TickEnd::Refused => {
                 self.count_failure(session);
                 if self.is_given_up() {
-                    self.to_start = Some(Start::GivenUp);
+                    self.to_start = Some(StartReason::GivenUp);
                 }
             }
             TickEnd::Stuck => self.count_failure(session),
@@ -364,7 +364,7 @@ impl Machine {
             TickEnd::Unusable => {
                 self.failed_with(session);
                 self.session = None;
-                self.to_start = Some(Start::Unusable);
+                self.to_start = Some(StartReason::Unusable);
                 return false;
             }
         }
@@ -386,7 +386,7 @@ impl Machine {
 
     fn failed_with(&mut self, session: Option<Id>) {
         self.count_failure(session);
-        self.to_start = Some(Start::Died);
+        self.to_start = Some(StartReason::Died);
         self.rest = Some(Sleep {
             seconds: (u64::from(self.failures) * FAILURE_STEP).min(LONGEST_FAILURE_WAIT),
             reason: match self.failures {
@@ -408,13 +408,13 @@ impl Machine {
     }
 
     /// Another agent has played the tick in this one's place: what the prompt said, this one does not know.
-    pub fn played_by_fallback(&mut self) {
+    pub(crate) fn played_by_fallback(&mut self) {
         self.fresh = true;
     }
 
     /// The service is not to be asked for so many seconds: the rest is as long, but never longer than the
     /// longest sleep.
-    pub fn hold_off(&mut self, seconds: u64) {
+    pub(crate) fn hold_off(&mut self, seconds: u64) {
         let seconds = seconds.min(self.pace.max_sleep);
         if let Some(rest) = (self.rest.as_mut()).filter(|rest| rest.seconds < seconds) {
             rest.seconds = seconds;
@@ -423,7 +423,7 @@ impl Machine {
     }
 
     /// The rest is over, or a tick was requested.
-    pub fn rested(&mut self) {
+    pub(crate) fn rested(&mut self) {
         self.rest = None;
     }
 }

@@ -24,7 +24,7 @@ use crate::events::Sender;
 use crate::log::{Part, View};
 use crate::merge::Merge;
 use crate::observer::Accepted;
-use crate::plan::{Plan, Standing, Step, Who, wanted_wait};
+use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
 use crate::runtime::may_repeat;
@@ -198,7 +198,7 @@ impl Driver {
             if lost.is_some() {
                 self.forget_session(candidate.provider());
             }
-            let standing = Standing {
+            let standing = AttemptState {
                 error: &error,
                 attempted,
                 session: self.account.session(),
@@ -212,7 +212,7 @@ impl Driver {
             };
             if attempted {
                 let again = match &step {
-                    Step::Try {
+                    Next::Try {
                         candidate, delay, ..
                     } if *candidate == index => Some(*delay),
                     _ => None,
@@ -222,14 +222,14 @@ impl Driver {
             // Only after the hold, or whoever waits for the slot would begin before it.
             drop(slot);
             let (next, delay) = match step {
-                Step::End(why) => {
+                Next::End(why) => {
                     let why = match lost {
                         Some(lost) => Some(without_session(&lost, why)),
                         None => why,
                     };
                     return Course::Error(explained(error, why));
                 }
-                Step::Try {
+                Next::Try {
                     candidate,
                     delay,
                     resume: resumed,
@@ -437,8 +437,8 @@ fn key(candidate: &Candidate) -> Key {
     }
 }
 
-fn who(candidate: &Candidate) -> Who {
-    Who {
+fn who(candidate: &Candidate) -> PlanCandidate {
+    PlanCandidate {
         provider: candidate.provider().to_owned(),
         can_resume: candidate.runtime.capabilities().resume,
     }

@@ -9,14 +9,14 @@ use crate::policy::{Action, AfterSideEffects, RetryPolicy};
 
 /// What the plan has to know of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct PlanCandidate {
     pub(crate) provider: String,
     pub(crate) can_resume: bool,
 }
 
 /// What comes after an attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Next {
     /// The candidate of this number is tried after the delay. With `resume`, its session goes on;
     /// else the prompt is sent again.
     Try {
@@ -30,7 +30,7 @@ pub(crate) enum Step {
 
 /// How things stand after an attempt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct AttemptState<'a> {
     /// Why it failed.
     pub(crate) error: &'a AgentError,
     /// It was begun: a candidate that is on hold is given up without that.
@@ -49,7 +49,7 @@ pub(crate) struct Standing<'a> {
 #[derive(Debug)]
 pub(crate) struct Plan {
     policy: RetryPolicy,
-    who: Vec<Who>,
+    who: Vec<PlanCandidate>,
     current: usize,
     retries: u32,
     /// The least delays of further waits for this candidate, once there was one.
@@ -62,7 +62,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(policy: RetryPolicy, who: Vec<Who>) -> Self {
+    pub(crate) fn new(policy: RetryPolicy, who: Vec<PlanCandidate>) -> Self {
         let delays = delays(&policy);
         Self {
             policy,
@@ -93,11 +93,11 @@ impl Plan {
     }
 
     /// What comes after this.
-    pub(crate) fn after(&mut self, standing: Standing<'_>) -> Step {
+    pub(crate) fn after(&mut self, standing: AttemptState<'_>) -> Next {
         self.late = false;
         let wanted = wanted_wait(standing.error, standing.now_ms);
         let step = match self.policy.action(standing.error) {
-            Action::End => return Step::End(None),
+            Action::End => return Next::End(None),
             Action::Retry => self
                 .again(wanted, &standing)
                 .or_else(|| self.next(&standing)),
@@ -109,20 +109,20 @@ impl Plan {
                 limit.then(|| self.wait(wanted, &standing)).flatten()
             }),
         };
-        step.unwrap_or_else(|| Step::End(self.why_not(&standing)))
+        step.unwrap_or_else(|| Next::End(self.why_not(&standing)))
     }
 
     /// What comes after an attempt whose session, which an earlier attempt of this run had left, is
     /// gone; `standing` has the error of that earlier attempt. The same candidate begins a session if
     /// nothing was changed, which is not one of its retries: the attempt that is over was.
-    pub(crate) fn after_lost_session(&mut self, standing: Standing<'_>) -> Step {
+    pub(crate) fn after_lost_session(&mut self, standing: AttemptState<'_>) -> Next {
         self.late = false;
         let begins = standing.changed.is_none() && self.attempts_left();
         if !begins || !self.in_time(Duration::ZERO, &standing) {
             return self.after(standing);
         }
         self.attempts += 1;
-        Step::Try {
+        Next::Try {
             candidate: self.current,
             delay: Duration::ZERO,
             resume: false,
@@ -130,14 +130,14 @@ impl Plan {
     }
 
     /// Whether an attempt after this delay is not too late. If it is, that is remembered.
-    fn in_time(&mut self, delay: Duration, standing: &Standing<'_>) -> bool {
+    fn in_time(&mut self, delay: Duration, standing: &AttemptState<'_>) -> bool {
         let begins = standing.elapsed.saturating_add(delay);
         self.late = self.policy.max_elapsed.is_some_and(|most| begins > most);
         !self.late
     }
 
     /// The same candidate again, as one of its retries.
-    fn again(&mut self, wanted: Option<Duration>, standing: &Standing<'_>) -> Option<Step> {
+    fn again(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
         if self.retries >= self.policy.retries
             || !self.attempts_left()
             || wanted.is_some_and(|wanted| wanted > self.policy.max_wait)
@@ -153,7 +153,7 @@ impl Plan {
         }
         self.retries += 1;
         self.attempts += 1;
-        Some(Step::Try {
+        Some(Next::Try {
             candidate: self.current,
             delay,
             resume,
@@ -161,7 +161,7 @@ impl Plan {
     }
 
     /// The same candidate again when its limit resets, which is no retry.
-    fn wait(&mut self, wanted: Option<Duration>, standing: &Standing<'_>) -> Option<Step> {
+    fn wait(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
         let wanted =
             wanted.filter(|wanted| !wanted.is_zero() && *wanted <= self.policy.max_wait)?;
         let resume = self.resume(self.current, standing)?;
@@ -176,7 +176,7 @@ impl Plan {
             return None;
         }
         self.waits.get_or_insert(delays);
-        Some(Step::Try {
+        Some(Next::Try {
             candidate: self.current,
             delay,
             resume,
@@ -184,7 +184,7 @@ impl Plan {
     }
 
     /// The next candidate that can go on.
-    fn next(&mut self, standing: &Standing<'_>) -> Option<Step> {
+    fn next(&mut self, standing: &AttemptState<'_>) -> Option<Next> {
         let counts = standing.attempted && standing.error.kind != ErrorKind::Quota;
         if counts && !self.attempts_left() {
             return None;
@@ -199,7 +199,7 @@ impl Plan {
         self.waits = None;
         self.attempts += u32::from(counts);
         self.delays = delays(&self.policy);
-        Some(Step::Try {
+        Some(Next::Try {
             candidate,
             delay: Duration::ZERO,
             resume,
@@ -208,7 +208,7 @@ impl Plan {
 
     /// How this candidate would go on: with the session (`true`), from the start (`false`), or not at
     /// all.
-    fn resume(&self, candidate: usize, standing: &Standing<'_>) -> Option<bool> {
+    fn resume(&self, candidate: usize, standing: &AttemptState<'_>) -> Option<bool> {
         if standing.changed.is_none() {
             return Some(false);
         }
@@ -227,7 +227,7 @@ impl Plan {
     }
 
     /// What a person should know when nothing comes any more.
-    fn why_not(&self, standing: &Standing<'_>) -> Option<(NotRetried, String)> {
+    fn why_not(&self, standing: &AttemptState<'_>) -> Option<(NotRetried, String)> {
         if let Some(most) = self.policy.max_elapsed.filter(|_| self.late) {
             let why = format!("not tried again: the time for attempts ({most:?}) would be over");
             return Some((NotRetried::OutOfTime, why));

@@ -53,7 +53,7 @@ struct PiSession {
     /// Counts the commands.
     commands: u64,
     /// Commands that were not answered yet, by their ids.
-    asked: HashMap<String, Asked>,
+    pending: HashMap<String, Purpose>,
     /// A turn is being played.
     playing: bool,
     /// It is to be interrupted.
@@ -72,7 +72,7 @@ struct PiSession {
 
 /// What a command was for.
 #[derive(Debug)]
-enum Asked {
+enum Purpose {
     State,
     Prompt,
     /// Whether the CLI is at work after a prompt that may have been a command.
@@ -95,7 +95,7 @@ impl PiSession {
             exchange: Exchange::new(),
             slash_commands: params.slash_commands,
             commands: 0,
-            asked: HashMap::new(),
+            pending: HashMap::new(),
             playing: false,
             interrupt: false,
             abort_answered: false,
@@ -109,7 +109,7 @@ impl PiSession {
     /// Nothing that is still wanted will come.
     fn settle_all(&mut self) {
         let orders: Vec<_> = self
-            .asked
+            .pending
             .drain()
             .filter_map(|(_, it)| it.order())
             .collect();
@@ -124,7 +124,7 @@ impl PiSession {
     }
 }
 
-impl Asked {
+impl Purpose {
     fn order(&self) -> Option<OrderId> {
         match self {
             Self::Steer(order)

@@ -23,7 +23,7 @@ use super::permission::Question;
 use super::signals::{Playing, Signals};
 use super::terminal;
 use crate::args::OutputArgs;
-use crate::drive::{self, Beside, Feed, View};
+use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
@@ -419,8 +419,8 @@ enum Happens {
     Asked(Box<Question>),
 }
 
-impl Beside<LogEntry> for BesideTurn<'_> {
-    type What = Happens;
+impl SideInput<LogEntry> for BesideTurn<'_> {
+    type Event = Happens;
 
     async fn next(&mut self) -> Happens {
         let asked = async {

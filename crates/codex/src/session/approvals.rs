@@ -15,12 +15,12 @@ use crate::wire::Object;
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     last: u64,
-    open: BTreeMap<u64, Asked>,
+    open: BTreeMap<u64, ApprovalRequest>,
 }
 
 /// A request of the CLI's.
 #[derive(Debug)]
-struct Asked {
+struct ApprovalRequest {
     /// Its number, or whatever it has for one.
     id: Value,
     sort: Sort,
@@ -78,7 +78,7 @@ impl Approvals {
                 .tool_id(request.tool_id.clone())
                 .reason(request.message.clone()),
         )));
-        let asked = Asked {
+        let asked = ApprovalRequest {
             id: id.clone(),
             sort,
             tool: request.tool_id.clone(),

@@ -9,7 +9,7 @@ use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 use super::calls::Call;
 use super::errors::unlike_a_session;
 use super::permissions::{self, Settings};
-use super::state::{Asked, CodexSession, Opening, Thread, What};
+use super::state::{CodexSession, Lookup, Opening, OpeningKind, Thread};
 use super::usage::Figures;
 use crate::launch::Answers;
 use crate::launch::readable;
@@ -47,13 +47,13 @@ impl CodexSession {
 
     /// The session that the parameters are about.
     fn first_opening(&self) -> Opening {
-        let what = match &self.start.resume {
-            None => What::New,
-            Some((id, false)) => What::Resume(id.clone()),
-            Some((id, true)) => What::Fork(id.clone()),
+        let kind = match &self.start.resume {
+            None => OpeningKind::New,
+            Some((id, false)) => OpeningKind::Resume(id.clone()),
+            Some((id, true)) => OpeningKind::Fork(id.clone()),
         };
         Opening {
-            what,
+            kind,
             clear: None,
             call: None,
             baseline: self.baseline,
@@ -70,7 +70,7 @@ impl CodexSession {
         self.start.resume = None;
         self.baseline = Baseline::default();
         self.opening = Some(Opening {
-            what: What::New,
+            kind: OpeningKind::New,
             clear: Some(order),
             call: None,
             baseline: Baseline::default(),
@@ -92,7 +92,7 @@ impl CodexSession {
         self.opening = match &self.thread {
             Some(thread) if !thread.is_closed => None,
             Some(thread) if thread.can_be_resumed => Some(Opening {
-                what: What::Resume(thread.id.to_string()),
+                kind: OpeningKind::Resume(thread.id.to_string()),
                 clear: None,
                 call: None,
                 baseline: self.figures.total(),
@@ -103,25 +103,25 @@ impl CodexSession {
 
     /// Whether the user's settings are there. They are asked for if they are not.
     pub(super) fn has_settings(&mut self) -> bool {
-        if matches!(self.settings, Asked::Not) {
-            self.settings = Asked::Waiting;
+        if matches!(self.settings, Lookup::Not) {
+            self.settings = Lookup::Waiting;
             let params = json!({"cwd": self.start.directory});
             self.call(Call::Settings, "config/read", &params);
         }
-        matches!(self.settings, Asked::Answered(_))
+        matches!(self.settings, Lookup::Answered(_))
     }
 
     /// The user's settings, or where they are not known those of a user who has none.
     pub(super) fn settings(&self) -> Settings {
         match &self.settings {
-            Asked::Answered(settings) => settings.clone(),
+            Lookup::Answered(settings) => settings.clone(),
             _ => Settings::default(),
         }
     }
 
     pub(super) fn settings_answered(&mut self, result: Option<&Object<'_>>) {
         let settings = result.map(|result| Settings::of(result, &self.start));
-        self.settings = Asked::Answered(settings.unwrap_or_default());
+        self.settings = Lookup::Answered(settings.unwrap_or_default());
     }
 
     /// Asks for the session, once all is known that it takes.
@@ -132,7 +132,7 @@ impl CodexSession {
         if opening.call.is_some() {
             return;
         }
-        let is_new = matches!(opening.what, What::New);
+        let is_new = matches!(opening.kind, OpeningKind::New);
         let may_write = !matches!(self.mode, PermissionMode::ReadOnly | PermissionMode::Bypass);
         // A session that is resumed would keep what it was allowed before.
         let of_settings = self.mode == PermissionMode::Default && !is_new;
@@ -142,12 +142,12 @@ impl CodexSession {
         }
         let settings = self.settings();
         let mut params = json!({});
-        let method = match self.opening.as_ref().map(|opening| &opening.what) {
-            Some(What::Resume(id)) => {
+        let method = match self.opening.as_ref().map(|opening| &opening.kind) {
+            Some(OpeningKind::Resume(id)) => {
                 params["threadId"] = json!(id);
                 "thread/resume"
             }
-            Some(What::Fork(id)) => {
+            Some(OpeningKind::Fork(id)) => {
                 params["threadId"] = json!(id);
                 "thread/fork"
             }
@@ -211,7 +211,7 @@ impl CodexSession {
         let Some(opening) = self.opening.take() else {
             return;
         };
-        let is_new = matches!(opening.what, What::New);
+        let is_new = matches!(opening.kind, OpeningKind::New);
         let defaults = || Some((result.value("sandbox")?, result.value("approval_policy")?));
         let thread = Thread {
             id: Id::from(id),

@@ -22,7 +22,7 @@ pub(super) struct CodexSession {
     pub(super) start: Start,
     /// What the session that is resumed had used before.
     pub(super) baseline: Baseline,
-    pub(super) settings: Asked<Settings>,
+    pub(super) settings: Lookup<Settings>,
     pub(super) mode: PermissionMode,
     pub(super) mode_changed: bool,
     pub(super) model: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct CodexSession {
 
 /// Something that is asked of the CLI once, when it is needed.
 #[derive(Debug)]
-pub(super) enum Asked<T> {
+pub(super) enum Lookup<T> {
     Not,
     Waiting,
     Answered(T),
@@ -65,7 +65,7 @@ impl CodexSession {
             model: start.model.clone(),
             model_changed: false,
             baseline,
-            settings: Asked::Not,
+            settings: Lookup::Not,
             opening: None,
             thread: None,
             figures: Figures::default(),
@@ -111,7 +111,7 @@ pub(super) struct Thread {
 /// A thread that is to be begun or resumed.
 #[derive(Debug)]
 pub(super) struct Opening {
-    pub(super) what: What,
+    pub(super) kind: OpeningKind,
     /// Who waits for it, if it is in the place of another.
     pub(super) clear: Option<OrderId>,
     /// The number of the request, once it was made.
@@ -120,7 +120,7 @@ pub(super) struct Opening {
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum OpeningKind {
     New,
     Resume(String),
     Fork(String),

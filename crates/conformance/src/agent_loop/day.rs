@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use teamster::agent_loop::machine::Prompt;
+use teamster::agent_loop::Prompt;
 use teamster::agent_loop::{Prompts, Settings};
 use teamster_mock_model::{Cli, Part, Request, Script, Tokens, Turn};
 

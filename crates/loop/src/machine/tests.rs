@@ -14,11 +14,11 @@ fn id(text: &str) -> Option<Id> {
 }
 
 /// The agent is there, and nothing else.
-fn there(session: &str) -> Seen {
-    Seen {
+fn there(session: &str) -> Input {
+    Input {
         alive: true,
         session: id(session),
-        ..Seen::default()
+        ..Input::default()
     }
 }
 
@@ -30,21 +30,21 @@ fn machine() -> Machine {
 fn running() -> Machine {
     let mut machine = machine();
     assert_eq!(
-        machine.next(&Seen::default()),
-        Step::Start {
+        machine.next(&Input::default()),
+        Action::Start {
             resume: None,
-            why: Start::First
+            why: StartReason::First
         }
     );
     machine.started();
-    assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
     assert!(!machine.tick_ended(TickEnd::Completed, false, id("a")));
     machine
 }
 
-fn sleep_of(machine: &mut Machine, seen: &Seen) -> u64 {
+fn sleep_of(machine: &mut Machine, seen: &Input) -> u64 {
     match machine.next(seen) {
-        Step::Sleep(sleep) => sleep.seconds,
+        Action::Sleep(sleep) => sleep.seconds,
         other => panic!("{other:?}"),
     }
 }
@@ -56,7 +56,7 @@ fn sleep_grows_while_idle_up_to_its_limit_and_work_resets_it() {
     let mut seconds = vec![sleep_of(&mut machine, &seen)];
     for did_work in [false, false, false, true, false] {
         machine.rested();
-        assert_eq!(machine.next(&seen), Step::Tick(Prompt::Light));
+        assert_eq!(machine.next(&seen), Action::Tick(Prompt::Light));
         assert_eq!(
             machine.tick_ended(TickEnd::Completed, did_work, id("a")),
             did_work
@@ -69,31 +69,31 @@ fn sleep_grows_while_idle_up_to_its_limit_and_work_resets_it() {
 #[test]
 fn a_wake_in_a_tick_is_not_lost_and_one_before_it_is_answered_by_it() {
     let mut machine = running();
-    let woken = Seen {
+    let woken = Input {
         woken: true,
         ..there("a")
     };
     // In the tick that has just ended: no sleep.
-    assert_eq!(machine.next(&woken), Step::Tick(Prompt::Light));
+    assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
     // It was answered: this time there is one.
     assert_eq!(sleep_of(&mut machine, &there("a")), 180);
     // In the sleep.
-    assert_eq!(machine.next(&woken), Step::Tick(Prompt::Light));
+    assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
 }
 
 #[test]
 fn a_wake_ends_the_wait_after_a_failure_once() {
     let mut machine = running();
     machine.tick_ended(TickEnd::Died, false, id("a"));
-    assert_eq!(sleep_of(&mut machine, &Seen::default()), 5);
-    let woken = Seen {
+    assert_eq!(sleep_of(&mut machine, &Input::default()), 5);
+    let woken = Input {
         woken: true,
-        ..Seen::default()
+        ..Input::default()
     };
-    assert!(matches!(machine.next(&woken), Step::Start { .. }));
+    assert!(matches!(machine.next(&woken), Action::Start { .. }));
     machine.start_failed();
-    assert_eq!(sleep_of(&mut machine, &Seen::default()), 10);
+    assert_eq!(sleep_of(&mut machine, &Input::default()), 10);
 }
 
 #[test]
@@ -103,48 +103,48 @@ fn a_clear_comes_before_the_tick_and_the_next_one_is_held_back() {
     let mut seen = there("a");
     seen.clear = true;
     seen.now = Duration::from_secs(1000);
-    assert_eq!(machine.next(&seen), Step::Clear);
+    assert_eq!(machine.next(&seen), Action::Clear);
     machine.cleared(seen.now);
     seen.clear = false;
-    assert_eq!(machine.next(&seen), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&seen), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
     // Sooner than the gap: it stays where it is, and the tick is played.
     seen.clear = true;
     seen.now = Duration::from_secs(1599);
     assert_eq!(machine.clear_held_back(seen.now), Some(1));
-    assert_eq!(machine.next(&seen), Step::Tick(Prompt::Light));
+    assert_eq!(machine.next(&seen), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
     seen.now = Duration::from_secs(1600);
-    assert_eq!(machine.next(&seen), Step::Clear);
+    assert_eq!(machine.next(&seen), Action::Clear);
 }
 
 #[test]
 fn a_reset_begins_anew() {
     let mut machine = running();
     machine.rested();
-    let seen = Seen {
+    let seen = Input {
         clear: true,
         reset: true,
         ..there("a")
     };
-    assert_eq!(machine.next(&seen), Step::Reset);
+    assert_eq!(machine.next(&seen), Action::Reset);
     machine.reset();
     assert_eq!(
-        machine.next(&Seen::default()),
-        Step::Start {
+        machine.next(&Input::default()),
+        Action::Start {
             resume: None,
-            why: Start::Reset
+            why: StartReason::Reset
         }
     );
     machine.started();
     assert_eq!(
-        machine.next(&Seen {
+        machine.next(&Input {
             alive: true,
-            ..Seen::default()
+            ..Input::default()
         }),
-        Step::Tick(Prompt::Full)
+        Action::Tick(Prompt::Full)
     );
 }
 
@@ -152,19 +152,19 @@ fn a_reset_begins_anew() {
 fn a_dead_agent_is_resumed_and_told_everything() {
     let mut machine = running();
     machine.rested();
-    let dead = Seen {
+    let dead = Input {
         alive: false,
         ..there("a")
     };
     assert_eq!(
         machine.next(&dead),
-        Step::Start {
+        Action::Start {
             resume: id("a"),
-            why: Start::Died
+            why: StartReason::Died
         }
     );
     machine.started();
-    assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
 }
 
 #[test]
@@ -174,14 +174,14 @@ fn a_session_that_fails_twice_in_a_row_is_given_up_and_delays_grow() {
     let mut waits = Vec::new();
     for session in ["a", "a", "b", "b"] {
         assert!(!machine.tick_ended(TickEnd::Died, true, id(session)));
-        waits.push(sleep_of(&mut machine, &Seen::default()));
+        waits.push(sleep_of(&mut machine, &Input::default()));
         machine.rested();
-        match machine.next(&Seen::default()) {
-            Step::Start { resume, .. } => resumed.push(resume),
+        match machine.next(&Input::default()) {
+            Action::Start { resume, .. } => resumed.push(resume),
             other => panic!("{other:?}"),
         }
         machine.started();
-        assert_eq!(machine.next(&there(session)), Step::Tick(Prompt::Full));
+        assert_eq!(machine.next(&there(session)), Action::Tick(Prompt::Full));
     }
     assert_eq!(resumed, [id("a"), None, id("b"), None]);
     assert_eq!(waits, [5, 10, 15, 20]);
@@ -197,12 +197,12 @@ fn a_start_that_has_to_wait_is_no_failure() {
     machine.tick_ended(TickEnd::Died, false, id("a"));
     machine.rested();
     for _ in 0..3 {
-        match machine.next(&Seen::default()) {
-            Step::Start { resume, .. } => assert_eq!(resume, id("a")),
+        match machine.next(&Input::default()) {
+            Action::Start { resume, .. } => assert_eq!(resume, id("a")),
             other => panic!("{other:?}"),
         }
         machine.start_later(43);
-        assert_eq!(sleep_of(&mut machine, &Seen::default()), 43);
+        assert_eq!(sleep_of(&mut machine, &Input::default()), 43);
         machine.rested();
     }
     assert_eq!(machine.failures(), 1);
@@ -214,12 +214,12 @@ fn a_session_that_is_stuck_twice_is_given_up_too() {
     for resume in [id("a"), None] {
         machine.tick_ended(TickEnd::Stuck, false, id("a"));
         machine.rested();
-        let dead = Seen {
+        let dead = Input {
             alive: false,
             ..there("a")
         };
         match machine.next(&dead) {
-            Step::Start { resume: found, .. } => assert_eq!(found, resume),
+            Action::Start { resume: found, .. } => assert_eq!(found, resume),
             other => panic!("{other:?}"),
         }
         machine.started();
@@ -232,7 +232,7 @@ fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
     let mut machine = running();
     for sleep in [180, 200] {
         machine.rested();
-        assert!(matches!(machine.next(&there("a")), Step::Tick(_)));
+        assert!(matches!(machine.next(&there("a")), Action::Tick(_)));
         // As slow as after any other tick: this costs nothing but time.
         machine.tick_ended(TickEnd::Refused, false, id("a"));
         assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
@@ -240,17 +240,17 @@ fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
     machine.rested();
     assert_eq!(
         machine.next(&there("a")),
-        Step::Start {
+        Action::Start {
             resume: None,
-            why: Start::GivenUp
+            why: StartReason::GivenUp
         }
     );
     machine.started();
     // It is another session that is refused now.
-    assert_eq!(machine.next(&there("")), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&there("")), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Refused, false, id("b"));
     machine.rested();
-    assert_eq!(machine.next(&there("b")), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&there("b")), Action::Tick(Prompt::Full));
 }
 
 #[test]
@@ -262,11 +262,11 @@ fn a_limit_of_the_service_makes_a_sleep_longer_and_a_wake_ends_it() {
     }
     // It is none that later ones grow from.
     assert_eq!(machine.current_sleep(), 120);
-    let woken = Seen {
+    let woken = Input {
         woken: true,
         ..there("a")
     };
-    assert!(matches!(machine.next(&woken), Step::Tick(_)));
+    assert!(matches!(machine.next(&woken), Action::Tick(_)));
 }
 
 #[test]
@@ -276,9 +276,9 @@ fn a_session_that_cannot_go_on_is_left() {
     machine.rested();
     assert_eq!(
         machine.next(&there("a")),
-        Step::Start {
+        Action::Start {
             resume: None,
-            why: Start::Unusable
+            why: StartReason::Unusable
         }
     );
 }
@@ -286,24 +286,24 @@ fn a_session_that_cannot_go_on_is_left() {
 #[test]
 fn a_tick_that_failed_did_not_tell_everything() {
     let mut machine = machine();
-    machine.next(&Seen::default());
+    machine.next(&Input::default());
     machine.started();
     machine.next(&there("a"));
     machine.tick_ended(TickEnd::Failed, false, id("a"));
     machine.rested();
-    assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Full));
+    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
     machine.rested();
-    assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Light));
+    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Light));
 }
 
 #[test]
 fn without_a_context_every_tick_tells_everything() {
     let mut machine = Machine::new(PACE, false, None);
-    machine.next(&Seen::default());
+    machine.next(&Input::default());
     machine.started();
     for _ in 0..3 {
-        assert_eq!(machine.next(&there("a")), Step::Tick(Prompt::Full));
+        assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
         machine.tick_ended(TickEnd::Completed, false, id("a"));
         machine.rested();
     }

@@ -104,13 +104,13 @@ pub(crate) enum Phase {
     /// It is to end.
     Stopping {
         process: ProcessIdentity,
-        step: Step,
+        stage: StopStage,
     },
 }
 
 /// How far the stopping is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StopStage {
     /// The request is still to be sent.
     Ask,
     /// The request was sent; it is killed then.
@@ -238,13 +238,13 @@ impl Agent {
     /// If it is to end, no more waiting for that.
     pub(crate) fn hurry(&mut self, now: Instant) {
         if let Phase::Stopping {
-            step: Step::Ask | Step::Wait { .. },
+            stage: StopStage::Ask | StopStage::Wait { .. },
             process,
         } = self.phase
         {
             self.phase = Phase::Stopping {
                 process,
-                step: Step::Wait { until: now },
+                stage: StopStage::Wait { until: now },
             };
         }
     }
@@ -258,11 +258,11 @@ impl Agent {
             }
             Phase::Stopping {
                 process,
-                step: Step::Ask,
+                stage: StopStage::Ask,
             } => {
                 self.phase = Phase::Stopping {
                     process,
-                    step: Step::Wait {
+                    stage: StopStage::Wait {
                         until: later(now, self.policy.grace),
                     },
                 };
@@ -270,11 +270,11 @@ impl Agent {
             }
             Phase::Stopping {
                 process,
-                step: Step::Wait { until },
+                stage: StopStage::Wait { until },
             } if until <= now => {
                 self.phase = Phase::Stopping {
                     process,
-                    step: Step::Killed,
+                    stage: StopStage::Killed,
                 };
                 Some(Action::Kill(process))
             }
@@ -288,7 +288,7 @@ impl Agent {
             Phase::Waiting { until }
             | Phase::Failed { until }
             | Phase::Stopping {
-                step: Step::Wait { until },
+                stage: StopStage::Wait { until },
                 ..
             } => Some(until),
             _ => None,
@@ -360,7 +360,7 @@ impl Agent {
     fn end(&mut self, process: ProcessIdentity) {
         self.phase = Phase::Stopping {
             process,
-            step: Step::Ask,
+            stage: StopStage::Ask,
         };
     }
 

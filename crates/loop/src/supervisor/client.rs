@@ -9,9 +9,9 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::Error;
-use super::place::{Place, real};
 use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
+use super::state_folder::{StateFolder, real};
 
 /// How long the supervisor may take for an answer: it may have many loops to start first.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,9 +30,9 @@ impl Client {
         let nobody = || Error::NotRunning {
             config: config.clone(),
         };
-        let place = Place::of(&config);
-        let state = State::read(&place.state()).ok().flatten();
-        let socket = place
+        let folder = StateFolder::of(&config);
+        let state = State::read(&folder.state()).ok().flatten();
+        let socket = folder
             .socket()
             .or_else(|| state.as_ref()?.socket.clone())
             .ok_or_else(nobody)?;

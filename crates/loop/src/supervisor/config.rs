@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use teamster_core::provider::COMMON_INSTRUCTIONS;
 use teamster_mcp::config::is_slip;
 
-use super::place::real;
+use super::state_folder::real;
 use crate::instructions::has_instructions;
 
 /// The name of the file where none is given.

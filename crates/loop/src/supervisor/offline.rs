@@ -8,18 +8,18 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::lock_holder;
-use super::place::Place;
 use super::protocol::{AgentState as Doing, AgentStatus, LastError, Status};
 use super::state::{AgentState, State};
+use super::state_folder::StateFolder;
 use crate::agent_loop::heartbeat::Heartbeat;
 use crate::folder::{read_json, read_last_json_line};
 use crate::{ORCHESTRATOR, SleepFile, TickRecord};
 
 /// How the agents are when no supervisor answers.
 pub fn status(config: &Config) -> Status {
-    let place = Place::of(&config.file);
+    let folder = StateFolder::of(&config.file);
     // One that cannot be read is the next supervisor's matter.
-    let state = State::read(&place.state()).ok().flatten();
+    let state = State::read(&folder.state()).ok().flatten();
     let agents = config.agents.iter().map(|agent| {
         let known = state.as_ref().and_then(|state| state.agents.get(&agent.id));
         agent_status(agent, known)

@@ -11,7 +11,7 @@ use super::config::Config;
 use super::event::Event;
 use super::managed::Managed;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
-use super::socket::Asked;
+use super::socket::SocketRequest;
 use super::task::Supervisor;
 
 /// An answer to what is being done.
@@ -24,7 +24,7 @@ pub(super) struct Answer {
 
 impl Supervisor {
     /// Does what is asked for as far as that needs no waiting.
-    pub(super) fn answer(&mut self, asked: Asked) -> Answer {
+    pub(super) fn answer(&mut self, asked: SocketRequest) -> Answer {
         let remembered = matches!(
             asked.command,
             Command::Start(_) | Command::Stop(_) | Command::Restart(_)
@@ -59,7 +59,7 @@ impl Supervisor {
                 format!(
                     "it is done but cannot be remembered: cannot write {}: {error}; that is tried again, and \
                      the next supervisor does not know of it until then",
-                    self.place.state().display()
+                    self.folder.state().display()
                 ),
             ),
             (Ok(()), _) => Response::new(Outcome::Ok(self.status())),

@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::place::private_folder;
 use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION};
+use super::state_folder::private_folder;
 use super::updates::{Lines, WAITING};
 
 /// How many may talk to the supervisor at once. The next one takes the place of the first that is idle.
@@ -31,7 +31,7 @@ const FIRST_SILENCE: Duration = Duration::from_secs(10);
 
 /// One request, and where its answer goes.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SocketRequest {
     pub(crate) command: Command,
     pub(crate) answer: oneshot::Sender<Response>,
     /// Where updates go, if it is a subscription.
@@ -126,7 +126,7 @@ impl Socket {
     }
 
     /// Hands on every request that comes. Cancel-safe: those who talk already are heard out.
-    pub(crate) async fn serve(&mut self, requests: mpsc::Sender<Asked>) {
+    pub(crate) async fn serve(&mut self, requests: mpsc::Sender<SocketRequest>) {
         /// After a failure: too many files are open, say.
         const PAUSE: Duration = Duration::from_millis(100);
 
@@ -230,7 +230,7 @@ impl Peers {
 /// Answers the requests of one who asks, one after the other.
 async fn converse(
     mut stream: UnixStream,
-    requests: mpsc::Sender<Asked>,
+    requests: mpsc::Sender<SocketRequest>,
     peer: &Peer,
 ) -> io::Result<()> {
     let (read, mut write) = stream.split();
@@ -342,9 +342,13 @@ async fn forward(
     }
 }
 
-async fn ask(command: Command, updates: Option<Lines>, requests: &mpsc::Sender<Asked>) -> Response {
+async fn ask(
+    command: Command,
+    updates: Option<Lines>,
+    requests: &mpsc::Sender<SocketRequest>,
+) -> Response {
     let (answer, answered) = oneshot::channel();
-    let asked = Asked {
+    let asked = SocketRequest {
         command,
         answer,
         updates,

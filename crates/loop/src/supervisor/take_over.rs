@@ -8,15 +8,15 @@ use teamster_process::ProcessIdentity;
 
 use super::Error;
 use super::managed::Managed;
-use super::place::real;
 use super::process::end_marked;
 use super::state::State;
+use super::state_folder::real;
 use super::task::Supervisor;
 
 impl Supervisor {
     /// What the supervisor before left. Without it, agents that were stopped would be started.
     pub(super) fn read_state(&self) -> Result<State, Error> {
-        let file = self.place.state();
+        let file = self.folder.state();
         let state = State::read(&file).map_err(|error| Error::State {
             path: file.clone(),
             error,
@@ -121,7 +121,7 @@ impl Supervisor {
                 .insert(managed.config.id.clone(), managed.state());
         }
         if self.written.as_ref() != Some(&state) {
-            state.write(&self.place.state())?;
+            state.write(&self.folder.state())?;
             self.written = Some(state);
         }
         Ok(())

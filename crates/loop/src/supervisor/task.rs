@@ -16,11 +16,11 @@ use super::config::Config;
 use super::event::Event;
 use super::last_start::LastStart;
 use super::managed::Managed;
-use super::place::{Place, real};
 use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
 use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
+use super::state_folder::{StateFolder, real};
 use super::updates::Updates;
 use super::{Error, Settings};
 
@@ -44,7 +44,7 @@ pub struct Supervisor {
     pub(super) enabled: bool,
     pub(super) ending: Option<Instant>,
     pub(super) started_at_ms: u64,
-    pub(super) place: Place,
+    pub(super) folder: StateFolder,
     pub(super) socket: Option<Socket>,
     /// As it was written last.
     pub(super) written: Option<State>,
@@ -93,21 +93,21 @@ impl Supervisor {
     /// To be called within a Tokio runtime with I/O and time.
     pub fn open(config: &Path, settings: Settings) -> Result<Self, Error> {
         let config = Config::read(config)?;
-        let place = Place::of(&config.file);
-        (place.create()).map_err(Error::disk("cannot use the folder", place.folder()))?;
-        let lock = Lock::take(&place.lock())
-            .map_err(Error::disk("cannot lock", &place.lock()))?
+        let folder = StateFolder::of(&config.file);
+        (folder.create()).map_err(Error::disk("cannot use the folder", folder.path()))?;
+        let lock = Lock::take(&folder.lock())
+            .map_err(Error::disk("cannot lock", &folder.lock()))?
             .map_err(|taken| Error::AlreadyRunning {
-                folder: place.folder().parent().unwrap_or(place.folder()).to_owned(),
+                folder: folder.path().parent().unwrap_or(folder.path()).to_owned(),
                 pid: taken.pid,
             })?;
-        let path = place.create_socket_folder().map_err(Error::disk(
+        let path = folder.create_socket_folder().map_err(Error::disk(
             "cannot make a place for the socket of",
-            place.folder(),
+            folder.path(),
         ))?;
         let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
         let (tell, orders) = mpsc::unbounded_channel();
-        let updates = Updates::new(place.history());
+        let updates = Updates::new(folder.history());
         let mut supervisor = Self {
             settings,
             config,
@@ -115,7 +115,7 @@ impl Supervisor {
             enabled: true,
             ending: None,
             started_at_ms: epoch_ms(),
-            place,
+            folder,
             socket: Some(socket),
             written: None,
             unwritten: None,
@@ -130,7 +130,7 @@ impl Supervisor {
         supervisor.take_over(&state);
         supervisor
             .write_state()
-            .map_err(Error::disk("cannot write", &supervisor.place.state()))?;
+            .map_err(Error::disk("cannot write", &supervisor.folder.state()))?;
         Ok(supervisor)
     }
 
@@ -321,7 +321,7 @@ impl Supervisor {
             let managed = &mut self.agents[index];
             managed.process = None;
             managed.agent.not_started(false, Instant::now());
-            let file = self.place.state();
+            let file = self.folder.state();
             let message = format!("not started: cannot write {}: {error}", file.display());
             self.trouble(index, message, "");
             return;
@@ -482,7 +482,7 @@ impl Supervisor {
         match self.write_state() {
             Ok(()) => self.unwritten = None,
             Err(error) => {
-                let file = self.place.state();
+                let file = self.folder.state();
                 let warning = format!("cannot write {}: {error}", file.display());
                 if self.unwritten.replace((Instant::now(), error)).is_none() {
                     self.warn(warning);

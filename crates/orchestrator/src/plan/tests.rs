@@ -2,8 +2,8 @@ use teamster_core::ErrorCode;
 
 use super::*;
 
-fn who(providers: &[&str]) -> Vec<Who> {
-    let who = providers.iter().map(|provider| Who {
+fn who(providers: &[&str]) -> Vec<PlanCandidate> {
+    let who = providers.iter().map(|provider| PlanCandidate {
         provider: (*provider).to_owned(),
         can_resume: true,
     });
@@ -23,8 +23,8 @@ fn error(kind: ErrorKind, after_ms: Option<u64>) -> AgentError {
     AgentError::new(ErrorCode::CliError, kind, "x").retry_after_ms(after_ms)
 }
 
-fn standing(error: &AgentError) -> Standing<'_> {
-    Standing {
+fn standing(error: &AgentError) -> AttemptState<'_> {
+    AttemptState {
         error,
         attempted: true,
         session: None,
@@ -34,8 +34,8 @@ fn standing(error: &AgentError) -> Standing<'_> {
     }
 }
 
-fn again(candidate: usize, ms: u64, resume: bool) -> Step {
-    Step::Try {
+fn again(candidate: usize, ms: u64, resume: bool) -> Next {
+    Next::Try {
         candidate,
         delay: Duration::from_millis(ms),
         resume,
@@ -87,7 +87,7 @@ fn a_hold_is_waited_for_as_the_policy_says() {
 #[test]
 fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_changed() {
     let (id, failed): (Id, _) = ("s".into(), error(ErrorKind::Auth, None));
-    let now = Standing {
+    let now = AttemptState {
         session: Some(&id),
         changed: Some("the agent had used `X`"),
         ..standing(&failed)
@@ -96,9 +96,9 @@ fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_
     assert_eq!(two.after(now), again(2, 0, true));
     assert_eq!(two.current(), 2);
     // It would not have continued anyway.
-    assert_eq!(two.after(now), Step::End(None));
+    assert_eq!(two.after(now), Next::End(None));
     let mut other = plan(&["a", "b"], |_| {});
-    let why = Step::End(Some((
+    let why = Next::End(Some((
         NotRetried::SideEffects,
         "not started over, because the agent had used `X`; the session can be resumed".into(),
     )));
@@ -109,13 +109,13 @@ fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_
 fn a_candidate_on_hold_costs_no_attempt() {
     let failed = error(ErrorKind::RateLimit, Some(10_000_000));
     let mut plan = plan(&["a", "b", "c"], |policy| policy.max_attempts = Some(1));
-    let held = Standing {
+    let held = AttemptState {
         attempted: false,
         ..standing(&failed)
     };
     assert_eq!(plan.after(held), again(1, 0, false));
     assert_eq!(plan.after(held), again(2, 0, false));
-    assert_eq!(plan.after(standing(&failed)), Step::End(None));
+    assert_eq!(plan.after(standing(&failed)), Next::End(None));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn waits_that_do_not_help_grow() {
     // Longer ones are exact, and so are those for a hold.
     let long = error(ErrorKind::Quota, Some(4567));
     assert_eq!(plan.after(standing(&long)), again(0, 4567, false));
-    let held = Standing {
+    let held = AttemptState {
         attempted: false,
         ..standing(&failed)
     };
@@ -147,12 +147,12 @@ fn times_that_no_clock_can_show_are_no_panic() {
         policy.max_wait = Duration::MAX;
         policy.max_elapsed = Some(Duration::MAX);
     });
-    let late = Standing {
+    let late = AttemptState {
         elapsed: Duration::MAX,
         ..standing(&failed)
     };
     for _ in 0..3 {
-        assert!(matches!(plan.after(late), Step::Try { .. }));
+        assert!(matches!(plan.after(late), Next::Try { .. }));
     }
     assert_eq!(plan.after(standing(&longest)), again(0, u64::MAX, false));
 }

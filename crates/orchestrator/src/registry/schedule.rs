@@ -85,7 +85,7 @@ pub(super) struct Schedule {
     queues: HashMap<Id, Queue>,
     /// The turn of who goes to the end now. Lower ones come before.
     next_turn: u64,
-    waiting: HashMap<u64, Place>,
+    waiting: HashMap<u64, Waiter>,
     granted: HashMap<u64, Key>,
     holds: BTreeMap<Key, Held>,
 }
@@ -114,7 +114,7 @@ struct Line {
 }
 
 #[derive(Debug)]
-struct Place {
+struct Waiter {
     group: Key,
     queue: Id,
 }
@@ -152,7 +152,7 @@ impl Schedule {
             }
         });
         line.tickets.insert(ticket);
-        self.waiting.insert(ticket, Place { group, queue });
+        self.waiting.insert(ticket, Waiter { group, queue });
     }
 
     /// Forgets a ticket, whether it waits or was granted. Whether it was known.
@@ -300,7 +300,7 @@ impl Schedule {
     }
 
     /// Takes a ticket that waits out of its line.
-    fn take(&mut self, ticket: u64) -> Option<Place> {
+    fn take(&mut self, ticket: u64) -> Option<Waiter> {
         let place = self.waiting.remove(&ticket)?;
         let queue = self.queues.get_mut(&place.queue)?;
         let line = queue.lines.get_mut(&place.group)?;

@@ -7,7 +7,7 @@ use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
 
 use super::wire::{Data, Dialog, Queue, Response};
-use super::{Asked, PiSession};
+use super::{PiSession, Purpose};
 use crate::decoder::errors;
 
 /// How much of an extension's question a notice shows, in bytes.
@@ -62,7 +62,7 @@ impl PiSession {
         self.is_written_down();
         if self.steering {
             self.steering = false;
-            self.ask(Asked::Unimportant, json!({"type": "clear_queue"}));
+            self.ask(Purpose::Unimportant, json!({"type": "clear_queue"}));
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,
@@ -78,7 +78,7 @@ impl PiSession {
     }
 
     fn response(&mut self, response: Response, out: &mut Events) {
-        let Some(asked) = self.asked.remove(&response.id) else {
+        let Some(purpose) = self.pending.remove(&response.id) else {
             if !response.success {
                 let error = excerpt(&response.error, NOTICE_BYTES);
                 let message = format!("Pi refused {}: {error}", response.command);
@@ -87,53 +87,53 @@ impl PiSession {
             return;
         };
         if !response.success {
-            return self.refused(&asked, &response, out);
+            return self.refused(&purpose, &response, out);
         }
         let data = response.data;
-        match asked {
-            Asked::State => {
+        match purpose {
+            Purpose::State => {
                 self.state(data);
                 if self.playing {
                     self.decoder.tell_session(out);
                 }
             }
-            Asked::Prompt if self.slash_commands => {
-                self.ask(Asked::IsAtWork, json!({"type": "get_state"}));
+            Purpose::Prompt if self.slash_commands => {
+                self.ask(Purpose::IsAtWork, json!({"type": "get_state"}));
             }
-            Asked::IsAtWork => {
+            Purpose::IsAtWork => {
                 let begun = self.decoder.ending.begun || data.is_streaming;
                 if self.playing && !begun {
                     self.over(false, out);
                 }
             }
-            Asked::Abort => self.abort_answered = true,
-            Asked::Steer(order) => self.exchange.settle(order, Ok(())),
-            Asked::Clear(order) if data.cancelled => {
+            Purpose::Abort => self.abort_answered = true,
+            Purpose::Steer(order) => self.exchange.settle(order, Ok(())),
+            Purpose::Clear(order) if data.cancelled => {
                 let error = refused("new_session", "an extension does not want it");
                 self.exchange.settle(order, Err(error));
             }
-            Asked::Clear(order) => {
-                self.ask(Asked::Cleared(order), json!({"type": "get_state"}));
+            Purpose::Clear(order) => {
+                self.ask(Purpose::Cleared(order), json!({"type": "get_state"}));
             }
-            Asked::Cleared(order) => {
+            Purpose::Cleared(order) => {
                 self.state(data);
                 self.resumable = None;
                 self.exchange.settle(order, Ok(()));
             }
-            Asked::SetModel(order) => {
+            Purpose::SetModel(order) => {
                 self.decoder.model = data.id;
                 self.model_provider = data.provider;
                 self.exchange.settle(order, Ok(()));
             }
-            Asked::Prompt | Asked::Unimportant => {}
+            Purpose::Prompt | Purpose::Unimportant => {}
         }
     }
 
-    fn refused(&mut self, asked: &Asked, response: &Response, out: &mut Events) {
+    fn refused(&mut self, purpose: &Purpose, response: &Response, out: &mut Events) {
         let error = refused(&response.command, &response.error);
-        if let Some(order) = asked.order() {
+        if let Some(order) = purpose.order() {
             self.exchange.settle(order, Err(error));
-        } else if matches!(asked, Asked::Prompt) && self.playing {
+        } else if matches!(purpose, Purpose::Prompt) && self.playing {
             out.error(error);
             self.over(true, out);
         } else {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::{Events, Order, OrderId};
 use teamster_core::{AgentError, Turn};
 
-use super::{Asked, PiSession};
+use super::{PiSession, Purpose};
 use crate::launch::{base64, not_a_command};
 
 impl PiSession {
@@ -13,7 +13,7 @@ impl PiSession {
             Order::Turn(turn) => self.begin(&turn, out),
             Order::Interrupt => self.stop(),
             Order::Steer(id, text) => self.steer(id, &text),
-            Order::Clear(id) => self.ask(Asked::Clear(id), json!({"type": "new_session"})),
+            Order::Clear(id) => self.ask(Purpose::Clear(id), json!({"type": "new_session"})),
             Order::SetModel(id, model) => self.set_model(id, &model),
             // The CLI ends with its stdin.
             _ => {}
@@ -21,16 +21,16 @@ impl PiSession {
     }
 
     /// Writes a command.
-    pub(super) fn ask(&mut self, what: Asked, mut command: Value) {
+    pub(super) fn ask(&mut self, purpose: Purpose, mut command: Value) {
         self.commands += 1;
         let id = format!("t{}", self.commands);
         command["id"] = id.as_str().into();
         self.exchange.write(&command);
-        self.asked.insert(id, what);
+        self.pending.insert(id, purpose);
     }
 
     pub(super) fn ask_state(&mut self) {
-        self.ask(Asked::State, json!({"type": "get_state"}));
+        self.ask(Purpose::State, json!({"type": "get_state"}));
     }
 
     fn begin(&mut self, turn: &Turn, out: &mut Events) {
@@ -41,7 +41,7 @@ impl PiSession {
         self.interrupted = false;
         self.decoder.tell_session(out);
         match self.prompt(turn) {
-            Ok(command) => self.ask(Asked::Prompt, command),
+            Ok(command) => self.ask(Purpose::Prompt, command),
             Err(error) => {
                 out.error(error);
                 self.over(true, out);
@@ -72,13 +72,13 @@ impl PiSession {
         }
         self.interrupt = true;
         // What was said and not heard would have a turn of its own.
-        self.ask(Asked::Unimportant, json!({"type": "clear_queue"}));
+        self.ask(Purpose::Unimportant, json!({"type": "clear_queue"}));
         self.abort();
     }
 
     pub(super) fn abort(&mut self) {
         self.abort_answered = false;
-        self.ask(Asked::Abort, json!({"type": "abort"}));
+        self.ask(Purpose::Abort, json!({"type": "abort"}));
     }
 
     fn steer(&mut self, id: OrderId, text: &str) {
@@ -91,7 +91,7 @@ impl PiSession {
         } else {
             let message = not_a_command(text, false);
             let command = json!({"type": "steer", "message": message});
-            return self.ask(Asked::Steer(id), command);
+            return self.ask(Purpose::Steer(id), command);
         };
         let error = AgentError::refused("steer", why_not);
         self.exchange.settle(id, Err(error));
@@ -111,6 +111,6 @@ impl PiSession {
             }
         };
         let command = json!({"type": "set_model", "provider": provider, "modelId": name});
-        self.ask(Asked::SetModel(id), command);
+        self.ask(Purpose::SetModel(id), command);
     }
 }

@@ -8,10 +8,10 @@ use teamster_core::{PermissionAnswer, PermissionPolicy, PermissionRequest, Sessi
 /// The questions that wait for their answer.
 pub(crate) struct Asking {
     policy: PermissionPolicy,
-    asked: Vec<Asked>,
+    asked: Vec<PendingRequest>,
 }
 
-struct Asked {
+struct PendingRequest {
     request: PermissionRequest,
     answer: SessionFuture<'static, PermissionAnswer>,
 }
@@ -41,7 +41,7 @@ impl Asking {
                 let asking = request.clone();
                 // Not called before it is polled, where its panic is caught.
                 let answer = Box::pin(async move { ask(asking).await });
-                self.asked.push(Asked { request, answer });
+                self.asked.push(PendingRequest { request, answer });
                 None
             }
             _ => {

@@ -106,7 +106,7 @@ impl World {
     }
 
     fn step(&mut self, end: TickEnd, during: &[Happens]) -> Result<(), TestCaseError> {
-        let seen = Seen {
+        let seen = Input {
             now: Duration::from_secs(self.now),
             woken: std::mem::take(&mut self.wake),
             alive: self.alive,
@@ -118,14 +118,14 @@ impl World {
         let step = self.machine.next(&seen);
         prop_assert_eq!(
             &step,
-            &self.machine.next(&Seen {
+            &self.machine.next(&Input {
                 woken: false,
                 ..seen.clone()
             }),
             "asked again it says the same"
         );
         match step {
-            Step::Start { resume, .. } => {
+            Action::Start { resume, .. } => {
                 prop_assert!(!self.alive || self.session.is_none() || resume.is_none());
                 if resume.is_none() {
                     self.told = false;
@@ -136,14 +136,14 @@ impl World {
                 self.told = false;
                 self.machine.started();
             }
-            Step::Clear => {
+            Action::Clear => {
                 prop_assert!(self.clear, "nobody asked for it");
                 self.clear = false;
                 self.told = false;
                 self.session = None;
                 self.machine.cleared(seen.now);
             }
-            Step::Reset => {
+            Action::Reset => {
                 prop_assert!(self.reset, "nobody asked for it");
                 self.reset = false;
                 self.clear = false;
@@ -151,7 +151,7 @@ impl World {
                 self.alive = false;
                 self.machine.reset();
             }
-            Step::Tick(prompt) => {
+            Action::Tick(prompt) => {
                 self.ticks += 1;
                 prop_assert!(self.alive, "a tick needs an agent");
                 prop_assert!(!self.reset, "a reset comes before the tick");
@@ -193,7 +193,7 @@ impl World {
                 let cut_off = matches!(end, TickEnd::Died | TickEnd::Unusable);
                 prop_assert_eq!(taken, had && !cut_off, "did-work is kept, not lost");
             }
-            Step::Sleep(sleep) => {
+            Action::Sleep(sleep) => {
                 prop_assert!(!self.unanswered, "somebody waits for a tick");
                 let least = self.pace.min_sleep.min(5);
                 let most = self.pace.max_sleep.max(self.pace.min_sleep).max(60);
@@ -204,7 +204,7 @@ impl World {
                 self.now += sleep.seconds;
                 self.machine.rested();
             }
-            Step::End => prop_assert!(false, "nobody asked for the end"),
+            Action::End => prop_assert!(false, "nobody asked for the end"),
         }
         Ok(())
     }
@@ -246,7 +246,7 @@ proptest! {
             }
             world.step(end, &[])?;
         }
-        let stop = Seen { stop: true, woken: true, ..Seen::default() };
-        prop_assert_eq!(world.machine.next(&stop), Step::End);
+        let stop = Input { stop: true, woken: true, ..Input::default() };
+        prop_assert_eq!(world.machine.next(&stop), Action::End);
     }
 }

@@ -16,11 +16,11 @@ const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
 /// The files of the supervisor of one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StateFolder {
     folder: PathBuf,
 }
 
-impl Place {
+impl StateFolder {
     /// That of this configuration, which has an absolute path.
     pub(crate) fn of(config: &Path) -> Self {
         let beside = config.parent().unwrap_or(Path::new("/"));
@@ -29,7 +29,7 @@ impl Place {
         }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
 
@@ -127,14 +127,14 @@ mod tests {
     #[test]
     fn the_folder_is_for_this_user_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::of(&dir.path().join("agents.config.json"));
-        place.create().unwrap();
-        assert_eq!(mode(place.folder()), 0o700);
-        fs::set_permissions(place.folder(), fs::Permissions::from_mode(0o755)).unwrap();
-        place.create().unwrap();
-        assert_eq!(mode(place.folder()), 0o700);
+        let folder = StateFolder::of(&dir.path().join("agents.config.json"));
+        folder.create().unwrap();
+        assert_eq!(mode(folder.path()), 0o700);
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        folder.create().unwrap();
+        assert_eq!(mode(folder.path()), 0o700);
         assert_eq!(
-            fs::read_to_string(place.folder().join(".gitignore")).unwrap(),
+            fs::read_to_string(folder.path().join(".gitignore")).unwrap(),
             "*\n"
         );
     }
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn a_link_in_its_place_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::of(&dir.path().join("agents.config.json"));
-        std::os::unix::fs::symlink(dir.path(), place.folder()).unwrap();
-        let error = place.create().unwrap_err();
+        let folder = StateFolder::of(&dir.path().join("agents.config.json"));
+        std::os::unix::fs::symlink(dir.path(), folder.path()).unwrap();
+        let error = folder.create().unwrap_err();
         assert_eq!(error.to_string(), "it is no directory");
     }
 
@@ -153,17 +153,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("x".repeat(120));
         fs::create_dir(&deep).unwrap();
-        let place = Place::of(&deep.join("agents.config.json"));
-        assert_eq!(place.socket(), None);
-        let short = place.short_folder(Some(dir.path().to_owned()));
+        let folder = StateFolder::of(&deep.join("agents.config.json"));
+        assert_eq!(folder.socket(), None);
+        let short = folder.short_folder(Some(dir.path().to_owned()));
         assert!(short.starts_with(dir.path()), "{}", short.display());
         assert!(short.join(SOCKET).as_os_str().len() <= LONGEST_SOCKET);
-        assert_eq!(short, place.short_folder(Some(dir.path().to_owned())));
-        let other = Place::of(&dir.path().join("agents.config.json"));
+        assert_eq!(short, folder.short_folder(Some(dir.path().to_owned())));
+        let other = StateFolder::of(&dir.path().join("agents.config.json"));
         assert_ne!(short, other.short_folder(Some(dir.path().to_owned())));
         // Where that is no place either.
         for runtime in [None, Some("relative".into()), Some(deep)] {
-            assert!(place.short_folder(runtime).starts_with("/tmp"));
+            assert!(folder.short_folder(runtime).starts_with("/tmp"));
         }
         private_folder(&short).unwrap();
         assert_eq!(mode(&short), 0o700);
