@@ -213,6 +213,7 @@ impl Machine {
     }
 
     /// Failures in a row.
+    #[cfg(test)]
     pub(crate) fn failures(&self) -> u32 {
         self.failures
     }

@@ -63,11 +63,43 @@ use server::Problem;
 pub use server::is_slip;
 pub use write::to_json;
 
-/// Why a configuration cannot be used: the server and the field, or the line and column, and what is
-/// wrong there. It holds no value, because that may be secret.
+/// Why a configuration cannot be used. It holds no value, because that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(String);
+#[error("{}{problem}", location(server.as_deref(), *position))]
+#[non_exhaustive]
+pub struct ConfigError {
+    /// The server, as the configuration names it.
+    pub server: Option<String>,
+    /// Line and column, counted from 1, where the text is no JSON.
+    pub position: Option<(usize, usize)>,
+    /// What is wrong there: the field and why.
+    pub problem: String,
+}
+
+impl ConfigError {
+    fn new(problem: impl Into<String>) -> Self {
+        Self {
+            server: None,
+            position: None,
+            problem: problem.into(),
+        }
+    }
+
+    fn of(server: &str, problem: impl Into<String>) -> Self {
+        Self {
+            server: Some(server.to_owned()),
+            ..Self::new(problem)
+        }
+    }
+}
+
+fn location(server: Option<&str>, position: Option<(usize, usize)>) -> String {
+    match (server, position) {
+        (Some(server), _) => format!("{}: ", shown(server)),
+        (None, Some((line, column))) => format!("line {line}, column {column}: "),
+        (None, None) => String::new(),
+    }
+}
 
 /// What a configuration says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,7 +123,7 @@ pub fn parse(
 ) -> Result<Parsed, ConfigError> {
     let parsed = parse_available(text, variables)?;
     match parsed.left_out.first() {
-        Some((name, why)) => Err(ConfigError(format!("{}: {why}", shown(name)))),
+        Some((name, why)) => Err(ConfigError::of(name, why.as_str())),
         None => Ok(parsed),
     }
 }
@@ -112,17 +144,16 @@ pub fn parse_available(
             continue;
         }
         if names.contains(&name) {
-            return Err(ConfigError(format!(
-                "{shown}: there are two servers of this name"
-            )));
+            return Err(ConfigError::of(&name, "there are two servers of this name"));
         }
         let object = match property.value {
             Value::Object(object) => object,
             other => {
-                return Err(ConfigError(format!(
-                    "{shown}: expected an object, there is {}",
-                    fields::kind(&other)
-                )));
+                let kind = fields::kind(&other);
+                return Err(ConfigError::of(
+                    &name,
+                    format!("expected an object, there is {kind}"),
+                ));
             }
         };
         match server::read(&name, object, variables) {
@@ -134,11 +165,14 @@ pub fn parse_available(
             }
             Err(Problem::Unset(what)) => parsed.left_out.push((name.clone(), what)),
             Err(problem @ Problem::Unreachable) if bare => {
-                return Err(ConfigError(format!(
-                    "{shown}: {problem}; or are the servers in something that is not called mcpServers?"
-                )));
+                return Err(ConfigError::of(
+                    &name,
+                    format!(
+                        "{problem}; or are the servers in something that is not called mcpServers?"
+                    ),
+                ));
             }
-            Err(problem) => return Err(ConfigError(format!("{shown}: {problem}"))),
+            Err(problem) => return Err(ConfigError::of(&name, problem.to_string())),
         }
         names.push(name);
     }
@@ -164,19 +198,18 @@ fn top(text: &str) -> Result<Object<'_>, ConfigError> {
         if let Some(first) = what.get_mut(..1) {
             first.make_ascii_lowercase();
         }
-        ConfigError(format!(
-            "line {}, column {}: no JSON: {what}",
-            error.line_display(),
-            error.column_display()
-        ))
+        ConfigError {
+            position: Some((error.line_display(), error.column_display())),
+            ..ConfigError::new(format!("no JSON: {what}"))
+        }
     })?;
     match result.value {
         Some(Value::Object(object)) => Ok(object),
-        Some(other) => Err(ConfigError(format!(
+        Some(other) => Err(ConfigError::new(format!(
             "expected an object with servers, there is {}",
             fields::kind(&other)
         ))),
-        None => Err(ConfigError("there is nothing in it".to_owned())),
+        None => Err(ConfigError::new("there is nothing in it")),
     }
 }
 

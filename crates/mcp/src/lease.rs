@@ -66,6 +66,7 @@ use protocol::Held;
 
 mod content;
 #[cfg(not(feature = "test-hooks"))]
+#[expect(unreachable_pub, reason = "with the feature, its items are public")]
 mod disk;
 #[cfg(feature = "test-hooks")]
 pub mod disk;

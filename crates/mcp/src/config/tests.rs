@@ -402,3 +402,18 @@ fn what_has_no_effect_is_told() {
         ]
     );
 }
+
+#[test]
+fn where_an_error_is_is_data() {
+    let error = |text: &str| super::parse(text, &|_| None).unwrap_err();
+    let two = error(r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#);
+    assert_eq!(two.server.as_deref(), Some("a"));
+    assert_eq!(two.position, None);
+    assert_eq!(two.problem, "there are two servers of this name");
+    assert_eq!(two.to_string(), "a: there are two servers of this name");
+    let broken = error("{\n  ]");
+    assert_eq!((broken.server, broken.position), (None, Some((2, 3))));
+    let empty = error("");
+    assert_eq!((empty.server, empty.position), (None, None));
+    assert_eq!(empty.problem, "there is nothing in it");
+}
