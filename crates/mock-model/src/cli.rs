@@ -9,7 +9,7 @@ mod gemini;
 mod kilo;
 mod kimi;
 pub(crate) mod offered;
-pub(crate) mod opencode;
+mod opencode;
 mod pi;
 mod qwen;
 
@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::Part;
+use crate::protocol::Protocol;
 
 /// The one list of CLIs: what is particular to each is in the module of its name.
 macro_rules! clis {
@@ -51,6 +52,12 @@ macro_rules! clis {
             fn is_asking(self, user_agent: &str, tools: &[String]) -> bool {
                 match self {
                     $(Self::$cli => $module::is_asking(user_agent, tools),)*
+                }
+            }
+
+            fn habits(self) -> Habits {
+                match self {
+                    $(Self::$cli => $module::HABITS,)*
                 }
             }
 
@@ -197,20 +204,14 @@ impl Cli {
     /// The call of its own tool that does what a part asks for, if that is a call.
     pub(crate) fn call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
         match part {
-            Part::Tool { name, input } => Some(match self {
-                Self::Codex => codex::named_call(name, input.clone()),
-                _ => Call::new(name, input.clone()),
-            }),
+            Part::Tool { name, input } => Some((self.habits().named_call)(name, input.clone())),
             _ => self.own_call(part, place),
         }
     }
 
     /// Another call in the same answer, without which a CLI does not all that a part asks for.
     pub(crate) fn call_beside(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
-        match self {
-            Self::Codex => codex::wait_for_agent(part, place),
-            _ => None,
-        }
+        (self.habits().call_beside)(part, place)
     }
 }
 
@@ -218,6 +219,71 @@ impl fmt::Display for Cli {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
     }
+}
+
+/// What a CLI does in its own way, beside its tools.
+#[derive(Clone, Copy)]
+struct Habits {
+    /// What it asks for itself, outside of a conversation.
+    own_request: fn(&ParsedBody<'_>) -> Option<OwnRequest>,
+    /// Whether it has put this message into the model's place by itself.
+    own_message: fn(Protocol, &Value) -> bool,
+    /// For how many turns a summary stands that it has put in their place.
+    summarized_turns: fn(&Value) -> usize,
+    /// A call of its tool of this name.
+    named_call: fn(&str, Value) -> Call,
+    /// Another call in the same answer, without which it does not all that a part asks for.
+    call_beside: fn(&Part, &CallContext<'_>) -> Option<Call>,
+}
+
+impl Habits {
+    const NONE: Self = Self {
+        own_request: |_| None,
+        own_message: |_, _| false,
+        summarized_turns: |_| 0,
+        named_call: |name, input| Call::new(name, input),
+        call_beside: |_, _| None,
+    };
+}
+
+/// A request to a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ParsedBody<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) body: &'a Value,
+    pub(crate) stream: bool,
+    /// The names of the tools that the model may call.
+    pub(crate) tools: &'a [String],
+    /// The turn, if it is one of a conversation.
+    pub(crate) turn: usize,
+}
+
+/// What a CLI asks for itself, whatever the script says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OwnRequest {
+    /// A text, such as a title for the session; it gets this one.
+    Text(String),
+    /// A search of the web for this by the service.
+    Search(String),
+}
+
+/// What any CLI asks for itself with this request.
+pub(crate) fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
+    let mut all = Cli::ALL.into_iter();
+    all.find_map(|cli| (cli.habits().own_request)(request))
+}
+
+/// Whether a CLI has put this message into the model's place by itself.
+pub(crate) fn is_own_message(protocol: Protocol, message: &Value) -> bool {
+    let mut all = Cli::ALL.into_iter();
+    all.any(|cli| (cli.habits().own_message)(protocol, message))
+}
+
+/// For how many turns the summaries in this body stand.
+pub(crate) fn summarized_turns(body: &Value) -> usize {
+    let all = Cli::ALL.into_iter();
+    let turns = all.map(|cli| (cli.habits().summarized_turns)(body));
+    turns.max().unwrap_or_default()
 }
 
 /// The context that a tool call depends on.

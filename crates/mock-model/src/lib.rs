@@ -27,13 +27,15 @@
 #![warn(missing_docs)]
 
 mod cli;
+mod json;
+mod protocol;
 mod script;
 mod server;
 mod wire;
 
 pub use cli::{Cli, HomeFile, Pointing};
+pub use protocol::Protocol;
 pub use script::{
     ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, SubAgent, Tokens, Turn,
 };
 pub use server::{MockModel, Request, Settings};
-pub use wire::Protocol;

@@ -2,8 +2,6 @@
 
 mod answer;
 
-pub(crate) use answer::say;
-
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -5,44 +5,17 @@ mod chat;
 mod gemini;
 mod responses;
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::cli::{Call, CallContext};
-use crate::server::say;
-use crate::{ErrorKind, Stop, Tokens, Turn};
-
-/// A wire protocol of a model service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// Anthropic Messages: `POST /v1/messages`.
-    Anthropic,
-    /// OpenAI Responses: `POST /v1/responses`.
-    Responses,
-    /// OpenAI Chat Completions: `POST /v1/chat/completions`.
-    Chat,
-    /// Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`.
-    Gemini,
-}
+use crate::cli::{self, Call, CallContext, OwnRequest, offered};
+use crate::json::{items, text_of};
+use crate::protocol::Protocol;
+use crate::{Cli, ErrorKind, Part, Stop, Tokens, Turn};
 
 impl Protocol {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "Anthropic Messages",
-            Self::Responses => "OpenAI Responses",
-            Self::Chat => "OpenAI Chat Completions",
-            Self::Gemini => "Gemini",
-        }
-    }
-
     /// The bytes of a streamed answer, without its pauses and up to where it breaks off. `None` if a part calls
     /// a tool that only a CLI has a name for.
     ///
@@ -76,21 +49,6 @@ impl Protocol {
         Some(bytes)
     }
 
-    /// The protocol in which a `POST` to this path (without its query) is written.
-    pub(crate) fn of(path: &str) -> Option<Self> {
-        if path.ends_with("/messages") || path.ends_with("/messages/count_tokens") {
-            Some(Self::Anthropic)
-        } else if path.ends_with("/responses") {
-            Some(Self::Responses)
-        } else if path.ends_with("/chat/completions") {
-            Some(Self::Chat)
-        } else if path.contains("/models/") && path.contains(':') {
-            Some(Self::Gemini)
-        } else {
-            None
-        }
-    }
-
     pub(crate) fn wire(self) -> &'static dyn Wire {
         match self {
             Self::Anthropic => &anthropic::Anthropic,
@@ -98,12 +56,6 @@ impl Protocol {
             Self::Chat => &chat::Chat,
             Self::Gemini => &gemini::Gemini,
         }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -154,6 +106,23 @@ pub(crate) enum RequestKind {
     Body(Value),
 }
 
+impl From<OwnRequest> for RequestKind {
+    fn from(request: OwnRequest) -> Self {
+        match request {
+            OwnRequest::Text(answer) => Self::Helper(answer),
+            OwnRequest::Search(query) => Self::Search(query),
+        }
+    }
+}
+
+/// The kind of a request of these turns: one of a CLI's own, or for the next answer.
+fn kind_of(request: &cli::ParsedBody<'_>) -> RequestKind {
+    match cli::own_request(request) {
+        Some(own) => own.into(),
+        None => RequestKind::Answer { turn: request.turn },
+    }
+}
+
 /// An answer, with everything in it that does not depend on the protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
@@ -184,6 +153,48 @@ pub(crate) enum Say {
     Cut,
     /// Nothing more, and the connection stays open.
     Stall,
+}
+
+/// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
+pub(crate) fn say(
+    part: &Part,
+    cli: Option<Cli>,
+    is_sure: bool,
+    place: &CallContext<'_>,
+) -> Option<Say> {
+    Some(match part {
+        Part::Text(pieces) => Say::Text(pieces.0.clone()),
+        Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),
+        Part::PauseMs(ms) => Say::Pause(Duration::from_millis(*ms)),
+        Part::Stall => Say::Stall,
+        Part::Cut => Say::Cut,
+        Part::Error(kind) => Say::Error(*kind),
+        Part::Raw(bytes) => Say::Raw(bytes.clone()),
+        Part::ServiceSearch(query) => Say::Search(query.clone()),
+        Part::Tool { name, input } => Say::Call(match cli {
+            Some(cli) => cli.call(part, place)?,
+            None => Call::new(name, input.clone()),
+        }),
+        Part::Shell(_)
+        | Part::BackgroundShell(_)
+        | Part::ReadFile(_)
+        | Part::WriteFile { .. }
+        | Part::Mcp { .. }
+        | Part::Agent { .. }
+        | Part::Plan(_)
+        | Part::Ask(_)
+        | Part::WebSearch(_) => Say::Call(call(part, cli, is_sure, place)?),
+    })
+}
+
+/// The call of a tool. Where the CLI was only guessed by some of its tools, what they take decides.
+fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -> Option<Call> {
+    let own = || cli.and_then(|cli| cli.call(part, place));
+    if is_sure {
+        own().or_else(|| offered::call(part, place))
+    } else {
+        offered::call(part, place).or_else(own)
+    }
 }
 
 /// A step in the writing of a stream.
@@ -330,19 +341,6 @@ pub(crate) fn pieces(text: &str, length: usize) -> Vec<String> {
         .chunks(length.max(1))
         .map(|piece| piece.iter().collect())
         .collect()
-}
-
-/// A text field of an object, or nothing.
-pub(crate) fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The items of a list in a field.
-pub(crate) fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
-    value
-        .get(field)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

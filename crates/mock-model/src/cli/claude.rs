@@ -1,9 +1,17 @@
 //! Claude Code.
 
+mod own;
+
 use serde_json::json;
 
-use super::{Call, CallContext, Pointing, elsewhere, kimi};
+use super::{Call, CallContext, Habits, Pointing, elsewhere, kimi};
 use crate::Part;
+
+pub(super) const HABITS: Habits = Habits {
+    own_request: own::request,
+    own_message: own::is_message,
+    ..Habits::NONE
+};
 
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [

@@ -2,12 +2,14 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 const KEY: &str = "sk-mock-000";
 const PROVIDER: &str = "openai-compatible";
 const MODEL: &str = "mock-model";
+
+pub(super) const HABITS: Habits = Habits::NONE;
 
 /// In Chat Completions. As an ACP agent it needs the variables, and the address is in a file of its own.
 pub(super) fn point_at(url: &str) -> Pointing {

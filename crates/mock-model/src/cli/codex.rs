@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, OwnRequest, ParsedBody, Pointing, elsewhere};
 use crate::Part;
+use crate::json::{items, text_of};
 
 /// A model that Codex knows and to which it gives its tools as plain functions. The default model
 /// gets one tool that takes programs instead, and for a model that it does not know Codex prints a
@@ -31,6 +32,18 @@ const WAIT_AGENT: &str = "wait_agent";
 
 /// Where they are in the second version of these tools, in which sub-agents have names.
 const COLLABORATION: &str = "collaboration";
+
+/// What stands in a summary of a conversation before the number of turns that it stands for: Codex
+/// then sends the summary, as a message of the user's, and nothing more of what the model said.
+const SUMMARY: &str = "mock model: turns until here: ";
+
+pub(super) const HABITS: Habits = Habits {
+    own_request,
+    summarized_turns,
+    named_call,
+    call_beside: wait_for_agent,
+    ..Habits::NONE
+};
 
 pub(super) fn point_at(url: &str) -> Pointing {
     let provider = format!(
@@ -69,6 +82,25 @@ pub(super) fn point_at(url: &str) -> Pointing {
         waits_for_stdin: true,
         ..Pointing::default()
     }
+}
+
+/// What it asks of its own, such as a summary of a conversation that became too long. It says so in metadata,
+/// which are JSON in a text.
+fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
+    let metadata = text_of(&request.body["client_metadata"], "x-codex-turn-metadata");
+    let metadata: Value = serde_json::from_str(metadata).ok()?;
+    let is_own = !matches!(text_of(&metadata, "request_kind"), "" | "turn");
+    is_own.then(|| OwnRequest::Text(format!("{SUMMARY}{}.", request.turn)))
+}
+
+fn summarized_turns(body: &Value) -> usize {
+    let input = items(body, "input").iter();
+    let turns = input
+        .filter(|item| text_of(item, "role") == "user")
+        .flat_map(|item| items(item, "content"))
+        .filter_map(|part| text_of(part, "text").split_once(SUMMARY))
+        .filter_map(|(_, rest)| rest.split('.').next()?.parse::<usize>().ok());
+    turns.max().unwrap_or_default()
 }
 
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
@@ -123,7 +155,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
 
 /// A tool by its name, which its namespace stands before if it is in one (`collaboration__send_message`).
 /// Some are not offered before the model has searched for them.
-pub(super) fn named_call(name: &str, input: Value) -> Call {
+fn named_call(name: &str, input: Value) -> Call {
     match name.rsplit_once("__") {
         Some((namespace, name)) => Call {
             namespace: Some(namespace.to_owned()),
@@ -160,7 +192,7 @@ fn task_name(prompt: &str) -> String {
 /// A sub-agent works beside the one that started it, which has to wait where it wants the answer. In the
 /// first version of these tools a call of this one names the sub-agent, whose id the answer that starts it
 /// cannot know.
-pub(super) fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     let in_foreground = matches!(
         part,
         Part::Agent {

@@ -1,9 +1,15 @@
 //! GitHub Copilot CLI.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Call, CallContext, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, Pointing, elsewhere};
 use crate::Part;
+use crate::json::text_of;
+
+pub(super) const HABITS: Habits = Habits {
+    own_message: |_, item| is_own_call(item),
+    ..Habits::NONE
+};
 
 /// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and tells the same
 /// about all of them but for tokens. Responses is the one that has a word for each kind: Messages
@@ -35,6 +41,13 @@ pub(super) fn point_at(url: &str) -> Pointing {
 
 /// Its `user-agent` is that of the model service's JavaScript library, so its tools identify it:
 /// no other of these CLIs has one of these, though one has a `bash` too.
+/// Whether it put a call in the model's place: where something has ended in the background, it reads its output
+/// by itself.
+fn is_own_call(item: &Value) -> bool {
+    matches!(text_of(item, "name"), "read_agent" | "read_bash")
+        && !text_of(item, "call_id").starts_with("call_mock_")
+}
+
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let library = ["Anthropic/JS ", "OpenAI/JS "]
         .iter()

@@ -1,9 +1,17 @@
 //! Gemini CLI.
 
+mod own;
+
 use serde_json::json;
 
-use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
+
+pub(super) const HABITS: Habits = Habits {
+    own_request: own::request,
+    own_message: own::is_message,
+    ..Habits::NONE
+};
 
 /// Variables alone would do in an empty home: those of Vertex AI are not asked which login is meant,
 /// as that of an address is (exit code 41). But the login that is chosen in a user's settings counts

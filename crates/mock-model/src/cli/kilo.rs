@@ -1,7 +1,9 @@
 //! Kilo, a fork of OpenCode.
 
-use super::{Call, CallContext, Pointing, opencode};
+use super::{Call, CallContext, Habits, Pointing, opencode};
 use crate::Part;
+
+pub(super) const HABITS: Habits = opencode::HABITS;
 
 /// As OpenCode, by variables of its own name.
 pub(super) fn point_at(url: &str) -> Pointing {

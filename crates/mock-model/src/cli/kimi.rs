@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, Pointing, elsewhere};
 use crate::Part;
+
+pub(super) const HABITS: Habits = Habits::NONE;
 
 /// In Anthropic Messages, by a model that variables describe.
 pub(super) fn point_at(url: &str) -> Pointing {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Call, CallContext};
 use crate::Part;
-use crate::wire::{items, text_of};
+use crate::json::{items, text_of};
 
 /// A tool that a request offers to the model.
 #[derive(Debug, Clone, PartialEq)]

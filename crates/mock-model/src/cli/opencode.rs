@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, CallContext, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, OwnRequest, Pointing, elsewhere};
 use crate::Part;
-use crate::wire::{items, text_of};
+use crate::json::{items, text_of};
 
 /// The provider in Anthropic's protocol, whose model is asked for.
 const PROVIDER: &str = "mock";
@@ -13,6 +13,12 @@ const PROVIDER: &str = "mock";
 const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
+
+pub(super) const HABITS: Habits = Habits {
+    own_request: |request| helper(request.body).map(|text| OwnRequest::Text(text.to_owned())),
+    own_message: |_, message| is_summary(message),
+    ..Habits::NONE
+};
 
 /// In Anthropic's protocol, because only there does OpenCode see what is written to a cache: its
 /// reader of Chat Completions takes that for other input.
@@ -132,7 +138,7 @@ fn plain(name: &str) -> String {
 ///
 /// Neither offers tools, but nor does a conversation in which none is allowed, so they are known by
 /// what they ask. The request may be in either of OpenCode's protocols.
-pub(crate) fn helper(body: &Value) -> Option<&'static str> {
+fn helper(body: &Value) -> Option<&'static str> {
     let messages = items(body, "messages");
     let said_by = |role: &str| {
         messages
@@ -156,7 +162,7 @@ pub(crate) fn helper(body: &Value) -> Option<&'static str> {
 }
 
 /// Whether a message of the model is a summary that [`helper`] gave, which is no turn of the script.
-pub(crate) fn is_summary(message: &Value) -> bool {
+fn is_summary(message: &Value) -> bool {
     texts(message) == [SUMMARY]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
 /// The provider in Anthropic's protocol, whose model is asked for.
@@ -12,6 +12,8 @@ const PROVIDER: &str = "mock";
 const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
+
+pub(super) const HABITS: Habits = Habits::NONE;
 
 /// In Anthropic's protocol, because only there Pi sees what is written to a cache.
 ///

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
+
+pub(super) const HABITS: Habits = Habits::NONE;
 
 /// In Chat Completions. Which login is meant is in its settings; and there is turned off what it asks the model
 /// by itself after a turn, which would take the script's next answers: suggestions of what to write next, and

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Request, Shared};
-use crate::cli::{Call, CallContext, offered};
-use crate::wire::{Frame, ParsedRequest, Reply, RequestKind, Say, Wire, opening};
-use crate::{Cli, ErrorKind, HttpError, Part, Protocol, Stop, Tokens, Turn};
+use crate::cli::{CallContext, offered};
+use crate::wire::{Frame, ParsedRequest, Reply, RequestKind, Say, Wire, opening, say};
+use crate::{Cli, ErrorKind, HttpError, Protocol, Stop, Tokens, Turn};
 
 /// A body that can break off.
 type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -330,48 +330,6 @@ fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
             .body
             .clone()
             .unwrap_or_else(|| failure.body.to_string()),
-    }
-}
-
-/// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
-pub(crate) fn say(
-    part: &Part,
-    cli: Option<Cli>,
-    is_sure: bool,
-    place: &CallContext<'_>,
-) -> Option<Say> {
-    Some(match part {
-        Part::Text(pieces) => Say::Text(pieces.0.clone()),
-        Part::Thinking(pieces) => Say::Thinking(pieces.0.clone()),
-        Part::PauseMs(ms) => Say::Pause(Duration::from_millis(*ms)),
-        Part::Stall => Say::Stall,
-        Part::Cut => Say::Cut,
-        Part::Error(kind) => Say::Error(*kind),
-        Part::Raw(bytes) => Say::Raw(bytes.clone()),
-        Part::ServiceSearch(query) => Say::Search(query.clone()),
-        Part::Tool { name, input } => Say::Call(match cli {
-            Some(cli) => cli.call(part, place)?,
-            None => Call::new(name, input.clone()),
-        }),
-        Part::Shell(_)
-        | Part::BackgroundShell(_)
-        | Part::ReadFile(_)
-        | Part::WriteFile { .. }
-        | Part::Mcp { .. }
-        | Part::Agent { .. }
-        | Part::Plan(_)
-        | Part::Ask(_)
-        | Part::WebSearch(_) => Say::Call(call(part, cli, is_sure, place)?),
-    })
-}
-
-/// The call of a tool. Where the CLI was only guessed by some of its tools, what they take decides.
-fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -> Option<Call> {
-    let own = || cli.and_then(|cli| cli.call(part, place));
-    if is_sure {
-        own().or_else(|| offered::call(part, place))
-    } else {
-        offered::call(part, place).or_else(own)
     }
 }
 

@@ -6,39 +6,37 @@ mod tests;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, pieces,
-    text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, kind_of, pieces,
+    turn,
 };
-use crate::cli::opencode;
+use crate::cli::{self, ParsedBody};
+use crate::json::{items, text_of};
+use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
 
 pub(crate) struct Anthropic;
 
 impl Wire for Anthropic {
     fn asked(&self, path: &str, body: &Value) -> ParsedRequest {
+        let stream = body["stream"].as_bool().unwrap_or(false);
+        let tools = items(body, "tools").iter();
+        let tools: Vec<_> = tools.map(|tool| text_of(tool, "name").to_owned()).collect();
         let what = if path.ends_with("/count_tokens") {
             // About four bytes are a token.
             RequestKind::Body(json!({"input_tokens": body.to_string().len() / 4}))
-        } else if let Some(form) = form(body) {
-            RequestKind::Helper(example(form).to_string())
-        } else if let Some(text) = opencode::helper(body) {
-            RequestKind::Helper(text.to_owned())
-        } else if let Some(query) = searched(body) {
-            RequestKind::Search(query.to_owned())
-        } else if is_summary_asked(body) {
-            RequestKind::Helper("<summary>\nMock model: nothing is kept.\n</summary>".to_owned())
         } else {
-            RequestKind::Answer {
+            kind_of(&ParsedBody {
+                protocol: Protocol::Anthropic,
+                body,
+                stream,
+                tools: &tools,
                 turn: turn(items(body, "messages").iter().map(speaker)),
-            }
+            })
         };
         ParsedRequest {
             model: text_of(body, "model").to_owned(),
-            stream: body["stream"].as_bool().unwrap_or(false),
-            tools: items(body, "tools")
-                .iter()
-                .map(|tool| text_of(tool, "name").to_owned())
-                .collect(),
+            stream,
+            tools,
             what,
         }
     }
@@ -206,76 +204,12 @@ impl Wire for Anthropic {
     }
 }
 
-/// How Claude Code begins what it asks when a conversation has become too long: a summary, with
-/// which it then starts a new conversation.
-const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
-
-/// What Claude Code puts in the model's place when a session is resumed that ended without an
-/// answer. It is nothing that a model said.
-const NO_ANSWER: &str = "No response requested.";
-
-/// How Claude Code begins the request that its tool for searches makes.
-const SEARCH: &str = "Perform a web search for the query: ";
-
-/// What is to be searched, if a request is for that alone.
-fn searched(body: &Value) -> Option<&str> {
-    let hosted = |tool: &Value| text_of(tool, "type").starts_with("web_search");
-    items(body, "tools").iter().any(hosted).then_some(())?;
-    last_text(items(body, "messages").last()?).strip_prefix(SEARCH)
-}
-
-fn is_summary_asked(body: &Value) -> bool {
-    // A note of the system's can stand after it.
-    let mut users = items(body, "messages").iter().rev();
-    let last = users.find(|message| text_of(message, "role") == "user");
-    last.is_some_and(|message| last_text(message).starts_with(SUMMARIZE))
-}
-
 fn speaker(message: &Value) -> Speaker {
     let is_model = text_of(message, "role") == "assistant";
-    let only = items(message, "content").len() <= 1;
-    let of_the_cli = (only && last_text(message) == NO_ANSWER) || opencode::is_summary(message);
-    if is_model && !of_the_cli {
+    if is_model && !cli::is_own_message(Protocol::Anthropic, message) {
         Speaker::Model
     } else {
         Speaker::Other
-    }
-}
-
-/// The text with which a message ends.
-fn last_text(message: &Value) -> &str {
-    match &message["content"] {
-        Value::String(text) => text,
-        Value::Array(blocks) => blocks.last().map_or("", |block| text_of(block, "text")),
-        _ => "",
-    }
-}
-
-/// The JSON schema that an answer shall have. Claude Code asks so for what it wants to know for
-/// itself, as the title of a session, and for nothing that a user wants: `--json-schema` is a tool.
-/// Tools say nothing here: with `--tools ""` a conversation has none either.
-fn form(body: &Value) -> Option<&Value> {
-    let format = &body["output_config"]["format"];
-    (text_of(format, "type") == "json_schema").then(|| &format["schema"])
-}
-
-/// The smallest value of the form which a schema asks for.
-fn example(schema: &Value) -> Value {
-    if let Some(first) = items(schema, "enum").first() {
-        return first.clone();
-    }
-    match text_of(schema, "type") {
-        "object" => items(schema, "required")
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|name| (name.to_owned(), example(&schema["properties"][name])))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-        "array" => json!([]),
-        "integer" | "number" => json!(0),
-        "boolean" => json!(false),
-        "null" => Value::Null,
-        _ => json!("Mock model"),
     }
 }
 

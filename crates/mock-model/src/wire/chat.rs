@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, pieces,
-    text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, kind_of, pieces, turn,
 };
-use crate::cli::{Call, opencode};
+use crate::cli::{self, Call, ParsedBody};
+use crate::json::{items, text_of};
+use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
 
 #[cfg(test)]
@@ -16,23 +17,24 @@ pub(crate) struct Chat;
 
 impl Wire for Chat {
     fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
-        let what = match opencode::helper(body) {
-            Some(text) => RequestKind::Helper(text.to_owned()),
-            None => RequestKind::Answer {
-                turn: turn(items(body, "messages").iter().map(speaker)),
-            },
-        };
+        let stream = body["stream"].as_bool().unwrap_or(false);
+        let tools = items(body, "tools").iter().map(|tool| {
+            // Named for what it is: `function`, or `custom`.
+            let kind = text_of(tool, "type");
+            text_of(&tool[kind], "name").to_owned()
+        });
+        let tools: Vec<_> = tools.collect();
+        let what = kind_of(&ParsedBody {
+            protocol: Protocol::Chat,
+            body,
+            stream,
+            tools: &tools,
+            turn: turn(items(body, "messages").iter().map(speaker)),
+        });
         ParsedRequest {
             model: text_of(body, "model").to_owned(),
-            stream: body["stream"].as_bool().unwrap_or(false),
-            tools: items(body, "tools")
-                .iter()
-                .map(|tool| {
-                    // Named for what it is: `function`, or `custom`.
-                    let kind = text_of(tool, "type");
-                    text_of(&tool[kind], "name").to_owned()
-                })
-                .collect(),
+            stream,
+            tools,
             what,
         }
     }
@@ -211,7 +213,7 @@ impl Wire for Chat {
 
 fn speaker(message: &Value) -> Speaker {
     match text_of(message, "role") {
-        "assistant" if !opencode::is_summary(message) => Speaker::Model,
+        "assistant" if !cli::is_own_message(Protocol::Chat, message) => Speaker::Model,
         _ => Speaker::Other,
     }
 }

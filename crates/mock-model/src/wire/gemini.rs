@@ -5,16 +5,17 @@
 //! something is said it ends the answer (`finishReason` `SAFETY`).
 
 mod failure;
-mod helper;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, items, text_of,
-    turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, kind_of, turn,
 };
+use crate::cli::{self, ParsedBody};
+use crate::json::{items, text_of};
+use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
 
 pub(crate) struct Gemini;
@@ -33,12 +34,14 @@ impl Wire for Gemini {
         let what = if method == "countTokens" {
             // About four bytes are a token.
             RequestKind::Body(json!({"totalTokens": body.to_string().len() / 4}))
-        } else if let Some(text) = helper::answer(body, stream, &tools) {
-            RequestKind::Helper(text)
         } else {
-            RequestKind::Answer {
+            kind_of(&ParsedBody {
+                protocol: Protocol::Gemini,
+                body,
+                stream,
+                tools: &tools,
                 turn: turn(items(body, "contents").iter().map(speaker)),
-            }
+            })
         };
         ParsedRequest {
             model: model.to_owned(),
@@ -116,19 +119,8 @@ const SIGNATURE: &str = "c2lnbmF0dXJl";
 /// Between two writes that shall be two reads, also on a busy machine.
 const BY_ITSELF: Duration = Duration::from_secs(1);
 
-/// What Gemini CLI puts between two contents of the user's as if the model had said it: after an
-/// answer that broke off, and before it asks again for one that was empty.
-const NOT_SAID: [&str; 2] = [
-    "[The previous response was interrupted before it completed.]",
-    "[Tool execution completed.]",
-];
-
 fn speaker(content: &Value) -> Speaker {
-    let is_said = || match items(content, "parts") {
-        [part] => !NOT_SAID.contains(&text_of(part, "text")),
-        _ => true,
-    };
-    if text_of(content, "role") == "model" && is_said() {
+    if text_of(content, "role") == "model" && !cli::is_own_message(Protocol::Gemini, content) {
         Speaker::Model
     } else {
         Speaker::Other

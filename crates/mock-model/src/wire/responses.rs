@@ -5,9 +5,12 @@ mod items;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, breaks_off,
-    items as items_of, pieces, text_of, turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, breaks_off, kind_of, pieces,
+    turn,
 };
+use crate::cli::{self, ParsedBody};
+use crate::json::{items as items_of, text_of};
+use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
 use items::Item;
 
@@ -15,17 +18,20 @@ pub(crate) struct Responses;
 
 impl Wire for Responses {
     fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
+        let stream = body["stream"].as_bool().unwrap_or(false);
+        let tools = tools(body);
+        let what = kind_of(&ParsedBody {
+            protocol: Protocol::Responses,
+            body,
+            stream,
+            tools: &tools,
+            turn: turn_of(body),
+        });
         ParsedRequest {
             model: text_of(body, "model").to_owned(),
-            stream: body["stream"].as_bool().unwrap_or(false),
-            tools: tools(body),
-            what: if is_helper(body) {
-                RequestKind::Helper(format!("{SUMMARY}{}.", turn_of(body)))
-            } else {
-                RequestKind::Answer {
-                    turn: turn_of(body),
-                }
-            },
+            stream,
+            tools,
+            what,
         }
     }
 
@@ -289,29 +295,10 @@ fn names(namespace: &Value, prefix: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands in a summary of a conversation before the number of turns that it stands for: Codex
-/// then sends the summary, as a message of the user's, and nothing more of what the model said.
-const SUMMARY: &str = "mock model: turns until here: ";
-
 /// The turn that a request is about.
 fn turn_of(body: &Value) -> usize {
-    let input = items_of(body, "input");
-    let summarized = input
-        .iter()
-        .filter(|item| text_of(item, "role") == "user")
-        .flat_map(|item| items_of(item, "content"))
-        .filter_map(|part| text_of(part, "text").split_once(SUMMARY))
-        .filter_map(|(_, rest)| rest.split('.').next()?.parse::<usize>().ok())
-        .max();
-    summarized.unwrap_or(0) + turn(input.iter().filter_map(speaker))
-}
-
-/// Whether Codex asks for something of its own, such as a summary of a conversation that became too
-/// long. It says so in metadata, which are JSON in a text.
-fn is_helper(body: &Value) -> bool {
-    let metadata = text_of(&body["client_metadata"], "x-codex-turn-metadata");
-    serde_json::from_str::<Value>(metadata)
-        .is_ok_and(|metadata| !matches!(text_of(&metadata, "request_kind"), "" | "turn"))
+    let input = items_of(body, "input").iter();
+    cli::summarized_turns(body) + turn(input.filter_map(speaker))
 }
 
 /// Who said an item of the input; `None` if a client put it there by itself: what surrounds the
@@ -322,17 +309,10 @@ fn speaker(item: &Value) -> Option<Speaker> {
     match text_of(item, "role") {
         "assistant" => Some(Speaker::Model),
         "developer" | "system" => None,
-        _ if is_of_copilot(item) => Some(Speaker::Other),
+        _ if cli::is_own_message(Protocol::Responses, item) => Some(Speaker::Other),
         _ if kind == "reasoning" || kind.ends_with("_call") => Some(Speaker::Model),
         _ => Some(Speaker::Other),
     }
-}
-
-/// Whether Copilot put a call in the model's place: where something has ended in the background, it reads
-/// its output by itself.
-fn is_of_copilot(item: &Value) -> bool {
-    matches!(text_of(item, "name"), "read_agent" | "read_bash")
-        && !text_of(item, "call_id").starts_with("call_mock_")
 }
 
 /// The form of an error on the wire.

@@ -1,5 +1,6 @@
 use bytes::Bytes;
 
+use super::super::RequestKind;
 use super::*;
 
 fn reply(say: Vec<Say>) -> Reply {

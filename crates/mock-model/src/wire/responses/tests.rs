@@ -1,6 +1,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::super::RequestKind;
 use super::*;
 use crate::cli::Call;
 

@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{items, text_of};
+use super::super::{OwnRequest, ParsedBody};
+use crate::json::{items, text_of};
+use crate::protocol::Protocol;
 
 /// Where text is asked for: it must not be empty, or it is asked for again.
 const TEXT: &str = "A text by the mock model.";
@@ -12,19 +14,24 @@ const TEXT: &str = "A text by the mock model.";
 ///
 /// In a conversation the CLI declares functions, and streams. What it asks beside it, it asks without
 /// both. Bare contents are what a person sends by hand: those are a conversation in either form.
-pub(super) fn answer(body: &Value, stream: bool, functions: &[String]) -> Option<String> {
+pub(super) fn request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
+    if request.protocol != Protocol::Gemini {
+        return None;
+    }
+    let body = request.body;
     let config = &body["generationConfig"];
     let schema = config
         .get("responseJsonSchema")
         .or_else(|| config.get("responseSchema"));
     if schema.is_some() || text_of(config, "responseMimeType") == "application/json" {
         let instance = schema.map_or_else(|| Value::Object(Map::new()), instance);
-        return Some(instance.to_string());
+        return Some(OwnRequest::Text(instance.to_string()));
     }
     let is_bare = ["generationConfig", "systemInstruction", "tools"]
         .iter()
         .all(|field| body.get(field).is_none_or(Value::is_null));
-    (!stream && functions.is_empty() && !is_bare).then(|| TEXT.to_owned())
+    let is_own = !request.stream && request.tools.is_empty() && !is_bare;
+    is_own.then(|| OwnRequest::Text(TEXT.to_owned()))
 }
 
 /// The least that a schema allows: empty texts, first choices, low numbers. To the CLI that means
@@ -81,4 +88,16 @@ fn object(schema: &Value) -> Value {
         .filter(|(name, _)| is_required(name))
         .map(|(name, field)| (name.clone(), instance(field)))
         .collect()
+}
+
+/// What it puts between two contents of the user's as if the model had said it: after an
+/// answer that broke off, and before it asks again for one that was empty.
+const NOT_SAID: [&str; 2] = [
+    "[The previous response was interrupted before it completed.]",
+    "[Tool execution completed.]",
+];
+
+pub(super) fn is_message(protocol: Protocol, content: &Value) -> bool {
+    let is_own = |part: &Value| NOT_SAID.contains(&text_of(part, "text"));
+    protocol == Protocol::Gemini && matches!(items(content, "parts"), [part] if is_own(part))
 }
