@@ -114,28 +114,6 @@ pub(crate) fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     at.map_or("", |at| parts(page).1[at])
 }
 
-/// The rows of a part of the page that is there, by the name of what they are about: for a run that plays
-/// only some. None, if the numbers in them no longer stand for the same declared differences.
-pub(crate) fn rows<'p>(part: &'p str, names: &[&str]) -> BTreeMap<String, Vec<&'p str>> {
-    let numbered = part.lines().filter_map(|line| {
-        let (number, rest) = line.split_once(". **")?;
-        let (name, _) = rest.split_once("**")?;
-        Some((number.parse::<usize>().ok()?, name))
-    });
-    for (number, name) in numbered {
-        if names.get(number - 1) != Some(&name) {
-            return BTreeMap::new();
-        }
-    }
-    part.lines()
-        .filter_map(|line| {
-            let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
-            let (name, cells) = row.split_once("` | ")?;
-            Some((name.to_owned(), cells.split(" | ").collect()))
-        })
-        .collect()
-}
-
 /// Renders the page. Cells that were not played now are those of the page that is there.
 pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
@@ -425,17 +403,6 @@ mod tests {
         assert_eq!(names("mcp", "pi"), None);
         assert_eq!(names("mcp", "codex"), None);
         assert!(kept_cells(page, TURNS).is_empty());
-    }
-
-    #[test]
-    fn rows_are_kept_as_long_as_their_numbers_mean_the_same() {
-        let page = "| Scenario | a | b |\n|---|---|---|\n| `text` | same | same but for 1, 2 |\n\n\
-                    1. **one**\n   - a: why\n2. **two** (a): why\n";
-        let wanted = BTreeMap::from([("text".to_owned(), vec!["same", "same but for 1, 2"])]);
-        assert_eq!(rows(page, &["one", "two"]), wanted);
-        assert_eq!(rows(page, &["one", "two", "three"]), wanted);
-        assert!(rows(page, &["one", "three", "two"]).is_empty());
-        assert!(rows(page, &["one"]).is_empty());
     }
 
     #[test]

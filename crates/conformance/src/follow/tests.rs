@@ -2,7 +2,7 @@
 
 use teamster_mock_model::Cli;
 
-use super::page::Results;
+use super::page::{Results, Schema};
 use crate::{install, scenario};
 
 /// What a version has not played as it should have, or not with the expected story.
@@ -35,6 +35,11 @@ fn gaps(cli: Cli, version: &str, results: &Results) -> Vec<String> {
         if let Some(unknown) = unknown.filter(|unknown| !unknown.is_empty()) {
             gaps.push(format!("{cli} {version}: unknown lines: {unknown:?}"));
         }
+    }
+    if let Schema::Read { lacking, .. } = &played.schema
+        && !lacking.is_empty()
+    {
+        gaps.push(format!("{cli} {version}: names unknown: {lacking:?}"));
     }
     gaps
 }
@@ -91,6 +96,20 @@ fn tested_versions_are_those_that_played_all_scenarios() {
         played.sort_by_key(|version| install::numbers(version));
         assert_eq!(info.tested_versions, played, "{cli}");
         assert_eq!(played.first(), Some(&oldest), "{cli}");
+    }
+}
+
+#[test]
+fn pages_name_the_oldest_version() {
+    for cli in install::clis() {
+        let info = teamster::provider(cli.id()).unwrap().info();
+        let Some(oldest) = info.oldest_version else {
+            continue;
+        };
+        let page = crate::root().join(format!("docs/providers/{cli}.md"));
+        let page = std::fs::read_to_string(page).unwrap();
+        let wanted = format!("The oldest version that works as this page says is {oldest}");
+        assert!(page.contains(&wanted), "{cli}: {wanted}");
     }
 }
 

@@ -8,18 +8,18 @@ use teamster_mock_model::Cli;
 use super::case::Case;
 use super::facts;
 use crate::install::clis;
-use crate::matrix::{self, RESILIENCE};
+use crate::matrix::RESILIENCE;
 
 /// What was found: the facts that were needed, or nothing where not all holds.
 pub(crate) type Cells = BTreeMap<(Case, Cli), Option<Vec<&'static str>>>;
 
+/// What a cell begins with that names facts.
+const HOLDS_WITH: &str = "holds, with ";
+const CANNOT: &str = "cannot: ";
+
 /// The section. What was not played now is as it is in the section that is there, where that can be.
 pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Error> {
-    let kept = matrix::rows(there, &facts::ALL.map(|fact| fact.name));
-    let number = |name: &str| {
-        let at = facts::ALL.iter().position(|fact| fact.name == name);
-        at.map_or_else(String::new, |at| (at + 1).to_string())
-    };
+    let kept = rows(there);
     let mut page = String::new();
     let out = &mut page;
     writeln!(
@@ -39,17 +39,15 @@ pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Er
         write!(out, "| `{}` |", case.name())?;
         for (at, cli) in clis().into_iter().enumerate() {
             let what = match (facts::cannot(cli, case), cells.get(&(case, cli))) {
-                (Some(fact), _) => format!("cannot: {}", number(fact.name)),
+                (Some(fact), _) => format!("{CANNOT}{}", fact.name),
                 (None, None) => kept
                     .get(case.name())
                     .and_then(|row| row.get(at))
+                    .filter(|cell| is_known(cell))
                     .map_or_else(|| "not run".to_owned(), |cell| (*cell).to_owned()),
                 (None, Some(None)) => "**fails**".to_owned(),
                 (None, Some(Some(facts))) if facts.is_empty() => "holds".to_owned(),
-                (None, Some(Some(facts))) => {
-                    let numbers: Vec<_> = facts.iter().map(|name| number(name)).collect();
-                    format!("holds, with {}", numbers.join(", "))
-                }
+                (None, Some(Some(facts))) => format!("{HOLDS_WITH}{}", facts.join(", ")),
             };
             write!(out, " {what} |")?;
         }
@@ -60,12 +58,34 @@ pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Er
         writeln!(out, "- `{}`: {}", case.name(), case.description())?;
     }
     writeln!(out)?;
-    for (at, fact) in facts::ALL.iter().enumerate() {
+    for fact in &facts::ALL {
         let clis: Vec<_> = fact.clis.iter().map(|cli| cli.id()).collect();
         let clis = clis.join(", ");
-        writeln!(out, "{}. **{}** ({clis}): {}", at + 1, fact.name, fact.why)?;
+        writeln!(out, "- **{}** ({clis}): {}", fact.name, fact.why)?;
     }
     Ok(page)
+}
+
+/// The rows of the section that is there, by the names of the cases.
+fn rows(there: &str) -> BTreeMap<&str, Vec<&str>> {
+    let rows = there.lines().filter_map(|line| {
+        let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
+        let (name, cells) = row.split_once("` | ")?;
+        Some((name, cells.split(" | ").collect()))
+    });
+    rows.collect()
+}
+
+/// Whether each fact that the cell names is still declared.
+fn is_known(cell: &str) -> bool {
+    let names = cell
+        .strip_prefix(HOLDS_WITH)
+        .or_else(|| cell.strip_prefix(CANNOT));
+    names.is_none_or(|names| {
+        names
+            .split(", ")
+            .all(|name| facts::ALL.iter().any(|fact| fact.name == name))
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_was_not_played_is_kept_as_long_as_its_numbers_mean_the_same() {
+    fn a_cell_that_was_not_played_is_kept_as_long_as_its_facts_are_declared() {
         let holds = |case| {
             clis()
                 .into_iter()
@@ -88,13 +108,16 @@ mod tests {
         };
         let abort = Cells::from([((Case::Abort, Cli::OpenCode), Some(vec![facts::ALL[1].name]))]);
         let there = section(&abort, "").unwrap();
-        let kept = "| `abort` | not run | not run | not run | not run | holds, with 2 | not run |";
+        let kept = format!(
+            "| `abort` | not run | not run | not run | not run | holds, with {} | not run |",
+            facts::ALL[1].name
+        );
         assert_eq!(row(&there, "abort"), kept);
         let page = section(&holds(Case::Limit).collect(), &there).unwrap();
         assert_eq!(row(&page, "abort"), kept);
         let all = "| `limit` | holds | holds | holds | holds | holds | holds |";
         assert_eq!(row(&page, "limit"), all);
-        let renamed = there.replace(facts::ALL[1].name, "another");
+        let renamed = there.replace(facts::ALL[1].name, "gone");
         let page = section(&holds(Case::Limit).collect(), &renamed).unwrap();
         assert!(!row(&page, "abort").contains("holds"));
     }
