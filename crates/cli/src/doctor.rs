@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
+use serde_json::Value;
 use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 use teamster::process::{Leftover, leftovers};
 use teamster::{CliInfo, ErrorDetail};
@@ -96,6 +97,20 @@ async fn agents() -> Vec<AgentReport> {
         }
     }
     reports
+}
+
+/// What is known of all CLIs, with what each can do, for programs.
+pub(crate) async fn with_capabilities() -> anyhow::Result<Value> {
+    let mut reports = Vec::new();
+    for report in agents().await {
+        let capabilities = crate::providers()
+            .get(report.id)
+            .map(|it| it.capabilities().clone());
+        let mut report = serde_json::to_value(report)?;
+        report["capabilities"] = serde_json::to_value(capabilities)?;
+        reports.push(report);
+    }
+    Ok(Value::Array(reports))
 }
 
 /// Where CLIs are searched, and what they do not get.

@@ -25,6 +25,7 @@ mod record;
 mod render;
 mod run;
 mod runs;
+mod serve;
 mod signals;
 mod stdin;
 mod store;
@@ -94,6 +95,8 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Requests(args) => detached::requests::main(&args),
         Command::Answer(args) => detached::answer::main(&args),
         Command::Runs(args) => runs::main(&args.command),
+        Command::Serve(args) => serve::main(&args),
+        Command::Token(args) => serve::token::main(&args),
         Command::Usage(args) => usage::main(&args),
         Command::Loop(args) => loop_run::main(&args),
         Command::Supervise(args) => supervise::main(&args),

@@ -35,6 +35,7 @@ pub struct Runs {
 
 /// What a run is. Written when it is accepted, and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunInfo {
@@ -74,6 +75,7 @@ impl RunInfo {
 
 /// One prompt, or a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunKind {
@@ -206,7 +208,16 @@ impl Runs {
         Ok(runs)
     }
 
-    fn ids(&self) -> Result<Vec<String>, RunsError> {
+    /// The run of exactly this id; `None` if there is none.
+    pub fn get(&self, id: &str) -> Result<Option<RunFolder>, RunsError> {
+        match check_id(id) {
+            Ok(()) => self.open(id),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The names of the folders of all runs, in their order.
+    pub fn ids(&self) -> Result<Vec<String>, RunsError> {
         let entries = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(RunsError::io("list", &self.root))?,

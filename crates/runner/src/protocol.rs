@@ -39,6 +39,7 @@ pub enum Command {
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "decision",
     rename_all = "snake_case",
@@ -132,6 +133,7 @@ pub enum Reply {
 
 /// A request that waits for an answer: a tool that wants permission, or the question of an MCP server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PendingRequest {

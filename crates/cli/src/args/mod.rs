@@ -10,6 +10,7 @@ mod mock_model;
 mod prompt;
 mod provider;
 mod run;
+mod serve;
 mod store;
 mod supervise;
 mod usage;
@@ -33,6 +34,7 @@ pub(crate) use run::{
     AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs, StdinMode, SystemArgs,
     TimeoutArgs,
 };
+pub(crate) use serve::{ServeArgs, TokenArgs, TokenCommand};
 pub(crate) use store::{
     RunsArgs, RunsCommand, RunsForgetArgs, RunsListArgs, RunsShowArgs, STORE_VARIABLE, Status,
     StoreArgs,
@@ -66,6 +68,7 @@ Examples:
   teamster usage --since 7d                      tokens and cost of all agents
   teamster loop ~/agents/triage                  run an agent in a polling loop
   teamster supervise agents.config.json          run many loops, restart those that crash
+  teamster serve                                 an HTTP API for detached runs
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
 
@@ -135,6 +138,8 @@ pub(crate) enum Command {
     Requests(RequestsArgs),
     Answer(AnswerArgs),
     Runs(RunsArgs),
+    Serve(ServeArgs),
+    Token(TokenArgs),
     Usage(UsageArgs),
     Loop(LoopArgs),
     Supervise(SuperviseArgs),
@@ -301,7 +306,13 @@ mod tests {
         for mut command in std::iter::once(program.clone()).chain(commands) {
             let help = command.clone().term_width(80).render_help().to_string();
             let lines = help.lines().count();
-            if lines > 30 {
+            // The program's own has a line for each command.
+            let most = if command.get_name() == "teamster" {
+                36
+            } else {
+                30
+            };
+            if lines > most {
                 too_long.push((command.get_name().to_owned(), lines));
             }
             let long = command.render_long_help().to_string();

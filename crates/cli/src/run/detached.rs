@@ -42,9 +42,26 @@ const STDERR: &str = "runner.log";
 
 /// What a runner is given.
 #[derive(Serialize, Deserialize)]
-struct Launch {
-    args: Vec<OsString>,
-    prompt: String,
+pub(crate) struct Launch {
+    /// The arguments of `teamster run --detach`, the program's name first.
+    pub(crate) args: Vec<OsString>,
+    pub(crate) prompt: String,
+}
+
+/// The command of a runner for this agent. It reads a [`Launch`] from stdin.
+pub(crate) fn runner_command(provider: &str) -> anyhow::Result<process::Command> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = process::Command::new(program);
+    command
+        .args([ARGUMENT, provider])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    Ok(command)
+}
+
+/// The run's id in what a runner has written to stdout; `None` if it has not accepted the run.
+pub(crate) fn accepted_id(reply: &str) -> Option<&str> {
+    reply.trim_end().strip_prefix(ACCEPTED)
 }
 
 /// Starts a runner and waits until it has accepted the run; the exit code.
@@ -67,11 +84,7 @@ pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
         args: std::env::args_os().collect(),
         prompt,
     })?;
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut runner = process::Command::new(program)
-        .args([ARGUMENT, &args.provider])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+    let mut runner = runner_command(&args.provider)?
         .spawn()
         .context("cannot start a runner")?;
     if let Some(mut stdin) = runner.stdin.take() {
@@ -84,7 +97,7 @@ pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
             .read_to_string(&mut answer)
             .context("cannot read what the runner says")?;
     }
-    if let Some(id) = answer.trim_end().strip_prefix(ACCEPTED) {
+    if let Some(id) = accepted_id(&answer) {
         return exit_code::of_printed(writeln!(io::stdout(), "{id}"));
     }
     let status = runner.wait().context("cannot wait for the runner")?;

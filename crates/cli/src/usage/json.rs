@@ -114,9 +114,19 @@ struct Diagnostics {
 }
 
 pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &written(report))?;
+    writeln!(out)
+}
+
+/// The same as a value.
+pub(super) fn value(report: &Report<'_>) -> anyhow::Result<serde_json::Value> {
+    Ok(serde_json::to_value(written(report))?)
+}
+
+fn written<'a>(report: &'a Report<'_>) -> Written<'a> {
     let (source, date) = Report::prices();
     let found = report.accounts.diagnostics();
-    let written = Written {
+    Written {
         by: report.by.name(),
         since: report.span.since,
         until: report.span.until,
@@ -161,9 +171,7 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
                 .map(|path| path.display().to_string())
                 .collect(),
         },
-    };
-    serde_json::to_writer_pretty(&mut *out, &written)?;
-    writeln!(out)
+    }
 }
 
 fn group<'a>(group: &'a Group, models: &'a [Group]) -> WrittenGroup<'a> {

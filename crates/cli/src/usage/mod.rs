@@ -72,6 +72,16 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     exit_code::of_printed(printed)
 }
 
+/// What was used, as `--json` has it.
+pub(crate) fn value(args: &UsageArgs) -> anyhow::Result<serde_json::Value> {
+    let now = Timestamp::now().to_zoned(zone::local());
+    let span = span(args, &now)?;
+    let prices = prices::list(args)?;
+    let collected = collect(args, span, &now, &Provider::ALL, &prices)?;
+    let by = args.by.unwrap_or(By::Day);
+    json::value(&Report::new(&collected, by, span, &now, args.models))
+}
+
 /// How wide the terminal is, if stdout is one.
 fn width() -> Option<usize> {
     let size = console::Term::stdout().size_checked();

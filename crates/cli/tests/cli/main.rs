@@ -23,6 +23,7 @@ mod mock_model;
 mod record;
 mod run;
 mod runs;
+mod serve;
 mod stdin;
 mod stop;
 mod terminal;

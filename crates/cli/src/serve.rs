@@ -1,0 +1,147 @@
+//! `teamster serve`: the HTTP API of `teamster-server`, on the runs of this user.
+
+mod backend;
+mod start;
+pub(crate) mod token;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
+
+use crate::args::ServeArgs;
+use crate::signals::Source;
+use crate::{detached, exit_code, store, tokio_runtime};
+
+/// The folder of the server's own files, beside the store.
+const FOLDER: &str = "teamster/server";
+/// The file of the owner's token in it.
+const TOKEN: &str = "token";
+/// How many descriptors the server asks for: a watcher takes four.
+const DESCRIPTORS: u64 = 65_536;
+
+/// Serves until a signal; the exit code.
+pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
+    let config = match config(args) {
+        Ok(config) => config,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let owner = config.owner.clone();
+    let server = Server::new(config, backend::Program);
+    raise_descriptors();
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            // Before the address is printed: a signal then ends it in order.
+            let mut signals = Source::new().context("cannot listen for signals")?;
+            let mut bound = Vec::new();
+            for address in &args.listen {
+                bound.push(server.bind(address).await?);
+            }
+            if announce(&bound, owner.as_ref()).is_err() {
+                return Ok(exit_code::ABORTED);
+            }
+            let serving: Vec<_> = (bound.into_iter())
+                .map(|bound| tokio::spawn(bound.serve()))
+                .collect();
+            signals.next().await;
+            server.end();
+            let served = async {
+                for serving in serving {
+                    // A panic of one does not keep the others from their end.
+                    let _ = serving.await;
+                }
+            };
+            tokio::select! {
+                () = served => {}
+                () = signals.next() => {}
+            }
+            Ok(exit_code::SUCCESS)
+        })
+}
+
+/// The folder of the server's own files.
+fn folder() -> anyhow::Result<PathBuf> {
+    store::state_file(FOLDER).context(
+        "the tokens have no place: neither XDG_STATE_HOME nor HOME is set to an absolute path",
+    )
+}
+
+/// What the arguments say. Every error is one of usage.
+fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
+    let beyond = args.listen.iter().find(|address| !address.is_local());
+    if let Some(ListenAddress::Tcp(address)) = beyond
+        && !args.insecure_http
+    {
+        bail!(
+            "{address} can be reached from other machines, and the connection is not encrypted: put a proxy with \
+             TLS before 127.0.0.1, or add --insecure-http --token-file FILE"
+        );
+    }
+    let folder = folder()?;
+    let owner = match &args.token_file {
+        Some(file) => OwnerToken::read(file)?,
+        None => OwnerToken::read_or_make(&folder.join(TOKEN))?,
+    };
+    let mut config = ServerConfig::new(detached::runs()?, Tokens::at(folder));
+    config.owner = Some(owner);
+    config.hosts.clone_from(&args.allow_host);
+    config.allow_bypass = args.allow_bypass;
+    config.allow_commands = args.allow_commands;
+    config.agents = match &args.agents {
+        Some(file) if !file.is_file() => {
+            return Err(anyhow!("--agents: there is no file {}", file.display()));
+        }
+        Some(file) => Some(file.clone()),
+        None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),
+    };
+    Ok(config)
+}
+
+/// Prints where it listens: on stdout the addresses alone, for scripts; at a terminal, how to begin.
+fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for bound in bound {
+        writeln!(out, "{}", bound.url())?;
+    }
+    out.flush()?;
+    let Some(owner) = owner.filter(|_| io::stderr().is_terminal()) else {
+        return Ok(());
+    };
+    let file = token_file(owner.path());
+    // Without stderr it cannot be shown.
+    let _ = writeln!(
+        anstream::stderr(),
+        "the token is in {file}; Ctrl-C ends the server, not the runs"
+    );
+    for url in bound
+        .iter()
+        .map(Bound::url)
+        .filter(|url| url.starts_with("http"))
+    {
+        // The part behind `#` is never sent over the network.
+        let _ = writeln!(anstream::stderr(), "open {url}/#token={}", owner.secret());
+    }
+    Ok(())
+}
+
+fn token_file(path: &Path) -> String {
+    crate::words::one_line(&path.display().to_string())
+}
+
+/// Lets the server have as many watchers as the system allows.
+fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = hard.min(DESCRIPTORS);
+        if soft < wanted {
+            // With the limit that there is, the server has fewer watchers.
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `teamster token`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use teamster_server::{Scope, TokenError, TokenInfo, Tokens};
+
+use crate::args::{TokenArgs, TokenCommand};
+use crate::runs::local;
+use crate::table::Table;
+use crate::{exit_code, words};
+
+/// Makes, lists or revokes tokens; the exit code.
+pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
+    let tokens = Tokens::at(super::folder()?);
+    let done = match &args.command {
+        TokenCommand::Add(args) => {
+            let scopes: Vec<Scope> = args.scope.iter().map(|scope| (*scope).into()).collect();
+            tokens
+                .add(&args.name, &scopes)
+                .map(|secret| format!("{secret}\n").into_bytes())
+        }
+        TokenCommand::List(args) => {
+            let tokens = tokens.list()?;
+            let mut out = anstream::stdout();
+            return exit_code::of_printed(if args.json {
+                tokens.iter().try_for_each(|token| line(token, &mut out))
+            } else if tokens.is_empty() {
+                // On stdout would be what a script takes for a token.
+                let _ = writeln!(
+                    anstream::stderr(),
+                    "no tokens; `teamster token add` makes one"
+                );
+                Ok(())
+            } else {
+                table(&tokens, &mut out)
+            });
+        }
+        TokenCommand::Revoke(args) => tokens.revoke(&args.name).map(|()| Vec::new()),
+    };
+    match done {
+        Ok(text) => exit_code::of_printed(io::stdout().write_all(&text)),
+        Err(
+            error @ (TokenError::Exists(_) | TokenError::NotFound(_) | TokenError::InvalidName(_)),
+        ) => {
+            crate::fail(&error.into());
+            Ok(exit_code::USAGE)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn line(token: &TokenInfo, out: &mut impl Write) -> io::Result<()> {
+    // Without the hash, which is of no use to anybody.
+    let line = serde_json::json!({
+        "name": token.name,
+        "scopes": token.scopes,
+        "createdAt": token.created_at,
+    });
+    writeln!(out, "{line}")
+}
+
+fn table(tokens: &[TokenInfo], out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new(["NAME", "SCOPES", "MADE"]);
+    for token in tokens {
+        let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.name()).collect();
+        let cells = [
+            words::one_line(&token.name),
+            scopes.join(" "),
+            local(token.created_at, "%Y-%m-%d %H:%M"),
+        ];
+        table.row(cells.map(|cell| (cell, Style::new())));
+    }
+    table.write(out)
+}

@@ -1,0 +1,390 @@
+//! `teamster serve`: the HTTP API, with real runs.
+
+mod client;
+mod refusals;
+mod streams;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc::wait_until;
+
+use crate::chat::Agent;
+use crate::{Claude, Ended, LIMIT, recording, run, teamster};
+use client::{Request, Served, token_file};
+
+impl Served {
+    /// A server whose agent is this one.
+    fn of(claude: &Claude, args: &[&str]) -> Self {
+        let program = claude.path("claude");
+        Self::start(args, &claude.path("state"), |command| {
+            command.env("TEAMSTER_CLAUDE_BIN", &program);
+        })
+    }
+
+    /// Starts a run that never asks; its id.
+    fn detach(&self) -> String {
+        let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
+        let started = self.post("/v1/runs", &body);
+        assert_eq!(started.status, 201, "{}", started.body);
+        started.json()["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// How the run is once it has ended.
+    fn ended(&self, id: &str) -> Value {
+        let mut run = Value::Null;
+        assert!(wait_until(LIMIT, || {
+            run = self.get(&format!("/v1/runs/{id}")).json();
+            run["state"] == "ended"
+        }));
+        run
+    }
+}
+
+fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended {
+    run(teamster(args).env("XDG_STATE_HOME", claude.path("state")))
+}
+
+/// An agent that has said something and now is silent for ever.
+fn silent() -> Script {
+    Script::new().play(recording("text").last(6)).forever()
+}
+
+#[test]
+fn a_run_is_started_shown_and_listed_over_http() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    assert_eq!(served.get("/healthz").json(), json!({"status": "ok"}));
+    let body =
+        json!({"provider": "claude", "prompt": "SECRET", "model": "opus", "askTimeoutMs": 0});
+    let started = served.post("/v1/runs", &body);
+    assert_eq!(started.status, 201, "{}", started.body);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    assert_eq!(started.header("location"), Some(&*format!("/v1/runs/{id}")));
+    assert_eq!(
+        started.header("cache-control"),
+        Some("no-store, no-transform")
+    );
+
+    let ended = served.ended(&id);
+    assert_eq!(
+        (&ended["status"], &ended["model"]),
+        (&"completed".into(), &"opus".into())
+    );
+    // The result is that of the log.
+    let log = about(&claude, ["attach", &id, "--json"]).stdout;
+    let done: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!(ended["result"], done["result"]);
+    assert_eq!(ended["costUsd"], done["result"]["totalCostUsd"]);
+    assert_eq!(ended["seq"], done["seq"]);
+    // The beginning of its id is enough.
+    assert_eq!(served.get(&format!("/v1/runs/{}", &id[..13])).json(), ended);
+
+    let second = served.detach();
+    served.ended(&second);
+    let list = served.get("/v1/runs?limit=1").json();
+    assert_eq!(
+        (&list["runs"][0]["runId"], &list["runs"][1]),
+        (&second.clone().into(), &Value::Null)
+    );
+    let next = list["next"].as_str().unwrap();
+    let list = served
+        .get(&format!("/v1/runs?limit=1&cursor={next}"))
+        .json();
+    assert_eq!(
+        (&list["runs"][0]["runId"], list.get("next")),
+        (&id.clone().into(), None)
+    );
+    let at = ended["acceptedAt"].as_u64().unwrap();
+    let since = served.get(&format!("/v1/runs?since={}", at + 1)).json();
+    assert_eq!(since["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        served.get("/v1/runs?state=running").json(),
+        json!({"runs": []})
+    );
+    // One that was forgotten is not there any more.
+    assert_eq!(about(&claude, ["runs", "forget", &id]).code, Some(0));
+    served
+        .get(&format!("/v1/runs/{id}"))
+        .is_problem(404, "RUN_NOT_FOUND");
+    assert_eq!(
+        served.get("/v1/runs").json()["runs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    served.end();
+}
+
+#[test]
+fn a_run_is_cancelled_and_the_end_of_the_server_ends_none() {
+    let claude = Claude::new(&silent());
+    let served = Served::of(&claude, &[]);
+    let id = served.detach();
+    claude.report();
+    let run = served.get(&format!("/v1/runs/{id}")).json();
+    assert_eq!(
+        (&run["state"], run.get("status"), run.get("result")),
+        (&"running".into(), None, None)
+    );
+    assert_eq!(
+        served.get("/v1/runs?state=running").json()["runs"][0]["runId"],
+        *id
+    );
+    // Its end and a new one cost the run nothing.
+    served.end();
+    let served = Served::of(&claude, &[]);
+    assert_eq!(
+        served.get(&format!("/v1/runs/{id}")).json()["state"],
+        "running"
+    );
+    let cancel = format!("/v1/runs/{id}/cancel");
+    assert_eq!(served.request("POST", &cancel).send().status, 202);
+    assert_eq!(served.ended(&id)["status"], "aborted");
+    served
+        .request("POST", &cancel)
+        .send()
+        .is_problem(409, "RUN_ENDED");
+}
+
+#[test]
+fn prefer_wait_answers_when_the_run_has_ended() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
+    let ended = served
+        .request("POST", "/v1/runs")
+        .header("Prefer", "wait=60")
+        .json(&body)
+        .send();
+    assert_eq!(
+        (ended.status, ended.header("preference-applied")),
+        (201, Some("wait=60"))
+    );
+    assert_eq!(ended.json()["result"]["status"], "completed");
+}
+
+#[test]
+fn the_same_key_starts_one_run() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
+    let start = |key: &str, body: &Value| {
+        served
+            .request("POST", "/v1/runs")
+            .header("Idempotency-Key", key)
+            .json(body)
+            .send()
+    };
+    let first = start("a", &body);
+    assert_eq!(first.status, 201, "{}", first.body);
+    let id = &first.json()["runId"];
+    let again = start("a", &body);
+    assert_eq!((again.status, &again.json()["runId"]), (200, id));
+    let other = json!({"provider": "claude", "prompt": "y", "askTimeoutMs": 0});
+    start("a", &other).is_problem(422, "IDEMPOTENCY_KEY_REUSED");
+    let second = start("b", &body);
+    assert_eq!(second.status, 201);
+    assert_ne!(&second.json()["runId"], id);
+    start("", &body).is_problem(422, "INVALID_PARAMS");
+    assert_eq!(
+        served.get("/v1/runs").json()["runs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn a_request_is_answered_once_and_reaches_the_agent() {
+    let agent = Agent::new();
+    let state = agent.path("state");
+    let served = Served::start(&[], &state, |command| agent.environment(command));
+    let started = served.post(
+        "/v1/runs",
+        &json!({"provider": "claude", "prompt": "write"}),
+    );
+    assert_eq!(started.status, 201, "{}", started.body);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    let mut requests = Value::Null;
+    assert!(wait_until(LIMIT, || {
+        requests = served.get("/v1/requests").json();
+        requests["requests"][0].is_object()
+    }));
+    let request = &requests["requests"][0];
+    assert_eq!(request["requestId"], format!("{id}/1"));
+    let run = served.get(&format!("/v1/runs/{id}")).json();
+    assert_eq!(
+        (&run["state"], &run["requests"][0]),
+        (&"waiting".into(), request)
+    );
+
+    let path = format!("/v1/requests/{id}/1");
+    let text = json!({"decision": "perhaps"});
+    served.post(&path, &text).is_problem(422, "INVALID_PARAMS");
+    served
+        .post(
+            &format!("/v1/requests/{id}/7"),
+            &json!({"decision": "allow"}),
+        )
+        .is_problem(404, "REQUEST_NOT_FOUND");
+    let answered = served.post(
+        &format!("/v1/requests/{id}%2F1"),
+        &json!({"decision": "allow"}),
+    );
+    assert_eq!((answered.status, &*answered.body), (204, ""));
+    let late = served.post(&path, &json!({"decision": "deny"}));
+    assert_eq!(late.status, 409, "{}", late.body);
+    let ended = served.ended(&id);
+    assert_eq!(
+        (&ended["status"], &ended["requests"]),
+        (&"completed".into(), &json!([]))
+    );
+}
+
+#[test]
+fn tokens_have_scopes_and_can_be_revoked() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let add = |name, scope| {
+        let added = about(&claude, ["token", "add", name, "--scope", scope]);
+        assert_eq!((added.code, &*added.stderr), (Some(0), ""));
+        added.stdout.trim_end().to_owned()
+    };
+    let (reader, runner) = (add("phone", "answer"), add("ci", "run"));
+    let send = |token: &str, method: &str, path: &str| {
+        let request = Request::new(&served.address, method, path);
+        request.header("Authorization", &format!("Bearer {token}"))
+    };
+    assert_eq!(send(&reader, "GET", "/v1/runs").send().status, 200);
+    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
+    send(&reader, "POST", "/v1/runs")
+        .json(&body)
+        .send()
+        .is_problem(403, "INSUFFICIENT_SCOPE");
+    assert_eq!(
+        send(&runner, "POST", "/v1/runs").json(&body).send().status,
+        201
+    );
+    send(&runner, "POST", "/v1/requests/a/1")
+        .json(&json!({"decision": "allow"}))
+        .send()
+        .is_problem(403, "INSUFFICIENT_SCOPE");
+    send(&runner, "POST", "/v1/agents/a/stop")
+        .send()
+        .is_problem(403, "INSUFFICIENT_SCOPE");
+
+    let listed = about(&claude, ["token", "list"]);
+    assert!(
+        listed.stdout.contains("phone") && listed.stdout.contains("answer"),
+        "{}",
+        listed.stdout
+    );
+    let kept = fs::read_to_string(claude.path("state/teamster/server/tokens.json")).unwrap();
+    assert!(!kept.contains(&reader) && !kept.contains(&runner), "{kept}");
+    assert_eq!(
+        about(&claude, ["token", "add", "ci", "--scope", "run"]).code,
+        Some(2)
+    );
+
+    // A running server notices.
+    assert_eq!(about(&claude, ["token", "revoke", "phone"]).code, Some(0));
+    send(&reader, "GET", "/v1/runs")
+        .send()
+        .is_problem(401, "UNAUTHORIZED");
+    assert_eq!(send(&runner, "GET", "/v1/runs").send().status, 200);
+    assert_eq!(about(&claude, ["token", "revoke", "phone"]).code, Some(2));
+    let mode = |name: &str| {
+        let file = claude.path("state/teamster/server").join(name);
+        fs::metadata(file).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!(
+        (mode("token"), mode("tokens.json"), mode("")),
+        (0o600, 0o600, 0o700)
+    );
+}
+
+#[test]
+fn a_page_trades_its_token_for_a_cookie() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let login = |token: &str| {
+        Request::new(&served.address, "POST", "/v1/login")
+            .header("Origin", &format!("http://{}", served.address))
+            .json(&json!({ "token": token }))
+            .send()
+    };
+    login("wrong").is_problem(401, "UNAUTHORIZED");
+    let answer = login(&served.token);
+    assert_eq!(answer.status, 204, "{}", answer.body);
+    let cookie = answer.header("set-cookie").unwrap().to_owned();
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    assert!(
+        !cookie.contains(&served.token) && !cookie.contains("Secure"),
+        "{cookie}"
+    );
+    let pair = cookie.split(';').next().unwrap().to_owned();
+    let get = |served: &Served, pair: &str| {
+        Request::new(&served.address, "GET", "/v1/runs")
+            .header("Cookie", &format!("a=b; {pair}"))
+            .send()
+    };
+    assert_eq!(get(&served, &pair).status, 200);
+    get(&served, &format!("{pair}x")).is_problem(401, "UNAUTHORIZED");
+    let (name, value) = pair.split_once('=').unwrap();
+    let later = value.replacen(|c: char| c.is_ascii_digit(), "9", 1);
+    get(&served, &format!("{name}={later}")).is_problem(401, "UNAUTHORIZED");
+}
+
+#[test]
+fn a_token_of_the_user_is_private_and_long() {
+    let claude = Claude::plays("text", 0);
+    let file = claude.path("own");
+    let serve = || {
+        about(
+            &claude,
+            [
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--token-file",
+                file.to_str().unwrap(),
+            ],
+        )
+    };
+    let refused = |why: &str| {
+        let ended = serve();
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    };
+    refused("cannot read");
+    fs::write(&file, "0123456789abcdef\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    refused("other users can read this token");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&file, "short\n").unwrap();
+    refused("at least 16 characters");
+    // Beyond this machine, only on purpose.
+    let beyond = about(&claude, ["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(beyond.code, Some(2));
+    assert!(
+        beyond.stderr.contains("--insecure-http"),
+        "{}",
+        beyond.stderr
+    );
+    assert_eq!(
+        about(
+            &claude,
+            ["serve", "--listen", "0.0.0.0:0", "--insecure-http"]
+        )
+        .code,
+        Some(2)
+    );
+    assert!(!token_file(&claude.path("state")).exists());
+}

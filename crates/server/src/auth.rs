@@ -1,0 +1,211 @@
+//! Who sends a request, and whether the token allows it.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use ring::hmac;
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
+
+use crate::listen::Door;
+use crate::server::Shared;
+use crate::token::{TokenInfo, hash, hex};
+use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
+
+/// How long a login of the page is valid.
+const LOGIN: Duration = Duration::from_hours(30 * 24);
+/// The name under which the token of the owner signs logins. No other token can have it.
+const OWNER: &str = "(owner)";
+
+/// Who sent a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    scopes: Vec<Scope>,
+}
+
+impl Caller {
+    pub(crate) fn may(&self, scope: Scope) -> bool {
+        self.scopes.iter().any(|own| own.allows(scope))
+    }
+}
+
+/// All valid tokens.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    owner: Option<Key>,
+    tokens: Tokens,
+    read: Mutex<Read>,
+}
+
+/// What was read of the tokens.
+#[derive(Debug, Default)]
+struct Read {
+    /// When the file had been changed.
+    changed: Option<(SystemTime, u64)>,
+    keys: Vec<Key>,
+}
+
+#[derive(Debug, Clone)]
+struct Key {
+    name: String,
+    hash: String,
+    scopes: Vec<Scope>,
+}
+
+impl From<&TokenInfo> for Key {
+    fn from(token: &TokenInfo) -> Self {
+        Self {
+            name: token.name.clone(),
+            hash: token.hash().to_owned(),
+            scopes: token.scopes.clone(),
+        }
+    }
+}
+
+impl Keys {
+    pub(crate) fn new(owner: Option<&OwnerToken>, tokens: Tokens) -> Self {
+        Self {
+            owner: owner.map(|owner| Key {
+                name: OWNER.to_owned(),
+                hash: hash(owner.secret()),
+                scopes: vec![Scope::Admin],
+            }),
+            tokens,
+            read: Mutex::default(),
+        }
+    }
+
+    /// The tokens as they are now: one that was revoked is not among them.
+    fn current(&self) -> Result<Vec<Key>, TokenError> {
+        let changed = self.tokens.changed();
+        let mut read = lock(&self.read);
+        if read.changed != changed {
+            let keys = self.tokens.list()?.iter().map(Key::from).collect();
+            *read = Read { changed, keys };
+        }
+        Ok(self.owner.iter().chain(&read.keys).cloned().collect())
+    }
+
+    fn by_secret(&self, secret: &str) -> Result<Option<Key>, TokenError> {
+        // Hashes are compared: how long that takes says nothing about the secret.
+        let hash = hash(secret);
+        Ok(self.current()?.into_iter().find(|key| key.hash == hash))
+    }
+
+    fn by_login(&self, login: &str) -> Result<Option<Key>, TokenError> {
+        let mut parts = login.splitn(3, '.');
+        let (Some(expires), Some(signature), Some(name)) =
+            (parts.next(), parts.next(), parts.next())
+        else {
+            return Ok(None);
+        };
+        if expires
+            .parse::<u64>()
+            .ok()
+            .is_none_or(|at| at <= epoch_ms())
+        {
+            return Ok(None);
+        }
+        let mut keys = self.current()?.into_iter();
+        let key = keys.find(|key| key.name == name);
+        // Hashes of signatures are compared, for the same reason as above.
+        Ok(key.filter(|key| hash(&key.sign(expires)) == hash(signature)))
+    }
+
+    /// A login with this token, for the cookie of the page: it is valid until the token is revoked, and for 30 days.
+    /// Nothing of it is kept, so that it outlives a restart of the server.
+    pub(crate) fn login(&self, secret: &str) -> Result<Option<(String, Duration)>, TokenError> {
+        let expires = epoch_ms() + teamster_core::time::millis(LOGIN);
+        let key = self.by_secret(secret)?;
+        Ok(key.map(|key| {
+            let expires = expires.to_string();
+            let login = format!("{expires}.{}.{}", key.sign(&expires), key.name);
+            (login, LOGIN)
+        }))
+    }
+}
+
+impl Key {
+    fn sign(&self, expires: &str) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.hash.as_bytes());
+        let signed = format!("teamster-login {expires} {}", self.name);
+        hex(hmac::sign(&key, signed.as_bytes()).as_ref())
+    }
+}
+
+/// Lets a request through whose token has the scope.
+pub(crate) async fn authorize(
+    State((shared, scope)): State<(Arc<Shared>, Scope)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match caller(&shared, &request) {
+        Ok(caller) if caller.may(scope) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Ok(_) => Problem::new(
+            ProblemCode::InsufficientScope,
+            format!("this needs a token with the scope `{}`", scope.name()),
+        )
+        .into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
+    let door = request.extensions().get::<Door>();
+    if matches!(door, Some(Door::Unix)) {
+        return Ok(Caller {
+            scopes: vec![Scope::Admin],
+        });
+    }
+    let cookie = cookie_name(door);
+    let headers = request.headers();
+    let key = match (bearer(headers), login(headers, &cookie)) {
+        (Some(secret), _) => shared.keys.by_secret(secret),
+        (None, Some(login)) => shared.keys.by_login(login),
+        (None, None) => {
+            return Err(unauthorized(
+                "send the header `Authorization: Bearer TOKEN`; `teamster serve` says where its token is",
+            ));
+        }
+    };
+    match key {
+        Ok(Some(key)) => Ok(Caller { scopes: key.scopes }),
+        Ok(None) => Err(unauthorized("this token is not valid, or was revoked")),
+        Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
+    }
+}
+
+pub(crate) fn unauthorized(detail: &str) -> Problem {
+    Problem::new(ProblemCode::Unauthorized, detail)
+}
+
+/// The cookie of the page. Browsers send a cookie to all ports of a host, so each port has its own.
+pub(crate) fn cookie_name(door: Option<&Door>) -> String {
+    match door {
+        Some(Door::Tcp { port }) => format!("teamster_{port}"),
+        _ => "teamster".to_owned(),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn login<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+}

@@ -1,0 +1,276 @@
+//! The log of a run over HTTP: a stream of server-sent events, of lines, or one page of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_stream::stream;
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use bytes::{BufMut, Bytes, BytesMut};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use teamster_runner::client::Follow;
+use teamster_runner::{LogLine, RunFolder};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
+
+use crate::server::Shared;
+use crate::{Problem, ProblemCode};
+
+/// How often a stream without entries is kept alive, so that nothing on the way takes it for dead.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long a browser waits before it connects again, in milliseconds.
+pub(crate) const RETRY_MS: u64 = 1000;
+/// How much is sent at once, in bytes, if there is as much.
+const PIECE: usize = 64 << 10;
+/// How much is in one page, in bytes; one entry is, however long it is.
+const PAGE: usize = 1 << 20;
+/// The longest wait for a page.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// Which entries are asked for.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventsQuery {
+    /// Only entries with a greater number. The header `Last-Event-ID` goes before it.
+    pub(crate) after: Option<u64>,
+    /// Answer with one page of JSON, as soon as there is an entry, and after so many seconds at the latest: 300 are
+    /// the most.
+    pub(crate) wait: Option<f64>,
+}
+
+/// How a stream is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `text/event-stream`.
+    Sse,
+    /// `application/x-ndjson`.
+    Lines,
+}
+
+impl Form {
+    /// The form that a client wants; lines if it does not care.
+    pub(crate) fn wanted(headers: &HeaderMap) -> Self {
+        let accepts = headers.get_all(ACCEPT).iter();
+        let mut accepts = accepts.filter_map(|value| value.to_str().ok());
+        if accepts.any(|value| value.contains("text/event-stream")) {
+            Self::Sse
+        } else {
+            Self::Lines
+        }
+    }
+
+    fn media(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Sse => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        })
+    }
+
+    /// The head of every stream.
+    pub(crate) fn response(self, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, self.media());
+        // nginx would collect a stream; others would compress it.
+        let buffering = HeaderName::from_static("x-accel-buffering");
+        headers.insert(buffering, HeaderValue::from_static("no"));
+        response
+    }
+
+    /// What begins a stream.
+    pub(crate) fn begin(self, out: &mut BytesMut) {
+        if self == Self::Sse {
+            out.put(format!("retry: {RETRY_MS}\n\n").as_bytes());
+        }
+    }
+
+    /// An entry; its number if it has one.
+    pub(crate) fn entry(self, out: &mut BytesMut, seq: Option<u64>, json: &[u8]) {
+        if self == Self::Sse {
+            if let Some(seq) = seq {
+                out.put(format!("id: {seq}\n").as_bytes());
+            }
+            out.put(&b"data: "[..]);
+        }
+        out.put(json);
+        out.put(match self {
+            Self::Sse => &b"\n\n"[..],
+            Self::Lines => &b"\n"[..],
+        });
+    }
+
+    /// What keeps a stream alive: a comment. Lines are those of the log, and have none.
+    pub(crate) fn heartbeat(self, out: &mut BytesMut) {
+        if self == Self::Sse {
+            out.put(&b": \n\n"[..]);
+        }
+    }
+
+    /// The end of a log. A browser delivers only an event that has data.
+    fn end(self, out: &mut BytesMut) {
+        if self == Self::Sse {
+            out.put(&b"event: end\ndata: {}\n\n"[..]);
+        }
+    }
+}
+
+/// Behind which entry a client goes on.
+pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Problem> {
+    // A browser that connects again sends its first query, and the number of the last entry in this header.
+    let Some(last) = headers.get("last-event-id") else {
+        return Ok(query.after.unwrap_or(0));
+    };
+    let last = last.to_str().ok().map(str::trim);
+    match last {
+        Some("") => Ok(query.after.unwrap_or(0)),
+        Some(text) => text.parse().map_err(|_| {
+            let detail = "Last-Event-ID: expected the number of an entry";
+            Problem::new(ProblemCode::InvalidParams, detail)
+        }),
+        None => Err(Problem::new(
+            ProblemCode::InvalidParams,
+            "Last-Event-ID: expected the number of an entry",
+        )),
+    }
+}
+
+/// The log of a run, in the form that the client wants.
+pub(crate) async fn respond(
+    shared: Arc<Shared>,
+    run: RunFolder,
+    headers: &HeaderMap,
+    query: EventsQuery,
+) -> Result<Response<Body>, Problem> {
+    let after = after(headers, query)?;
+    if let Some(wait) = query.wait {
+        let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
+            Problem::new(
+                ProblemCode::InvalidParams,
+                "wait: expected a number of seconds",
+            )
+        })?;
+        return page(&shared, run, after, wait.min(LONGEST_WAIT)).await;
+    }
+    let form = Form::wanted(headers);
+    let last = {
+        let run = run.clone();
+        crate::index::blocking(move || Ok(run.last_line()?)).await?
+    };
+    if last.is_some_and(|line| line.is_end() && line.seq() <= after) {
+        // A browser that gets this does not connect again.
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(response);
+    }
+    let follow = Follow::new(run, after)?;
+    Ok(form.response(Body::from_stream(entries(shared, follow, form))))
+}
+
+/// The entries as they come. The stream ends without `end` when the server ends: the client connects again.
+fn entries(
+    shared: Arc<Shared>,
+    mut follow: Follow,
+    form: Form,
+) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
+    stream! {
+        let mut beats = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut out = BytesMut::new();
+        form.begin(&mut out);
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = follow.next() => next,
+                () = std::future::ready(()), if !out.is_empty() => {
+                    yield Ok(out.split().freeze());
+                    continue;
+                }
+                () = shared.ending.cancelled() => return,
+                _ = beats.tick() => {
+                    form.heartbeat(&mut out);
+                    continue;
+                }
+            };
+            match next {
+                Ok(Some(line)) => {
+                    beats.reset();
+                    form.entry(&mut out, Some(line.seq()), line.json());
+                    if out.len() >= PIECE {
+                        yield Ok(out.split().freeze());
+                        // Reading a long log waits for nothing, and other tasks have their turn.
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Ok(None) => {
+                    form.end(&mut out);
+                    yield Ok(out.split().freeze());
+                    return;
+                }
+                Err(error) => {
+                    if !out.is_empty() {
+                        yield Ok(out.split().freeze());
+                    }
+                    // The connection breaks, so that the client does not take this for the end.
+                    yield Err(std::io::Error::other(error));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// One page: what is there, or what comes first.
+async fn page(
+    shared: &Shared,
+    run: RunFolder,
+    after: u64,
+    wait: Duration,
+) -> Result<Response<Body>, Problem> {
+    let mut follow = Follow::new(run, after)?;
+    let until = Instant::now() + wait;
+    let mut out = BytesMut::from(&b"{\"entries\":["[..]);
+    let mut next = after;
+    let mut ended = false;
+    let mut is_empty = true;
+    loop {
+        let line = if is_empty {
+            tokio::select! {
+                biased;
+                line = timeout_at(until, follow.next()) => line.ok().transpose()?,
+                () = shared.ending.cancelled() => None,
+            }
+        } else {
+            // What is there now.
+            tokio::select! {
+                biased;
+                line = follow.next() => Some(line?),
+                () = std::future::ready(()) => None,
+            }
+        };
+        match line {
+            Some(Some(line)) => {
+                push(&mut out, &line, &mut is_empty);
+                next = line.seq();
+                ended = line.is_end();
+            }
+            Some(None) => ended = true,
+            None => break,
+        }
+        if ended || out.len() >= PAGE {
+            break;
+        }
+    }
+    out.put(format!("],\"next\":{next},\"ended\":{ended}}}").as_bytes());
+    let mut response = Response::new(Body::from(out.freeze()));
+    let media = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, media);
+    Ok(response)
+}
+
+fn push(out: &mut BytesMut, line: &LogLine, is_empty: &mut bool) {
+    if !std::mem::take(is_empty) {
+        out.put_u8(b',');
+    }
+    out.put(line.json());
+}

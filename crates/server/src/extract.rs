@@ -1,0 +1,117 @@
+//! Parts of a request, with our own errors.
+
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Query as AxumQuery, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::{Problem, ProblemCode};
+
+/// The largest body, in bytes.
+pub(crate) const LARGEST_BODY: usize = 8 << 20;
+/// How long a body may take to arrive.
+const BODY_LIMIT: Duration = Duration::from_secs(30);
+
+/// A body of JSON, as it came and as it was read.
+pub(crate) struct Json<T> {
+    pub(crate) value: T,
+    pub(crate) bytes: Bytes,
+}
+
+/// A body of JSON that can be left out.
+pub(crate) struct Optional<T>(pub(crate) T);
+
+/// The parameters in the path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+/// The parameters in the query.
+pub(crate) struct Query<T>(pub(crate) T);
+
+async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
+    let media = request.headers().get(CONTENT_TYPE);
+    let media = media
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    let is_json = media.eq_ignore_ascii_case("application/json");
+    let body = Limited::new(request.into_body(), LARGEST_BODY).collect();
+    let collected = timeout(BODY_LIMIT, body).await.map_err(|_| {
+        let detail = format!("the body did not arrive within {BODY_LIMIT:?}");
+        Problem::new(ProblemCode::BodyTimeout, detail)
+    })?;
+    let collected = collected.map_err(|error| {
+        if error.downcast_ref::<LengthLimitError>().is_some() {
+            let detail = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
+            Problem::new(ProblemCode::BodyTooLarge, detail)
+        } else {
+            Problem::new(ProblemCode::InvalidBody, "the body broke off")
+        }
+    })?;
+    Ok((collected.to_bytes(), is_json))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, Problem> {
+    if !is_json {
+        // A form of another page could send any other type without asking first.
+        return Err(Problem::new(
+            ProblemCode::UnsupportedMediaType,
+            "send JSON with the header `Content-Type: application/json`",
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let code = match error.classify() {
+            serde_json::error::Category::Data => ProblemCode::InvalidParams,
+            _ => ProblemCode::InvalidBody,
+        };
+        Problem::new(code, error.to_string())
+    })
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (bytes, is_json) = body(request).await?;
+        let value = parse(&bytes, is_json)?;
+        Ok(Self { value, bytes })
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (bytes, is_json) = body(request).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        parse(&bytes, is_json).map(Self)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match AxumPath::from_request_parts(parts, state).await {
+            Ok(AxumPath(value)) => Ok(Self(value)),
+            Err(error) => Err(Problem::new(ProblemCode::NotFound, error.body_text())),
+        }
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match AxumQuery::from_request_parts(parts, state).await {
+            Ok(AxumQuery(value)) => Ok(Self(value)),
+            Err(error) => Err(Problem::new(ProblemCode::InvalidParams, error.body_text())),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Checks of every request before its token: to which name it was sent, and from which page.
+
+use axum::extract::{Request, State};
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, Method, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::listen::Door;
+use crate::server::Shared;
+use crate::{Problem, ProblemCode};
+
+/// Refuses requests to names that are none of this server, and those of pages of other origins.
+///
+/// A page that points its own name at this machine (DNS rebinding) sends that name in `Host`. An address cannot be
+/// pointed elsewhere, so addresses are allowed.
+pub(crate) async fn check(
+    State(shared): State<std::sync::Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_unix = matches!(request.extensions().get(), Some(Door::Unix));
+    let host = host_of(request.uri(), request.headers());
+    if !is_unix {
+        let allowed = host.is_some_and(|host| is_allowed(name_of(host), &shared.config.hosts));
+        if !allowed {
+            return Problem::new(
+                ProblemCode::HostNotAllowed,
+                "the Host header names no name of this server; allow it with `teamster serve --allow-host NAME`",
+            )
+            .into_response();
+        }
+    }
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_safe && let Some(origin) = request.headers().get(ORIGIN) {
+        let origin = origin.to_str().unwrap_or_default();
+        if host.is_none_or(|host| !is_same(origin, host)) {
+            return Problem::new(
+                ProblemCode::OriginNotAllowed,
+                "this request comes from the page of another origin",
+            )
+            .into_response();
+        }
+    }
+    next.run(request).await
+}
+
+fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let only = hosts.next()?.to_str().ok()?;
+    // Two of them are two opinions.
+    let same = |authority: &axum::http::uri::Authority| authority.as_str() == only;
+    (hosts.next().is_none() && uri.authority().is_none_or(same)).then_some(only)
+}
+
+/// The name in `NAME:PORT`.
+fn name_of(host: &str) -> &str {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split_once(']').map_or("", |(address, _)| address);
+    }
+    host.split_once(':').map_or(host, |(name, _)| name)
+}
+
+fn is_allowed(name: &str, names: &[String]) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok()
+        || names
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(name))
+}
+
+/// Whether a page of this origin was served by this host.
+fn is_same(origin: &str, host: &str) -> bool {
+    let without_scheme =
+        (origin.strip_prefix("http://")).or_else(|| origin.strip_prefix("https://"));
+    without_scheme.is_some_and(|of| of.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_names_and_addresses_are_hosts() {
+        let own = ["box.example".to_owned()];
+        for (host, allowed) in [
+            ("127.0.0.1:7420", true),
+            ("localhost", true),
+            ("LOCALHOST:1", true),
+            ("[::1]:7420", true),
+            ("192.168.1.5", true),
+            ("box.example:443", true),
+            ("evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("localhost.evil.example:7420", false),
+            ("[::1", false),
+            ("", false),
+            ("127.0.0.1@evil.example", false),
+        ] {
+            assert_eq!(is_allowed(name_of(host), &own), allowed, "{host}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_the_same_if_its_host_and_port_are() {
+        for (origin, same) in [
+            ("http://127.0.0.1:7420", true),
+            ("https://127.0.0.1:7420", true),
+            ("http://127.0.0.1:7421", false),
+            ("http://127.0.0.1", false),
+            ("http://evil.example", false),
+            ("null", false),
+            ("", false),
+            ("file://127.0.0.1:7420", false),
+        ] {
+            assert_eq!(is_same(origin, "127.0.0.1:7420"), same, "{origin}");
+        }
+    }
+}

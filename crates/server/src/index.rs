@@ -1,0 +1,304 @@
+//! What is known of runs. Logs are read once: what was read of them is remembered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use memchr::memmem;
+use teamster_core::sync::lock;
+use teamster_core::{AgentEvent, Decision, RunResult, Usage};
+use teamster_orchestrator::{RunEvent, RunLogEntry};
+use teamster_runner::protocol::PendingRequest;
+use teamster_runner::{LogLine, RunFolder, RunState, Runs, client};
+use tokio::time::timeout;
+
+use crate::view::{RunSummary, RunView, ViewState};
+use crate::{Problem, ProblemCode};
+
+/// How long a runner may take to reply.
+const RUNNER_LIMIT: Duration = Duration::from_secs(10);
+
+/// What entries have in them of which more is read.
+const OF_INTEREST: [&str; 4] = [
+    r#""type":"session""#,
+    r#""type":"usage""#,
+    r#""type":"permission""#,
+    r#""type":"run:start""#,
+];
+
+/// All runs, and what was read of their logs.
+#[derive(Debug)]
+pub(crate) struct Index {
+    runs: Runs,
+    known: Mutex<HashMap<String, Arc<Known>>>,
+}
+
+/// What is known of one run.
+#[derive(Debug)]
+struct Known {
+    folder: RunFolder,
+    progress: Mutex<Progress>,
+}
+
+/// What the log says up to an entry.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The number of the last entry that was read.
+    seq: u64,
+    session_id: Option<String>,
+    usage: Option<Usage>,
+    cost_usd: Option<f64>,
+    /// Requests without a decision in the log. An agent can withdraw one without an entry.
+    open_requests: Vec<String>,
+    /// Its end, which never changes.
+    ended: Option<Box<RunSummary>>,
+}
+
+impl Index {
+    pub(crate) fn new(runs: Runs) -> Self {
+        Self {
+            runs,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The run of this id, or the only one that begins so.
+    pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, Problem> {
+        let (runs, id) = (self.runs.clone(), id.to_owned());
+        blocking(move || Ok(runs.find(&id)?)).await
+    }
+
+    /// How the run is now, with its result.
+    pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, Problem> {
+        let known = self.known(folder);
+        let summary = known.summary().await?;
+        let result = match summary.state {
+            ViewState::Ended => blocking(move || known.result()).await?,
+            _ => None,
+        };
+        Ok(RunView { summary, result })
+    }
+
+    /// All runs, the newest first.
+    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, Problem> {
+        let runs = self.runs.clone();
+        let ids = blocking(move || Ok(runs.ids()?)).await?;
+        let (mut folders, new) = {
+            let mut known = lock(&self.known);
+            let mut by_id = HashMap::new();
+            let mut new = Vec::new();
+            for id in ids {
+                match known.remove(&id) {
+                    Some(run) => {
+                        by_id.insert(id, run);
+                    }
+                    None => new.push(id),
+                }
+            }
+            let folders: Vec<_> = by_id.values().map(|run| run.folder.clone()).collect();
+            // What is left has been removed from the disk.
+            *known = by_id;
+            (folders, new)
+        };
+        if !new.is_empty() {
+            let runs = self.runs.clone();
+            let new = blocking(move || {
+                // One may be removed just now, or be of a newer version.
+                Ok(new
+                    .iter()
+                    .filter_map(|id| runs.get(id).ok().flatten())
+                    .collect::<Vec<_>>())
+            })
+            .await?;
+            for folder in new {
+                self.known(folder.clone());
+                folders.push(folder);
+            }
+        }
+        folders.sort_by(|a, b| order(b).cmp(&order(a)));
+        Ok(folders)
+    }
+
+    /// How the run is now.
+    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<RunSummary, Problem> {
+        self.known(folder).summary().await
+    }
+
+    fn known(&self, folder: RunFolder) -> Arc<Known> {
+        let mut known = lock(&self.known);
+        // A run that was removed may have been followed by another one of the same id.
+        if let Some(run) = known.get(folder.id())
+            && run.folder.info() == folder.info()
+        {
+            return run.clone();
+        }
+        let id = folder.id().to_owned();
+        let run = Arc::new(Known {
+            folder,
+            progress: Mutex::default(),
+        });
+        known.insert(id, run.clone());
+        run
+    }
+}
+
+/// Runs are listed in this order, backwards.
+pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
+    (run.info().accepted_at, run.id())
+}
+
+impl Known {
+    async fn summary(self: &Arc<Self>) -> Result<RunSummary, Problem> {
+        let known = self.clone();
+        let (summary, asks) = blocking(move || known.read()).await?;
+        if !asks {
+            return Ok(summary);
+        }
+        let mut summary = summary;
+        summary.requests = requests(&self.folder).await?;
+        if !summary.requests.is_empty() {
+            summary.state = ViewState::Waiting;
+        }
+        Ok(summary)
+    }
+
+    /// Reads what is new in the log; whether the runner is to be asked for requests.
+    fn read(&self) -> Result<(RunSummary, bool), Problem> {
+        let mut progress = lock(&self.progress);
+        if let Some(ended) = &progress.ended {
+            return Ok(((**ended).clone(), false));
+        }
+        if self.folder.settle()? == RunState::Ended {
+            let last = self.folder.last_line()?;
+            let mut summary = self.summary_of(&progress, ViewState::Ended);
+            if let Some(line) = last {
+                summary.seq = line.seq();
+                if let Some(result) = result_of(&line) {
+                    take_result(&mut summary, &result);
+                }
+            }
+            progress.ended = Some(Box::new(summary.clone()));
+            return Ok((summary, false));
+        }
+        let mut log = self.folder.log(progress.seq)?;
+        while let Some(line) = log.next_line()? {
+            progress.take(&line);
+        }
+        let summary = self.summary_of(&progress, ViewState::Running);
+        Ok((summary, !progress.open_requests.is_empty()))
+    }
+
+    fn summary_of(&self, progress: &Progress, state: ViewState) -> RunSummary {
+        RunSummary {
+            info: self.folder.info().clone(),
+            state,
+            status: None,
+            seq: progress.seq,
+            changed_at: self.folder.changed_at(),
+            session_id: progress.session_id.clone(),
+            usage: progress.usage,
+            cost_usd: progress.cost_usd,
+            duration_ms: None,
+            error: None,
+            requests: Vec::new(),
+        }
+    }
+
+    fn result(&self) -> Result<Option<Box<RunResult>>, Problem> {
+        Ok(self.folder.last_line()?.as_ref().and_then(result_of))
+    }
+}
+
+/// The result in the last entry of a log.
+pub(crate) fn result_of(line: &LogLine) -> Option<Box<RunResult>> {
+    match line.entry() {
+        Ok(RunLogEntry::Agent(entry)) => match entry.event {
+            AgentEvent::Done(done) => Some(done.result),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn take_result(summary: &mut RunSummary, result: &RunResult) {
+    summary.status = Some(result.status);
+    let session = result.session_id.as_ref().map(ToString::to_string);
+    summary.session_id = session.or(summary.session_id.take());
+    summary.usage = result.usage.or(summary.usage);
+    summary.cost_usd = result.total_cost_usd.or(summary.cost_usd);
+    summary.duration_ms = Some(result.duration_ms);
+    summary.error = result.failure();
+}
+
+impl Progress {
+    fn take(&mut self, line: &LogLine) {
+        self.seq = line.seq();
+        // Most entries are ruled out without a parser.
+        let has = |mark: &&str| memmem::find(line.json(), mark.as_bytes()).is_some();
+        if !OF_INTEREST.iter().any(has) {
+            return;
+        }
+        match line.entry() {
+            Ok(RunLogEntry::Agent(entry)) => self.event(entry.event),
+            Ok(RunLogEntry::Run(entry)) => {
+                if let RunEvent::Start { session_id, .. } = entry.event {
+                    let session = session_id.map(|id| id.to_string());
+                    self.session_id = session.or(self.session_id.take());
+                }
+            }
+            // Of a newer version.
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Session(session) => self.session_id = Some(session.session_id.to_string()),
+            AgentEvent::Usage(report) => {
+                self.usage = Some(report.usage);
+                self.cost_usd = report.cost_usd.or(self.cost_usd);
+            }
+            AgentEvent::Permission(permission) => {
+                let Some(id) = permission.request_id else {
+                    return;
+                };
+                if permission.decision == Decision::Requested {
+                    self.open_requests.push(id);
+                } else {
+                    self.open_requests.retain(|open| *open != *id);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The requests of a run that wait for an answer.
+pub(crate) async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, Problem> {
+    of_runner(run, client::requests(run)).await
+}
+
+/// What a runner replies, in time.
+pub(crate) async fn of_runner<T>(
+    run: &RunFolder,
+    reply: impl Future<Output = Result<T, teamster_runner::RunsError>>,
+) -> Result<T, Problem> {
+    match timeout(RUNNER_LIMIT, reply).await {
+        Ok(reply) => Ok(reply?),
+        Err(_) => Err(Problem::new(
+            ProblemCode::RunnerNotResponding,
+            format!(
+                "the runner of run {} did not reply within {RUNNER_LIMIT:?}",
+                run.id()
+            ),
+        )),
+    }
+}
+
+/// Does this where it may wait for the disk.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Problem::new(ProblemCode::Internal, error.to_string())))
+}

@@ -1,0 +1,139 @@
+//! Operations of the API: the table from which both the routes and their document are made.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::routing::MethodRouter;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::server::Shared;
+use crate::{ProblemCode, Scope, auth};
+
+type State = Arc<Shared>;
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One operation: a method of a path.
+pub(crate) struct Operation {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    /// The scope that it needs; without one it needs no token.
+    pub(crate) scope: Option<Scope>,
+    /// Its name in clients.
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) description: &'static str,
+    /// The fields of these are parameters of the query.
+    pub(crate) query: Option<SchemaOf>,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// The body, and whether it is required.
+    pub(crate) body: Option<(SchemaOf, bool)>,
+    pub(crate) replies: Vec<Reply>,
+    pub(crate) problems: Vec<ProblemCode>,
+    handler: MethodRouter<State>,
+}
+
+/// A response that is no error.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) description: &'static str,
+    /// The media types and their content.
+    pub(crate) content: Vec<(&'static str, SchemaOf)>,
+}
+
+impl Operation {
+    pub(crate) fn new(
+        method: Method,
+        path: &'static str,
+        id: &'static str,
+        handler: MethodRouter<State>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            scope: Some(Scope::Read),
+            id,
+            summary: "",
+            description: "",
+            query: None,
+            headers: &[],
+            body: None,
+            replies: Vec::new(),
+            problems: Vec::new(),
+            handler,
+        }
+    }
+
+    pub(crate) fn scope(mut self, scope: Option<Scope>) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    pub(crate) fn about(mut self, summary: &'static str, description: &'static str) -> Self {
+        (self.summary, self.description) = (summary, description);
+        self
+    }
+
+    pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(SchemaGenerator::root_schema_of::<T>);
+        self
+    }
+
+    pub(crate) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    pub(crate) fn body<T: JsonSchema>(mut self, required: bool) -> Self {
+        self.body = Some((SchemaGenerator::subschema_for::<T>, required));
+        self
+    }
+
+    /// A reply of JSON.
+    pub(crate) fn json<T: JsonSchema>(self, status: StatusCode, description: &'static str) -> Self {
+        let content: SchemaOf = SchemaGenerator::subschema_for::<T>;
+        self.reply(status, description, vec![("application/json", content)])
+    }
+
+    pub(crate) fn reply(
+        mut self,
+        status: StatusCode,
+        description: &'static str,
+        content: Vec<(&'static str, SchemaOf)>,
+    ) -> Self {
+        self.replies.push(Reply {
+            status,
+            description,
+            content,
+        });
+        self
+    }
+
+    pub(crate) fn problems(mut self, problems: &[ProblemCode]) -> Self {
+        self.problems.extend(problems);
+        self
+    }
+
+    /// Adds its route.
+    pub(crate) fn mount(self, router: Router<State>, shared: &State) -> Router<State> {
+        let handler = match self.scope {
+            Some(scope) => self
+                .handler
+                .layer(from_fn_with_state((shared.clone(), scope), auth::authorize)),
+            None => self.handler,
+        };
+        router.route(self.path, handler)
+    }
+}
+
+/// The schema of a type itself, for parameters.
+trait RootSchema {
+    fn root_schema_of<T: JsonSchema>(&mut self) -> Schema;
+}
+
+impl RootSchema for SchemaGenerator {
+    fn root_schema_of<T: JsonSchema>(&mut self) -> Schema {
+        T::json_schema(self)
+    }
+}

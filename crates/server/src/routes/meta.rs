@@ -1,0 +1,87 @@
+//! The server itself, the agents of this machine, and what they have used.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Answer, App, json};
+use crate::extract::Query;
+use crate::operation::Operation;
+use crate::{UsageQuery, openapi};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new(Method::GET, "/v1/providers", "listProviders", get(providers))
+            .about(
+                "List the agents of this machine",
+                "Whether each can be used, its version, its login and what it can do.",
+            )
+            .json::<ProviderList>(StatusCode::OK, "The agents."),
+        Operation::new(Method::GET, "/v1/usage", "getUsage", get(usage))
+            .about(
+                "Tokens and cost",
+                "What all agents of this machine have used, from their own files and the history; as `teamster \
+                 usage --json` has it.",
+            )
+            .query::<UsageQuery>()
+            .json::<Usage>(StatusCode::OK, "The usage."),
+        Operation::new(Method::GET, "/healthz", "getHealth", get(health))
+            .scope(None)
+            .about("Whether the server runs", "")
+            .json::<Health>(StatusCode::OK, "It runs."),
+        Operation::new(Method::GET, "/v1/openapi.json", "getOpenApi", get(document))
+            .scope(None)
+            .about("This document", "")
+            .json::<Document>(StatusCode::OK, "An OpenAPI 3.1 document."),
+    ]
+}
+
+/// The agents of this machine.
+#[derive(Serialize, JsonSchema)]
+struct ProviderList {
+    /// One report for each, with its `capabilities`; as `teamster doctor --json` has it.
+    providers: Vec<BTreeMap<String, Value>>,
+}
+
+/// What agents have used, in groups.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "UsageSummary")]
+#[serde(transparent)]
+struct Usage(BTreeMap<String, Value>);
+
+/// An `OpenAPI` document.
+#[derive(Serialize, JsonSchema)]
+#[serde(transparent)]
+struct Document(BTreeMap<String, Value>);
+
+/// That the server runs.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// `ok`.
+    status: &'static str,
+}
+
+async fn health() -> Answer {
+    json(StatusCode::OK, &Health { status: "ok" })
+}
+
+async fn document() -> Answer {
+    json(StatusCode::OK, &openapi())
+}
+
+async fn providers(State(shared): App) -> Answer {
+    let providers = shared.backend.providers().await?;
+    json(
+        StatusCode::OK,
+        &serde_json::json!({ "providers": providers }),
+    )
+}
+
+async fn usage(State(shared): App, Query(query): Query<UsageQuery>) -> Answer {
+    json(StatusCode::OK, &shared.backend.usage(query).await?)
+}

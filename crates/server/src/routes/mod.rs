@@ -1,0 +1,63 @@
+//! The routes.
+
+mod agents;
+mod login;
+mod meta;
+mod requests;
+mod runs;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
+use serde::Serialize;
+
+use crate::operation::Operation;
+use crate::server::Shared;
+use crate::{Problem, ProblemCode};
+
+pub(crate) use runs::Starts;
+
+type App = axum::extract::State<Arc<Shared>>;
+type Answer = Result<Response<Body>, Problem>;
+
+/// All operations, in the order of the document.
+pub(crate) fn operations() -> Vec<Operation> {
+    let parts = [
+        runs::operations(),
+        requests::operations(),
+        agents::operations(),
+        meta::operations(),
+        login::operations(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// The routes of all operations.
+pub(crate) fn router(shared: &Arc<Shared>) -> Router {
+    let router = operations()
+        .into_iter()
+        .fold(Router::new(), |router, operation| {
+            operation.mount(router, shared)
+        });
+    router.with_state(shared.clone())
+}
+
+/// A response of JSON.
+fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(value)
+        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let media = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, media);
+    Ok(response)
+}
+
+/// A response without a body.
+fn empty(status: StatusCode) -> Response<Body> {
+    status.into_response()
+}

@@ -1,0 +1,416 @@
+//! `/v1/runs`.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::routing::{get, post};
+use ring::digest;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Deserialize;
+use teamster_runner::RunsError;
+use teamster_runner::client::{self, Follow};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::{Answer, App, json};
+use crate::auth::Caller;
+use crate::events::{self, EventsQuery};
+use crate::extract::{Json, Optional, Path, Query};
+use crate::index::{of_runner, order};
+use crate::openapi::Entry;
+use crate::operation::Operation;
+use crate::view::{RunList, RunView, ViewState};
+use crate::{BackendError, Permission, Problem, ProblemCode, Scope, StartRun};
+
+/// How many runs are in a page, if the client does not say.
+const PAGE: usize = 50;
+/// The most runs in a page.
+const LARGEST_PAGE: usize = 1000;
+/// The longest that `Prefer: wait=N` waits.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// The longest `Idempotency-Key`, in bytes.
+const LONGEST_KEY: usize = 256;
+
+/// Starts with an `Idempotency-Key`: two with the same key are not done at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    locks: [Mutex<()>; 16],
+    hasher: RandomState,
+}
+
+impl Starts {
+    fn lock_of(&self, key: &str) -> &Mutex<()> {
+        // The remainder is less than 16.
+        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
+        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
+        &self.locks[index]
+    }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new(Method::POST, "/v1/runs", "startRun", post(start))
+            .scope(Some(Scope::Run))
+            .about(
+                "Start a run",
+                "The run has a process of its own, so it goes on when the client or the server ends.",
+            )
+            .headers(&[
+                (
+                    "Idempotency-Key",
+                    "A key of the client's choice. The same request again with the same key starts nothing, and \
+                     gets the run that is there.",
+                ),
+                ("Prefer", "`wait=N`: answer when the run has ended, after N seconds at the latest."),
+            ])
+            .body::<StartRun>(true)
+            .json::<RunView>(StatusCode::CREATED, "The run; `Location` is its path.")
+            .json::<RunView>(StatusCode::OK, "The run that was started with this key before.")
+            .problems(&[
+                ProblemCode::BypassNotAllowed,
+                ProblemCode::CommandNotAllowed,
+                ProblemCode::IdempotencyKeyReused,
+                ProblemCode::RunExists,
+            ]),
+        Operation::new(Method::GET, "/v1/runs", "listRuns", get(list))
+            .about("List runs", "The newest run is first.")
+            .query::<ListQuery>()
+            .json::<RunList>(StatusCode::OK, "A page of runs."),
+        Operation::new(Method::GET, "/v1/runs/{id}", "getRun", get(show))
+            .about(
+                "Show a run",
+                "The id can be shortened to a beginning that no other run has.",
+            )
+            .json::<RunView>(StatusCode::OK, "The run.")
+            .problems(&[
+                ProblemCode::RunNotFound,
+                ProblemCode::RunIdAmbiguous,
+                ProblemCode::RunnerNotResponding,
+            ]),
+        Operation::new(Method::GET, "/v1/runs/{id}/events", "getRunEvents", get(log))
+            .about(
+                "Follow the log of a run",
+                "The entries from the beginning or behind `after`, then those that come, up to `done`. The `data` \
+                 of an event and each line are the bytes of the log; `id` is the entry's `seq`. After the end, a \
+                 stream of events has `event: end` and closes. If the log was pruned, an entry of the type `reset` \
+                 stands for what is gone.",
+            )
+            .query::<EventsQuery>()
+            .headers(&[("Last-Event-ID", "The number of the last entry that was seen; goes before `after`.")])
+            .reply(
+                StatusCode::OK,
+                "The entries, by `Accept`; with `wait`, a page of them.",
+                vec![
+                    ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
+                    ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
+                    ("application/json", SchemaGenerator::subschema_for::<LogPage>),
+                ],
+            )
+            .reply(StatusCode::NO_CONTENT, "The run has ended, and nothing follows.", vec![])
+            .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
+        Operation::new(Method::POST, "/v1/runs/{id}/cancel", "cancelRun", post(cancel))
+            .scope(Some(Scope::Run))
+            .about(
+                "Stop a run",
+                "Answers as soon as its runner knows; the run ends a little later.",
+            )
+            .body::<Cancel>(false)
+            .json::<RunView>(StatusCode::ACCEPTED, "The run.")
+            .problems(&[
+                ProblemCode::RunNotFound,
+                ProblemCode::RunIdAmbiguous,
+                ProblemCode::RunEnded,
+                ProblemCode::RunnerNotResponding,
+            ]),
+    ]
+}
+
+/// One page of a log.
+#[derive(JsonSchema)]
+#[schemars(rename = "LogPage")]
+#[expect(
+    dead_code,
+    reason = "it is written by hand, so that the entries are the bytes of the log"
+)]
+struct LogPage {
+    /// The entries.
+    entries: Vec<Entry>,
+    /// The `after` of the next page.
+    next: u64,
+    /// Whether the log has its end here.
+    ended: bool,
+}
+
+/// Which runs are listed.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// Only runs in this state.
+    state: Option<ViewState>,
+    /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
+    since: Option<u64>,
+    /// The most runs of a page: 50 if left out, at most 1000.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+}
+
+async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
+    let before = query.cursor.as_deref().map(cursor).transpose()?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let folders = shared.index.folders().await?;
+    let mut page = RunList {
+        runs: Vec::new(),
+        next: None,
+    };
+    for folder in folders {
+        let (at, id) = order(&folder);
+        if before
+            .as_ref()
+            .is_some_and(|(seen, last)| (at, id) >= (*seen, last))
+        {
+            continue;
+        }
+        if query.since.is_some_and(|since| at < since) {
+            break;
+        }
+        // It may be removed just now, and one that is damaged must not hide the others.
+        let Ok(summary) = shared.index.summary(folder).await else {
+            continue;
+        };
+        if query.state.is_some_and(|state| state != summary.state) {
+            continue;
+        }
+        if page.runs.len() == limit {
+            let last = page.runs.last();
+            page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
+            break;
+        }
+        page.runs.push(summary);
+    }
+    json(StatusCode::OK, &page)
+}
+
+fn cursor(text: &str) -> Result<(u64, &str), Problem> {
+    let parts = text.split_once('.');
+    let read = parts.and_then(|(at, id)| Some((at.parse().ok()?, id)));
+    read.ok_or_else(|| {
+        let detail = "cursor: expected the `next` of another page";
+        Problem::new(ProblemCode::InvalidParams, detail)
+    })
+}
+
+async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
+    let run = shared.index.find(&id).await?;
+    json(StatusCode::OK, &shared.index.view(run).await?)
+}
+
+async fn log(
+    State(shared): App,
+    Path(id): Path<String>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Answer {
+    let run = shared.index.find(&id).await?;
+    events::respond(shared, run, &headers, query).await
+}
+
+/// How a run is stopped.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    /// At once, by force.
+    #[serde(default)]
+    kill: bool,
+}
+
+async fn cancel(
+    State(shared): App,
+    Path(id): Path<String>,
+    Optional(body): Optional<Cancel>,
+) -> Answer {
+    let run = shared.index.find(&id).await?;
+    // The runner of a run that has ended listens for a moment more.
+    if shared.index.summary(run.clone()).await?.state == ViewState::Ended {
+        return Err(RunsError::Ended {
+            id: run.id().to_owned(),
+        }
+        .into());
+    }
+    of_runner(&run, client::cancel(&run, body.kill)).await?;
+    json(StatusCode::ACCEPTED, &shared.index.view(run).await?)
+}
+
+async fn start(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Json<StartRun>,
+) -> Answer {
+    let request = body.value;
+    let config = &shared.config;
+    check(
+        &request,
+        config.allow_bypass && caller.may(Scope::Admin),
+        config.allow_commands,
+    )?;
+    let wait = headers.get("prefer").and_then(wait);
+    let mut status = StatusCode::CREATED;
+    let run = match key(&headers)? {
+        None => {
+            let id = Uuid::now_v7().to_string();
+            shared.backend.start(id.clone(), request).await?;
+            shared.index.find(&id).await?
+        }
+        Some(key) => {
+            let _others = shared.starts.lock_of(&key).lock().await;
+            let (beginning, id) = id_of(&key, &body.bytes);
+            match shared.index.find(&beginning).await {
+                Ok(run) if run.id() == id => {
+                    status = StatusCode::OK;
+                    run
+                }
+                Ok(_) => return Err(key_reused()),
+                Err(problem) if problem.code == ProblemCode::RunNotFound => {
+                    match shared.backend.start(id.clone(), request).await {
+                        Ok(()) => {}
+                        // Another server on the same runs was faster.
+                        Err(BackendError::Exists(_)) => status = StatusCode::OK,
+                        Err(error) => return Err(error.into()),
+                    }
+                    shared.index.find(&id).await?
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+    };
+    if let Some(wait) = wait {
+        let ended = timeout(wait, Follow::end(run.clone()));
+        tokio::select! {
+            ended = ended => {
+                if let Ok(ended) = ended {
+                    ended?;
+                }
+            }
+            () = shared.ending.cancelled() => {}
+        }
+    }
+    let view = shared.index.view(run).await?;
+    let mut response = json(status, &view)?;
+    let headers = response.headers_mut();
+    let path = format!("/v1/runs/{}", view.summary.info.run_id);
+    if let Ok(path) = HeaderValue::from_str(&path) {
+        headers.insert(LOCATION, path);
+    }
+    if let Some(wait) = wait
+        && let Ok(applied) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))
+    {
+        headers.insert(HeaderName::from_static("preference-applied"), applied);
+    }
+    Ok(response)
+}
+
+fn check(request: &StartRun, bypass: bool, commands: bool) -> Result<(), Problem> {
+    let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
+    if request.permission == Permission::Bypass && !bypass {
+        return Err(Problem::new(
+            ProblemCode::BypassNotAllowed,
+            "`bypass` needs a server with --allow-bypass and a token with the scope `admin`",
+        ));
+    }
+    let is_command = |name: &str| {
+        let name = name.trim_start().to_ascii_lowercase();
+        name.starts_with("cmd:") || name.starts_with("acp:")
+    };
+    let mut agents = std::iter::once(&request.provider).chain(&request.fallback);
+    if !commands && agents.any(|name| is_command(name)) {
+        return Err(Problem::new(
+            ProblemCode::CommandNotAllowed,
+            "an agent that is named by a command needs a server with --allow-commands",
+        ));
+    }
+    if request.prompt.trim().is_empty() {
+        return invalid("prompt: expected a text");
+    }
+    if let Some(path) = &request.working_directory {
+        if !path.is_absolute() {
+            return invalid("workingDirectory: expected an absolute path");
+        }
+        if !path.is_dir() {
+            let detail = format!("workingDirectory: there is no directory {}", path.display());
+            return Err(Problem::new(ProblemCode::InvalidParams, detail));
+        }
+    }
+    if request.fork && request.session_id.is_none() {
+        return invalid("fork: goes with sessionId");
+    }
+    Ok(())
+}
+
+/// The value of `Idempotency-Key`.
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let key = value.to_str().ok().map(str::trim);
+    match key {
+        Some(key) if !key.is_empty() && key.len() <= LONGEST_KEY => Ok(Some(key.to_owned())),
+        _ => Err(Problem::new(
+            ProblemCode::InvalidParams,
+            format!("Idempotency-Key: expected 1 to {LONGEST_KEY} ASCII characters"),
+        )),
+    }
+}
+
+fn key_reused() -> Problem {
+    Problem::new(
+        ProblemCode::IdempotencyKeyReused,
+        "this Idempotency-Key was used with another body: use a new key for another run",
+    )
+}
+
+/// The id of the run that is started with this key and body, and how all ids of this key begin.
+///
+/// It is a UUID of version 8: its first 60 bits are of the key, and its last 62 of the body. So nothing has to be
+/// kept of the key.
+fn id_of(key: &str, body: &[u8]) -> (String, String) {
+    let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&sha(key.as_bytes()).as_ref()[..8]);
+    bytes[8..].copy_from_slice(&sha(body).as_ref()[..8]);
+    let id = uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string();
+    // xxxxxxxx-xxxx-8xxx-
+    (id[..19].to_owned(), id)
+}
+
+/// The seconds of `Prefer: wait=N`.
+fn wait(value: &HeaderValue) -> Option<Duration> {
+    let preferences = value.to_str().ok()?.split(',');
+    let mut waits = preferences.filter_map(|it| it.trim().strip_prefix("wait="));
+    let seconds = waits.next()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_key_is_a_uuid_that_begins_with_the_key_and_ends_with_the_body() {
+        let (beginning, id) = id_of("k", b"a");
+        assert!(id.starts_with(&beginning), "{beginning} {id}");
+        assert_eq!(Uuid::parse_str(&id).unwrap().get_version_num(), 8);
+        let (same, other) = id_of("k", b"b");
+        assert_eq!(same, beginning);
+        assert_ne!(other, id);
+        assert_ne!(id_of("l", b"a").0, beginning);
+    }
+}

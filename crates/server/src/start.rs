@@ -1,0 +1,113 @@
+//! The body that starts a run.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A run to start. What is left out is as in `teamster run --detach`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StartRun {
+    /// The agent, such as `claude`.
+    pub provider: String,
+    /// The prompt.
+    pub prompt: String,
+    /// The model, by the CLI's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Reasoning effort, in the CLI's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// What the agent may do without approval.
+    #[serde(default)]
+    pub permission: Permission,
+    /// Tools that are allowed, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools that are forbidden, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// Where the agent works, an absolute path; the server's own working directory if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    /// A git worktree of its own for the run: `true`, or the name of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The session that it resumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// With `sessionId`: go on in a new session and leave that one unchanged.
+    #[serde(default)]
+    pub fork: bool,
+    /// Replaces the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Is appended to the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// The JSON Schema of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The most turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// The most that it may cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_budget_usd: Option<f64>,
+    /// The most tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The longest time, in milliseconds, waiting included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    /// How often transient failures are retried.
+    #[serde(default)]
+    pub retries: u32,
+    /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_timeout_ms: Option<u64>,
+}
+
+/// What an agent may do without approval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PermissionMode")]
+pub enum Permission {
+    /// What the CLI's settings allow.
+    #[default]
+    Default,
+    /// No built-in tool that changes anything.
+    ReadOnly,
+    /// File changes as well.
+    AcceptEdits,
+    /// Everything. Only if the server allows it, and for a token with the scope `admin`.
+    Bypass,
+}
+
+impl Permission {
+    /// Its name, as in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::ReadOnly => "read-only",
+            Self::AcceptEdits => "accept-edits",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
+/// A git worktree of its own for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Worktree {
+    /// Whether it has one, on a branch that is named after the run.
+    Switch(bool),
+    /// It has one, on a new branch of this name.
+    Branch(String),
+}

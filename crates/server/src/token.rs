@@ -1,0 +1,359 @@
+//! Tokens: one of the owner, and others with scopes of their own, of which only hashes are kept.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest;
+use ring::rand::{SecureRandom, SystemRandom};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use teamster_core::time::epoch_ms;
+
+/// The file of the tokens with scopes.
+const FILE: &str = "tokens.json";
+/// The file that is locked while the tokens are changed.
+const LOCK: &str = "tokens.lock";
+/// How every token begins that is made here, so that scanners for secrets find it.
+const PREFIX: &str = "tms_";
+/// Random bytes of a token.
+const BYTES: usize = 32;
+/// The shortest token that a user may choose, in bytes.
+const SHORTEST: usize = 16;
+
+/// What a token allows.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Scope {
+    /// To see runs, requests, agents and usage.
+    Read,
+    /// To start and stop runs, and to see them.
+    Run,
+    /// To answer requests, and to see them.
+    Answer,
+    /// Everything, the control of agents included.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Run, Self::Answer, Self::Admin];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Run => "run",
+            Self::Answer => "answer",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether a token of this scope may do what needs `needed`.
+    pub fn allows(self, needed: Self) -> bool {
+        self == needed || self == Self::Admin || needed == Self::Read
+    }
+}
+
+/// Why tokens cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// Others can read the file.
+    #[error(
+        "{}: other users can read this token; `chmod 600 {}`, and change it if somebody may have read it",
+        path.display(),
+        path.display()
+    )]
+    Readable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has no token of a sufficient length.
+    #[error(
+        "{}: expected one line with a token of at least {SHORTEST} characters, such as `openssl rand -hex 32` prints",
+        path.display()
+    )]
+    TooShort {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A token has this name already.
+    #[error("a token `{0}` exists already: revoke it first, or choose another name")]
+    Exists(String),
+    /// No token has this name.
+    #[error("no token `{0}`: `teamster token list` shows those that exist")]
+    NotFound(String),
+    /// The name is not valid.
+    #[error("`{0}` cannot be the name of a token: use up to 64 letters, digits, `-`, `_` and `.`")]
+    InvalidName(String),
+    /// The system refused an operation.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, such as `read`.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl TokenError {
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// A token with scopes of its own, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TokenInfo {
+    /// Its name.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Vec<Scope>,
+    /// When it was made, in milliseconds since the Unix epoch.
+    pub created_at: u64,
+    /// The SHA-256 of the secret, in hexadecimal digits.
+    hash: String,
+}
+
+impl TokenInfo {
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+}
+
+/// The tokens of a user, in a folder that only the user can read.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    folder: PathBuf,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Content {
+    tokens: Vec<TokenInfo>,
+}
+
+impl Tokens {
+    /// The tokens in this folder, which is made with the first of them.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+        }
+    }
+
+    /// The tokens, in the order in which they were made.
+    pub fn list(&self) -> Result<Vec<TokenInfo>, TokenError> {
+        let path = self.folder.join(FILE);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            text => text.map_err(TokenError::io("read", &path))?,
+        };
+        let content: Content = serde_json::from_slice(&text)
+            .map_err(|error| TokenError::io("read", &path)(error.into()))?;
+        Ok(content.tokens)
+    }
+
+    /// Makes a token; its secret, which is not kept.
+    pub fn add(&self, name: &str, scopes: &[Scope]) -> Result<String, TokenError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            return Err(TokenError::InvalidName(name.to_owned()));
+        }
+        let secret = random().map_err(TokenError::io("make a token for", &self.folder))?;
+        self.change(|tokens| {
+            if tokens.iter().any(|token| token.name == name) {
+                return Err(TokenError::Exists(name.to_owned()));
+            }
+            let mut scopes = scopes.to_vec();
+            scopes.sort();
+            scopes.dedup();
+            tokens.push(TokenInfo {
+                name: name.to_owned(),
+                scopes,
+                created_at: epoch_ms(),
+                hash: hash(&secret),
+            });
+            Ok(())
+        })?;
+        Ok(secret)
+    }
+
+    /// Revokes a token. Running servers notice at once.
+    pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
+        self.change(|tokens| {
+            let count = tokens.len();
+            tokens.retain(|token| token.name != name);
+            if tokens.len() == count {
+                return Err(TokenError::NotFound(name.to_owned()));
+            }
+            Ok(())
+        })
+    }
+
+    /// When the tokens were changed; `None` if there are none.
+    pub(crate) fn changed(&self) -> Option<(SystemTime, u64)> {
+        use std::os::unix::fs::MetadataExt;
+        let about = fs::metadata(self.folder.join(FILE)).ok()?;
+        Some((about.modified().ok()?, about.ino()))
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<TokenInfo>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
+        make_private(&self.folder).map_err(TokenError::io("make", &self.folder))?;
+        let path = self.folder.join(LOCK);
+        let lock = private(&path).map_err(TokenError::io("open", &path))?;
+        lock.lock().map_err(TokenError::io("lock", &path))?;
+        let mut tokens = self.list()?;
+        change(&mut tokens)?;
+        let path = self.folder.join(FILE);
+        let written = serde_json::to_vec_pretty(&Content { tokens })
+            .map_err(io::Error::from)
+            .and_then(|json| replace(&path, &json));
+        written.map_err(TokenError::io("write", &path))
+    }
+}
+
+/// The token of the one who runs the server: it allows everything. Its file has it in plain text, so that the
+/// programs of the user can read it.
+#[derive(Clone)]
+pub struct OwnerToken {
+    path: PathBuf,
+    secret: String,
+}
+
+impl std::fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OwnerToken")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OwnerToken {
+    /// The token in this file.
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        let about = fs::metadata(path).map_err(TokenError::io("read", path))?;
+        if about.permissions().mode() & 0o077 != 0 {
+            return Err(TokenError::Readable {
+                path: path.to_owned(),
+            });
+        }
+        let text = fs::read_to_string(path).map_err(TokenError::io("read", path))?;
+        let secret = text.trim();
+        if secret.len() < SHORTEST || secret.contains(|c: char| !c.is_ascii_graphic()) {
+            return Err(TokenError::TooShort {
+                path: path.to_owned(),
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            secret: secret.to_owned(),
+        })
+    }
+
+    /// The token in this file, which is made if it is missing.
+    pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
+        if let Some(folder) = path.parent() {
+            make_private(folder).map_err(TokenError::io("make", folder))?;
+        }
+        let made = random().and_then(|secret| {
+            // Linked when it is whole: another server may be starting as well.
+            let folder = path.parent().unwrap_or(Path::new("."));
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            writeln!(file, "{secret}")?;
+            file.as_file().sync_all()?;
+            match file.persist_noclobber(path) {
+                Err(failed) if failed.error.kind() != ErrorKind::AlreadyExists => Err(failed.error),
+                _ => Ok(()),
+            }
+        });
+        if path.exists() {
+            return Self::read(path);
+        }
+        let error = made.err().unwrap_or_else(|| ErrorKind::NotFound.into());
+        Err(TokenError::io("write", path)(error))
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The token itself.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+/// The SHA-256 of a secret, in hexadecimal digits. Tokens are random, so that a slower hash gains nothing.
+pub(crate) fn hash(secret: &str) -> String {
+    hex(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref())
+}
+
+/// Hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Makes a folder that only its owner can enter.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Replaces a file at once; it is private.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|failed| failed.error)?;
+    Ok(())
+}
