@@ -67,6 +67,18 @@ async fn files_that_a_program_changes_are_told_committed_or_not() {
 }
 
 #[tokio::test]
+async fn what_prints_no_text_fails_and_prints_nothing_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, events) = run("head -c 4096 /bin/sh", folder.path()).await;
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(done.result.status, RunStatus::Failed);
+    assert_eq!(done.result.errors[0].kind, ErrorKind::Protocol);
+    assert!(!format!("{events:?}").contains("\\0"), "{events:#?}");
+}
+
+#[tokio::test]
 async fn outside_of_a_work_tree_nothing_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let (changes, events) = run("sh -c 'echo 1 > x; exit 3'", folder.path()).await;
