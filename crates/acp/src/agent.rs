@@ -8,6 +8,7 @@ use teamster_core::{
 
 use crate::dialect::Plain;
 use crate::protocol::AcpProtocol;
+use crate::recorded::RecordedRun;
 use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 
 /// An agent of which nothing is known but the command that starts it, and that it then speaks the Agent
@@ -94,6 +95,11 @@ impl AcpAgent {
         Some(Self::new(command))
     }
 
+    fn talk(&self, options: &SessionOptions) -> AcpProtocol {
+        let dialect = Plain::new(self.info.name);
+        AcpProtocol::new(Box::new(dialect), Self::settings(options))
+    }
+
     fn settings(options: &SessionOptions) -> Settings {
         let params = &options.params;
         let mut settings = Settings::of(options);
@@ -145,7 +151,8 @@ impl CliProvider for AcpAgent {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        self.protocol(&SessionOptions::new(params.clone()))
+        let protocol = self.talk(&SessionOptions::new(params.clone()));
+        Box::new(RecordedRun::new(protocol, params.prompt.clone()))
     }
 }
 
@@ -172,8 +179,7 @@ impl SessionProvider for AcpAgent {
     }
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
-        let dialect = Plain::new(self.info.name);
-        Box::new(AcpProtocol::new(Box::new(dialect), Self::settings(options)))
+        Box::new(self.talk(options))
     }
 }
 

@@ -19,6 +19,11 @@ impl SessionCost {
         }
     }
 
+    /// What the session had cost before it was opened, in USD, where that is known.
+    pub fn was(&mut self, usd: f64) {
+        self.before = Some(usd);
+    }
+
     /// The cost of the session so far that the agent reports, in USD.
     pub fn is_now(&mut self, usd: f64) {
         self.now = Some(usd);
@@ -57,5 +62,10 @@ mod tests {
         assert_eq!(usd(&mut cost), None);
         cost.is_now(1.5);
         assert_eq!(usd(&mut cost), Some(0.5));
+
+        let mut cost = SessionCost::new(false);
+        cost.was(1.0);
+        cost.is_now(1.2);
+        assert_eq!(usd(&mut cost), Some(0.2));
     }
 }

@@ -95,6 +95,11 @@ pub trait Dialect: Send + 'static {
         Figures::default()
     }
 
+    /// What the session that was just opened has cost before, in USD, where that is known.
+    fn session_had_cost(&mut self, usd: f64) {
+        let _ = usd;
+    }
+
     /// What the session has cost so far, in USD.
     fn session_cost(&mut self, usd: f64) {
         let _ = usd;
@@ -243,6 +248,10 @@ impl Dialect for Plain {
 
     fn session_opened(&mut self, is_new: bool) {
         self.cost = SessionCost::new(is_new);
+    }
+
+    fn session_had_cost(&mut self, usd: f64) {
+        self.cost.was(usd);
     }
 
     fn session_cost(&mut self, usd: f64) {

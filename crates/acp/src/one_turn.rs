@@ -54,7 +54,9 @@ impl<R: SessionRuntime> OneTurn<R> {
         if turn.prompt.trim().is_empty() && turn.images.is_empty() {
             return Err(AgentError::refused("prompt", "it is empty"));
         }
-        let options = SessionOptions::new(params).permissions(self.permissions.clone());
+        let options = SessionOptions::new(params)
+            .permissions(self.permissions.clone())
+            .one_turn(true);
         Ok((self.sessions.open(options)?, turn))
     }
 }

@@ -50,6 +50,8 @@ pub struct AcpProtocol {
     model: Option<String>,
     /// The agent's own current mode.
     mode: Option<String>,
+    /// What the session has cost so far, in USD, as the agent says.
+    cost_usd: Option<f64>,
     offers: start::Offers,
     /// A turn that waits until the session is ready.
     waiting: Option<Turn>,
@@ -107,6 +109,7 @@ impl AcpProtocol {
             resumable,
             model: None,
             mode: None,
+            cost_usd: None,
             offers: start::Offers::default(),
             waiting: None,
             playing: None,
@@ -123,6 +126,11 @@ impl AcpProtocol {
             end: None,
             settings,
         }
+    }
+
+    /// Whether the turn has its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Takes a line that is a message. `None` if it is none that is known; then nothing has happened.
@@ -374,6 +382,10 @@ impl SessionProtocol for AcpProtocol {
         }
         let given = || self.settings.session_id.as_deref().map(Id::from);
         self.session.clone().or_else(given)
+    }
+
+    fn session_cost_usd(&self) -> Option<f64> {
+        self.cost_usd
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Settings {
     /// The session was begun by an earlier process, whose turns may have been played by another model:
     /// what that one does not know is left as it is.
     pub restarted: bool,
+    /// What the session to go on with has cost, in USD, where an earlier process reported that.
+    pub session_cost_usd: Option<f64>,
     /// A prompt may be a command of the agent's.
     pub slash_commands: bool,
     /// What is allowed without a request when the agent asks.
@@ -99,6 +101,7 @@ impl Settings {
             model: None,
             effort: None,
             restarted: options.restarted,
+            session_cost_usd: options.session_cost_usd,
             slash_commands: params.slash_commands,
             approve: Approve::Nothing,
         }

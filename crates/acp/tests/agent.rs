@@ -6,16 +6,28 @@ use std::path::Path;
 
 use teamster_acp::{AcpAgent, OneTurn};
 use teamster_core::{
-    AgentEvent, AgentRuntime, AgentSession, ErrorCode, ExecuteParams, PermissionMode,
-    PermissionPolicy, RunResult, RunStatus, SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentEvent, AgentRuntime, AgentSession, ErrorCode, ExecuteParams, McpServer,
+    PermissionMode, PermissionPolicy, RunResult, RunStatus, SessionOptions, SessionRuntime, Turn,
 };
-use teamster_process::CliRuntime;
+use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_testkit::fixture::Fixture;
 use teamster_testkit::proc::is_alive;
+use teamster_testkit::replay::{ReplayOptions, replay};
 
 fn runtime() -> CliRuntime<AcpAgent> {
+    CliRuntime::new(script())
+}
+
+fn script() -> AcpAgent {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agent.sh");
     let command = format!("acp:sh '{}' 'two words'", script.display());
-    CliRuntime::new(AcpAgent::named(&command).unwrap().unwrap())
+    AcpAgent::named(&command).unwrap().unwrap()
+}
+
+/// A runtime that records its run in this folder.
+fn recording(dir: &Path) -> CliRuntime<AcpAgent> {
+    let config = RuntimeConfig::default().record_to(dir);
+    CliRuntime::with_config(script(), config)
 }
 
 async fn play(session: &dyn AgentSession, prompt: &str) -> RunResult {
@@ -41,6 +53,30 @@ async fn one_process_for_many_turns() {
     let again = play(&*session, "where").await;
     assert_ne!(again.text, first.text);
     assert_eq!(session.id().unwrap(), id);
+    session.close().await;
+}
+
+/// The agent reports what the session has cost as a whole.
+#[tokio::test]
+async fn what_a_turn_costs_is_known_over_the_end_of_a_process() {
+    let session = runtime().open(SessionOptions::default()).unwrap();
+    let cost = async |prompt: &str| play(&*session, prompt).await.total_cost_usd;
+    assert_eq!(cost("pay 1").await, Some(1.0));
+    session.close().await;
+    // It ends without a word on its cost, and so does its process.
+    assert_eq!(cost("where").await, None);
+    session.close().await;
+    assert_eq!(cost("pay 1.5").await, Some(0.5));
+    session.clear().await.unwrap();
+    assert_eq!(cost("pay 2").await, Some(2.0));
+    session.close().await;
+
+    // Of a session that was begun elsewhere it is not known.
+    let mut options = SessionOptions::default();
+    options.params.session_id = Some("s-1".into());
+    let session = runtime().open(options).unwrap();
+    assert_eq!(play(&*session, "pay 1").await.total_cost_usd, None);
+    assert_eq!(play(&*session, "pay 3").await.total_cost_usd, Some(2.0));
     session.close().await;
 }
 
@@ -144,6 +180,102 @@ async fn a_run_is_a_session_of_one_turn() {
     assert_eq!(result.session_id.as_deref(), Some("s-1"));
 }
 
+/// A run that is recorded and replayed; what came of it.
+async fn replayed(params: ExecuteParams, abort_at: Option<&str>) -> (RunResult, String) {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("recording");
+    let mut stream = OneTurn::new(recording(&dir)).execute(params);
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        if abort_at == Some(event.type_name()) {
+            stream.abort();
+        }
+        events.push(event);
+    }
+    let fixture = Fixture::load(&dir).unwrap();
+    let replay = replay(&fixture, &script(), ReplayOptions::default());
+    assert_eq!(replay.grammar, Ok(()));
+    // How the process ended when the turn was over is not known to the run.
+    let without_process = |events: &[AgentEvent]| -> Vec<AgentEvent> {
+        let mut events = events.to_vec();
+        if let Some(AgentEvent::Done(done)) = events.last_mut() {
+            done.result.exit_code = None;
+            done.result.exit_signal = None;
+            done.result.duration_ms = 0;
+        }
+        events
+    };
+    assert_eq!(without_process(&replay.events), without_process(&events));
+    let Some(AgentEvent::Done(done)) = events.pop() else {
+        panic!("{events:?}");
+    };
+    let meta = std::fs::read_to_string(dir.join("meta.json")).unwrap();
+    (*done.result.clone(), meta)
+}
+
+#[tokio::test]
+async fn a_replay_of_a_recorded_run_gives_its_events() {
+    let (result, _) = replayed(ExecuteParams::new("args"), None).await;
+    assert_eq!(result.text, "two words");
+
+    // Denied, as there is no one to ask, and allowed by the mode.
+    let (result, _) = replayed(ExecuteParams::new("tool"), None).await;
+    assert_eq!(result.permission_denials.len(), 1);
+    let params = ExecuteParams::new("tool").permission(PermissionMode::Bypass);
+    let (result, _) = replayed(params, None).await;
+    assert_eq!(
+        (&*result.text, result.permission_denials.len()),
+        ("completed", 0)
+    );
+
+    // Interrupted, and ended by itself.
+    let (result, meta) = replayed(ExecuteParams::new("wait"), Some("text")).await;
+    assert_eq!(result.status, RunStatus::Aborted);
+    assert!(meta.contains(r#""why": "aborted""#), "{meta}");
+    let (result, _) = replayed(ExecuteParams::new("fall"), None).await;
+    assert_eq!(result.status, RunStatus::Failed);
+
+    // A session that was there before.
+    let mut params = ExecuteParams::new("args");
+    params.session_id = Some("s-1".into());
+    let (result, _) = replayed(params, None).await;
+    assert_eq!(
+        (&*result.text, result.session_id.as_deref()),
+        ("two words", Some("s-1"))
+    );
+}
+
+#[tokio::test]
+async fn a_recording_has_no_secret_of_a_server() {
+    let server = McpServer::stdio("tiny", "true", [""; 0]).env("TINY_NAME", "hush-123");
+    let mut params = ExecuteParams::new("args and hush-123");
+    params.env.insert("AGENT_KEY".into(), "hush-456".into());
+    params.mcp_servers.push(server);
+    let (_, meta) = replayed(params, None).await;
+    assert!(meta.contains("\"tiny\""), "{meta}");
+    assert!(!meta.contains("hush"), "{meta}");
+}
+
+#[tokio::test]
+async fn only_runs_are_recorded_and_only_those_that_deny() {
+    let place = tempfile::tempdir().unwrap();
+    let problem = |error: AgentError| error.message.clone();
+    let session = recording(place.path())
+        .open(SessionOptions::default())
+        .err();
+    assert_eq!(
+        session.map(problem).as_deref(),
+        Some("record_to: runs can be recorded, sessions cannot")
+    );
+    let asking = OneTurn::new(recording(place.path())).permissions(PermissionPolicy::Allow);
+    let run = asking.check(&ExecuteParams::new("args")).err();
+    assert_eq!(
+        run.map(problem).as_deref(),
+        Some("record_to: a run in which permission requests are answered cannot be recorded")
+    );
+    assert_eq!(place.path().read_dir().unwrap().count(), 0);
+}
+
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_error_of_the_turn() {
     let agent = AcpAgent::new("no-such-agent --acp").unwrap();
@@ -154,12 +286,13 @@ async fn a_program_that_is_not_there_is_an_error_of_the_turn() {
     assert_eq!(result.errors[0].code, ErrorCode::CliNotFound);
 }
 
-/// One prints a text and ends, one repeats its prompt, one prints nothing.
+/// One prints a text and ends, one repeats its prompt, one prints what is no text, one prints nothing.
 #[tokio::test]
 async fn a_program_that_is_no_acp_agent_is_an_error_of_the_run() {
     for (command, code) in [
         ("echo Welcome!", ErrorCode::StreamEndedEarly),
         ("cat", ErrorCode::CliError),
+        ("head -c 200000 /bin/sh", ErrorCode::StreamEndedEarly),
         ("sleep 987", ErrorCode::StartupTimeout),
     ] {
         let agent = AcpAgent::new(command).unwrap();

@@ -41,6 +41,13 @@ while IFS= read -r line; do
         text "$status"
         answer '{"stopReason":"end_turn"}'
         ;;
+    *'"text":"pay '*)
+        amount=${line#*'"text":"pay '}
+        amount=${amount%%\"*}
+        say "{\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{\"amount\":$amount,\"currency\":\"USD\"}}"
+        text paid
+        answer '{"stopReason":"end_turn"}'
+        ;;
     *'"text":"wait"'*)
         text 'I wait'
         IFS= read -r reply

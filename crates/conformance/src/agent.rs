@@ -121,14 +121,6 @@ impl Agent {
         }
     }
 
-    /// Whether its runs are none of sessions, which cannot be recorded by the engine.
-    pub(crate) fn has_runs(&self) -> bool {
-        match self {
-            Self::Cli(_) => true,
-            Self::Acp(candidate) => !candidate.agent.only_sessions(),
-        }
-    }
-
     /// A runtime with a process for each run.
     pub(crate) fn runtime(&self, config: RuntimeConfig) -> anyhow::Result<Arc<dyn AgentRuntime>> {
         Ok(match self {
@@ -204,6 +196,10 @@ impl CliProvider for Recorded {
 impl SessionProvider for Recorded {
     fn session_capabilities(&self) -> &SessionCapabilities {
         self.agent.session_capabilities()
+    }
+
+    fn only_sessions(&self) -> bool {
+        self.agent.only_sessions()
     }
 
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {

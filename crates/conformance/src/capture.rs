@@ -14,12 +14,13 @@ use teamster_testkit::fixture::{Fixture, META, RECORD, SNAPSHOT, STDERR, STDOUT}
 use teamster_testkit::replay::{ReplayOptions, replay};
 use teamster_testkit::snapshot;
 
+use crate::acp::pointing::Named;
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{install, say};
+use crate::{acp, install, say};
 use neutral::Neutral;
 
 /// What the names of fixtures begin with that are made here.
@@ -32,12 +33,13 @@ const LONGEST_PROMPT: usize = 2000;
 /// The pinned version of the CLI (`crates/conformance/package.json`) is installed with npm into the target
 /// folder, plays the scenarios (`crates/conformance/scenarios`) against the mock model, and what it prints
 /// becomes `fixtures/PROVIDER/VERSION/conformance_SCENARIO`, with neutral paths. Review the diff: the
-/// snapshots of events are written too.
+/// snapshots of events are written too. The agents of crates/conformance/acp.toml are recorded one at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   cargo xtask capture codex                  all scenarios of the pinned Codex
   cargo xtask capture claude text refusal    two scenarios
+  cargo xtask capture qwen text              an ACP agent of crates/conformance/acp.toml
   cargo xtask capture --check                record again, and compare with the fixtures
   cargo xtask capture all text --check       the same for one scenario")]
 pub(crate) struct Args {
@@ -65,11 +67,14 @@ fn providers(name: &str) -> Result<Providers, String> {
     if name == "all" {
         return Ok(Providers(install::clis()));
     }
-    crate::cli(name).map(|cli| Providers(vec![cli]))
+    let named = Named::find(name).ok().flatten();
+    let by_itself = named.and_then(|agent| Cli::from_id(&agent.name));
+    let cli = by_itself.map_or_else(|| crate::cli(name), Ok);
+    cli.map(|cli| Providers(vec![cli]))
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let scenarios: Vec<_> = scenario::read(&args.scenarios)?
+    let mut scenarios: Vec<_> = scenario::read(&args.scenarios)?
         .into_iter()
         .map(Arc::new)
         .collect();
@@ -77,10 +82,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .providers
         .as_ref()
         .map_or(install::clis(), |providers| providers.0.clone());
-    let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
-        return crate::alone(&install::pinned_versions()?.programs);
+    let named = match clis[..] {
+        [cli] => Named::find(cli.id())?,
+        _ => None,
     };
-    let installed = install::at(programs)?;
+    let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
+        return crate::alone(&match &named {
+            Some(agent) => install::packages(&agent.name, &agent.packages)?,
+            None => install::pinned_versions()?.programs,
+        });
+    };
+    let mut installed = install::at(programs)?;
+    if let Some(agent) = named {
+        let version = agent.version().unwrap_or_default().to_owned();
+        installed.versions.insert(clis[0], version);
+        if args.scenarios.is_empty() {
+            scenarios.retain(|scenario| acp::is_for_any(scenario));
+        }
+    }
     let raw = std::env::temp_dir().join("raw");
     let bench = Bench {
         programs: programs.clone(),

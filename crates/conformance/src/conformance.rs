@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.render {
         let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-        let columns = Column::of(&Cli::ALL, true, true);
+        let columns = Column::of(&install::matrix(), true, true);
         let mut versions = install::pinned()?;
         for cli in Cli::ALL {
             // Of one without a program, the version is that of this repository.

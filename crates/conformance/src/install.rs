@@ -64,16 +64,21 @@ fn package(cli: Cli) -> &'static str {
     }
 }
 
+/// Whether a CLI is among those that are installed together. The others are installed each by itself.
+pub(crate) fn is_pinned(cli: Cli) -> bool {
+    !package(cli).is_empty()
+}
+
 /// The CLIs that are installed. Of one that has no program, the version is that of this repository.
 pub(crate) fn clis() -> Vec<Cli> {
     let all = Cli::ALL.into_iter();
-    all.filter(|cli| !package(*cli).is_empty()).collect()
+    all.filter(|cli| is_pinned(*cli)).collect()
 }
 
 /// The CLIs of the matrix: those that are installed, and the one that has no program. The others are rows of
 /// [`acp`](crate::acp).
 pub(crate) fn matrix() -> Vec<Cli> {
-    let is_in = |cli: &Cli| *cli == Cli::Embedded || !package(*cli).is_empty();
+    let is_in = |cli: &Cli| *cli == Cli::Embedded || is_pinned(*cli);
     Cli::ALL.into_iter().filter(is_in).collect()
 }
 

@@ -14,6 +14,7 @@ use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Setti
 use crate::agent::Agent;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
+use crate::install;
 use crate::json::holds;
 use crate::place::{Place, processes_of};
 use crate::process::Process;
@@ -163,7 +164,7 @@ pub(crate) async fn play(
         };
         let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
-        if let Some(folder) = bench.record.as_ref().filter(|_| agent.has_runs()) {
+        if let Some(folder) = &bench.record {
             config.record_to = Some(
                 folder
                     .join(agent.id())
@@ -222,8 +223,8 @@ pub(crate) fn params(
     }
     // These want a newer Node than a machine may have: Pi 22.19, Copilot 24 before it had a program of
     // its own. It is installed beside them.
-    let needs_node = matches!(agent.cli(), Some(Cli::Pi | Cli::Copilot));
-    if needs_node || matches!(agent, Agent::Acp(_)) {
+    let needs_node = |cli: Cli| matches!(cli, Cli::Pi | Cli::Copilot) || !install::is_pinned(cli);
+    if agent.cli().is_none_or(needs_node) {
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }

@@ -131,6 +131,13 @@ pub struct SessionOptions {
     /// only a new session takes. The engine sets it.
     #[serde(skip)]
     pub restarted: bool,
+    /// What the session had cost when the earlier process had played its last turn, in USD, where the CLI
+    /// reports that. The engine sets it.
+    #[serde(skip)]
+    pub session_cost_usd: Option<f64>,
+    /// The session is a run: it gets one turn. Only then it can be recorded.
+    #[serde(skip)]
+    pub one_turn: bool,
 }
 
 impl SessionOptions {
@@ -141,6 +148,8 @@ impl SessionOptions {
             permissions: PermissionPolicy::default(),
             idle: None,
             restarted: false,
+            session_cost_usd: None,
+            one_turn: false,
         }
     }
 }

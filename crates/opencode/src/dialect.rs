@@ -123,6 +123,10 @@ impl Dialect for OpenCodeDialect {
         self.cost = SessionCost::new(is_new);
     }
 
+    fn session_had_cost(&mut self, usd: f64) {
+        self.cost.was(usd);
+    }
+
     fn session_cost(&mut self, usd: f64) {
         self.cost.is_now(usd);
     }

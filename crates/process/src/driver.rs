@@ -320,6 +320,11 @@ impl<R: Reader> Driver<R> {
     /// always full cannot hide the rest.
     fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut news = self.reader.poll(cx);
+        if self.reader.is_interrupting()
+            && let Some(recording) = &mut self.recording
+        {
+            recording.interrupted();
+        }
         if let Some(times) = self.reader.take_interrupted_commands() {
             // Before the CLI learns of it.
             self.tree.look_at_commands(&times);

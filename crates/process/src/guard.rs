@@ -80,6 +80,10 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
         self.catch(|decoder| decoder.line(line, out));
     }
 
+    fn stop_requested(&mut self) {
+        self.catch(Decoder::stop_requested);
+    }
+
     fn takes_text(&self) -> bool {
         self.ask(false, D::takes_text)
     }
@@ -145,5 +149,9 @@ impl SessionProtocol for Guarded<dyn SessionProtocol> {
 
     fn session_id(&self) -> Option<Id> {
         self.ask(None, SessionProtocol::session_id)
+    }
+
+    fn session_cost_usd(&self) -> Option<f64> {
+        self.ask(None, SessionProtocol::session_cost_usd)
     }
 }

@@ -117,6 +117,10 @@
 //! agent saw and said, prompt and output, is as it was and may be private, so only this user can read
 //! the files.
 //!
+//! Of an agent that can only be talked to, a run ([`SessionOptions::one_turn`](teamster_core::SessionOptions::one_turn))
+//! is recorded if every permission request is denied: a replay denies them too. What is written to it is not
+//! recorded; `params` in `meta.json` says what that depends on. Other sessions are not recorded.
+//!
 //! A folder that has one of these files is refused before anything starts: nothing is overwritten. A
 //! run that is refused for another reason leaves no files, one that the system could not start leaves
 //! them with `spawn_error`. If a file cannot be written later, because the disk is full for example, a

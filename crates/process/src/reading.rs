@@ -64,6 +64,11 @@ pub(crate) trait Reader: Send {
     /// When the limit of the phase began, if that was later than the last line.
     fn since(&self) -> Option<Instant>;
 
+    /// Whether a turn is being interrupted, which the process may live through.
+    fn is_interrupting(&self) -> bool {
+        false
+    }
+
     /// When commands ran, if a turn is about to be interrupted while one does.
     fn take_interrupted_commands(&mut self) -> Option<CommandTimes> {
         None

@@ -14,7 +14,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use teamster_core::provider::Exit;
+use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentError, ErrorKind, ExecuteParams};
 
 use crate::config::RuntimeConfig;
@@ -52,6 +52,7 @@ pub(crate) struct Recording {
     lines: usize,
     /// How many of them, when the process was to be stopped.
     lines_before_stop: Option<usize>,
+    interrupted: bool,
 }
 
 impl Recording {
@@ -97,6 +98,7 @@ impl Recording {
             failed: None,
             lines: 0,
             lines_before_stop: None,
+            interrupted: false,
         })
     }
 
@@ -149,6 +151,12 @@ impl Recording {
         Some(self.fail(RECORD, &error))
     }
 
+    /// The turn is being interrupted.
+    pub(crate) fn interrupted(&mut self) {
+        self.interrupted = true;
+        self.stop_requested();
+    }
+
     /// The process is about to be stopped.
     pub(crate) fn stop_requested(&mut self) {
         self.lines_before_stop.get_or_insert(self.lines);
@@ -158,8 +166,12 @@ impl Recording {
     pub(crate) fn finish(mut self, exit: &Exit, duration: Duration) -> Option<Notice> {
         let notice = self.record(&exit.record);
         let lines = self.lines_before_stop.unwrap_or(self.lines);
+        // How the process ended afterwards means nothing.
+        let by_itself = matches!(exit.stop, None | Some(Stop::Lingering));
+        let interrupted = (self.interrupted && by_itself).then_some(&Stop::Aborted);
+        let stop = interrupted.or(exit.stop.as_ref());
         self.about
-            .ended(exit, lines, duration, self.failed.as_deref());
+            .ended(exit, stop, lines, duration, self.failed.as_deref());
         let mut written = self.write_about();
         if written.is_err() && self.failed.is_some() && self.make_room().is_ok() {
             written = self.write_about();

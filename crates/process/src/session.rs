@@ -12,8 +12,8 @@ use teamster_core::provider::{RunAssembler, Secrets, SessionAssembler, SessionPr
 use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
-    NoticeLevel, NoticeSource, PermissionMode, SessionCapabilities, SessionFuture, SessionOptions,
-    SessionProvider, SessionRuntime, Turn,
+    NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy, SessionCapabilities,
+    SessionFuture, SessionOptions, SessionProvider, SessionRuntime, Turn,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -46,10 +46,17 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
             ));
         }
         if self.config().record_to.is_some() {
-            return Err(AgentError::refused(
-                "record_to",
-                "runs can be recorded, sessions cannot",
-            ));
+            // A replay makes the same denials. Other answers it does not know.
+            let problem = if !options.one_turn || !self.provider().only_sessions() {
+                Some("runs can be recorded, sessions cannot")
+            } else if !matches!(options.permissions, PermissionPolicy::Deny) {
+                Some("a run in which permission requests are answered cannot be recorded")
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                return Err(AgentError::refused("record_to", problem));
+            }
         }
         self.provider().launch_session(&options)?;
         let session_id = options.params.session_id.as_deref().map(Id::from);
@@ -131,7 +138,7 @@ impl<P: SessionProvider> Inner<P> {
             let Ok(permit) = permit else {
                 break;
             };
-            let talk = self.talk(abort).await?;
+            let talk = self.talk(turn, abort).await?;
             let spill = Spill::new(
                 self.config.spill_dir.as_deref(),
                 self.config.spill_limit_bytes,
@@ -167,7 +174,7 @@ impl<P: SessionProvider> Inner<P> {
     }
 
     /// The way to the process, which is started if there is none. Only with the permit.
-    async fn talk(&self, abort: &AbortHandle) -> Result<Talk, Refused> {
+    async fn talk(&self, turn: &Turn, abort: &AbortHandle) -> Result<Talk, Refused> {
         let before = {
             let state = lock(&self.state);
             if let Some(talk) = state.hot() {
@@ -183,12 +190,14 @@ impl<P: SessionProvider> Inner<P> {
                 () = abort.aborted() => return Err(RunAssembler::aborted_error().into()),
             }
         }
-        let (options, again) = {
+        let (mut options, again) = {
             let mut state = lock(&self.state);
             state.session_id = match &state.talk {
                 Some(talk) if talk.known.is_lost() => None,
                 _ => state.id(),
             };
+            let cost = (state.talk.as_ref())
+                .and_then(|talk| talk.known.cost_of(state.session_id.as_ref()));
             let unwanted = state.closed;
             let again = (state.talk.take()).is_some_and(|talk| !unwanted && !talk.known.was_idle());
             state.closed = false;
@@ -199,6 +208,7 @@ impl<P: SessionProvider> Inner<P> {
                 options.params.new_session_id = None;
                 options.restarted = state.session_id.is_some();
             }
+            options.session_cost_usd = cost;
             options.params.session_id = state.session_id.as_deref().map(str::to_owned);
             (options, again)
         };
@@ -226,7 +236,17 @@ impl<P: SessionProvider> Inner<P> {
         }
         let (commands, receiver) = mpsc::unbounded_channel();
         let known = Arc::new(Known::default());
+        // Until it has played a turn, that is what is known.
+        known.set_cost(
+            options.params.session_id.as_deref().map(Id::from),
+            options.session_cost_usd,
+        );
         let permissions = options.permissions.clone();
+        if options.one_turn {
+            // For the recording.
+            options.params.prompt.clone_from(&turn.prompt);
+        }
+        let params = &options.params;
         let setting = Setting {
             assembler,
             panicked,

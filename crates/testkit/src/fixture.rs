@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use teamster_core::PermissionMode;
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::text::tail;
 use teamster_process::RuntimeConfig;
@@ -62,6 +63,10 @@ pub struct Meta {
     pub prompt: String,
     /// What the CLI got on standard input.
     pub stdin: Option<String>,
+    /// What it was asked for by a protocol on standard input, and no command line says.
+    pub params: Option<RecordedParams>,
+    /// The names of the MCP servers of the run.
+    pub mcp_servers: Vec<String>,
     /// Its exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The name of the signal that ended it, if one did. A number in the file becomes its name.
@@ -72,6 +77,23 @@ pub struct Meta {
     pub stopped: Option<Stopped>,
     /// How long it ran, in milliseconds, rounded.
     pub duration_ms: u64,
+}
+
+/// Parameters of a recorded run.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RecordedParams {
+    /// The session that was resumed.
+    pub session_id: Option<String>,
+    /// Whether that was done in a new one.
+    pub fork: bool,
+    /// The model.
+    pub model: Option<String>,
+    /// How hard the model was to think.
+    pub effort: Option<String>,
+    /// What the agent was allowed without a request.
+    pub permission: PermissionMode,
 }
 
 /// That a run was stopped from outside.
@@ -193,6 +215,8 @@ impl Meta {
             env: fields.variables("env"),
             prompt: fields.text("prompt").unwrap_or_default(),
             stdin: fields.text("stdin"),
+            params: fields.params("params"),
+            mcp_servers: fields.texts("mcp_servers"),
             exit_code: fields.exit_code("exit_code")?,
             signal: fields.signal("signal")?,
             spawn_error: fields.spawn_error("spawn_error")?,
@@ -269,6 +293,10 @@ impl Fields {
         variables
             .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
             .collect()
+    }
+
+    fn params(&self, field: &str) -> Option<RecordedParams> {
+        serde_json::from_value(self.object.get(field)?.clone()).ok()
     }
 
     /// 0 also for what was measured with a clock that went backwards.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry, RawJson,
-    RunResult, ToolUse,
+    AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry, McpServer,
+    RawJson, RunResult, ToolUse,
 };
 use teamster_process::RuntimeConfig;
 use teamster_process::framing::{Frame, LineBuf};
@@ -148,6 +148,18 @@ fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
     let mut params = ExecuteParams::new(&fixture.meta.prompt);
     params.env.clone_from(&fixture.meta.env);
     provider.recorded_params(&fixture.meta.argv, &mut params);
+    if let Some(recorded) = &fixture.meta.params {
+        params.session_id.clone_from(&recorded.session_id);
+        params.fork = recorded.fork;
+        params.model.clone_from(&recorded.model);
+        params.effort.clone_from(&recorded.effort);
+        params.permission = recorded.permission;
+        // Decoders know their tools by their names.
+        let servers = fixture.meta.mcp_servers.iter();
+        params.mcp_servers = servers
+            .map(|name| McpServer::stdio(name, "", [""; 0]))
+            .collect();
+    }
     params
 }
 

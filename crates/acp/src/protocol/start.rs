@@ -298,6 +298,12 @@ impl AcpProtocol {
             _ => true,
         };
         self.dialect.session_opened(how == Opening::New);
+        // A fork's cost may begin with nothing, or with that of the other session.
+        let goes_on = matches!(how, Opening::Load | Opening::Resume);
+        self.cost_usd = self.settings.session_cost_usd.filter(|_| goes_on);
+        if let Some(usd) = self.cost_usd {
+            self.dialect.session_had_cost(usd);
+        }
         self.take_session(&id, &result, out);
         self.steps.clear();
         self.steps
@@ -335,6 +341,7 @@ impl AcpProtocol {
         self.settings.session_id = None;
         self.settings.fork = false;
         self.dialect.session_opened(true);
+        self.cost_usd = None;
         self.take_session(&id, &result, out);
         self.settle(order, None);
         self.steps.clear();

@@ -131,6 +131,7 @@ impl AcpProtocol {
         if let Some(cost) = &update.cost
             && cost.currency.as_deref().is_none_or(|it| it == "USD")
         {
+            self.cost_usd = Some(cost.amount);
             self.dialect.session_cost(cost.amount);
         }
     }

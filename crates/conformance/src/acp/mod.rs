@@ -3,8 +3,7 @@
 mod cause;
 mod check;
 mod figures;
-mod fixture;
-mod pointing;
+pub(crate) mod pointing;
 pub(crate) mod protocol;
 pub(crate) mod row;
 
@@ -123,14 +122,6 @@ pub(crate) fn run(
     };
     let done = |one: One| {
         report(&one, verbose);
-        if let Some(folder) = &bench.record
-            && let Err(error) = fixture::write(folder, &name, &one)
-        {
-            say(format_args!(
-                "cannot record {}: {error:#}",
-                one.scenario.name
-            ));
-        }
         row.add(one);
     };
     play_all(bench, agent, ways, jobs, &scenarios, done)?;
@@ -158,7 +149,7 @@ const BY_PROTOCOL: [&str; 6] = [
 
 /// Whether an agent of which nothing is known can take a scenario: it needs no feature that only some have,
 /// and no parameter that the protocol has no place for.
-fn is_for_any(scenario: &Scenario) -> bool {
+pub(crate) fn is_for_any(scenario: &Scenario) -> bool {
     let test = &scenario.test;
     let takes = |run: &crate::scenario::Run| {
         run.output_schema.is_none() && run.permission == Permission::Bypass && !run.slash_commands
@@ -175,8 +166,6 @@ pub(crate) struct One {
     pub(crate) violations: BTreeMap<String, usize>,
     /// What the agent said of itself, if it did.
     pub(crate) about: Option<serde_json::Value>,
-    /// What it printed in the first run.
-    printed: Vec<String>,
     time: Duration,
 }
 
@@ -240,7 +229,6 @@ fn judge(
         findings: Vec::new(),
         violations: BTreeMap::new(),
         about: None,
-        printed: Vec::new(),
         time,
     };
     let played = match played {
@@ -250,9 +238,6 @@ fn judge(
             return one;
         }
     };
-    if let Some(first) = played.first() {
-        one.printed.clone_from(&first.printed);
-    }
     let mut met: Vec<String> = Vec::new();
     let mut process = None;
     for played in &played {

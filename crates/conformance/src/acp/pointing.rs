@@ -74,6 +74,12 @@ pub(crate) struct Named {
 }
 
 impl Named {
+    /// The version of its first package, which is the agent itself.
+    pub(crate) fn version(&self) -> Option<&str> {
+        let (_, version) = self.packages.first()?.rsplit_once('@')?;
+        Some(version)
+    }
+
     /// The agent of this name.
     pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
         let path = crate::here().join("acp.toml");

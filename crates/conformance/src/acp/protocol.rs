@@ -47,6 +47,10 @@ impl Decoder for Watched {
         self.inner.finish(exit, out)
     }
 
+    fn stop_requested(&mut self) {
+        self.inner.stop_requested();
+    }
+
     fn activity(&self) -> Activity {
         self.inner.activity()
     }
@@ -87,5 +91,9 @@ impl SessionProtocol for Watched {
 
     fn session_id(&self) -> Option<Id> {
         self.inner.session_id()
+    }
+
+    fn session_cost_usd(&self) -> Option<f64> {
+        self.inner.session_cost_usd()
     }
 }

@@ -29,6 +29,10 @@ impl Neutral {
         path(&bench.programs, "/tmp/bin");
         if let Some(modules) = bench.programs.parent() {
             path(modules, "/tmp/node_modules");
+            // As a program finds itself that was started by a link.
+            if let Ok(real) = modules.canonicalize() {
+                path(&real, "/tmp/node_modules");
+            }
         }
         if let Ok(program) = std::env::current_exe() {
             path(&program, "/tmp/teamster-mcp-server");

@@ -192,6 +192,7 @@ impl RunAssembler {
     /// no news: the end of the run says why it was stopped.
     pub fn stop_requested(&mut self) {
         self.stopping = true;
+        self.decoder.stop_requested();
     }
 
     /// Whether any tool was used.

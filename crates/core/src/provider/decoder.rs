@@ -48,6 +48,10 @@ pub trait Decoder: Send {
         None
     }
 
+    /// The process is about to be stopped, or the turn to be interrupted: what the CLI prints from now on may
+    /// mean something else.
+    fn stop_requested(&mut self) {}
+
     /// What goes on after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
     /// leaves the process alive.
     fn activity(&self) -> Activity {

@@ -43,6 +43,12 @@ pub trait SessionProtocol: Decoder {
 
     /// The session's id, as soon as it is known and the session can be resumed by it.
     fn session_id(&self) -> Option<Id>;
+
+    /// What the session has cost so far, in USD, where the CLI reports that: an earlier process and this one
+    /// together.
+    fn session_cost_usd(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// What the engine wants of a [`SessionProtocol`].

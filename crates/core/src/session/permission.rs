@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::SessionFuture;
-use crate::{Id, ToolKind};
+use crate::{Decision, Id, Permission, ToolKind};
 
 /// Who answers when a CLI asks whether a tool may be used.
 #[derive(Clone, Default, Deserialize)]
@@ -58,6 +58,24 @@ impl PermissionPolicy {
         A: Future<Output = PermissionAnswer> + Send + 'static,
     {
         Self::Ask(Arc::new(move |request| Box::pin(ask(request))))
+    }
+
+    /// The answer of a policy that asks no one; `None` if it asks.
+    pub fn answer(&self, request: &PermissionRequest) -> Option<PermissionAnswer> {
+        match self {
+            Self::Ask(_) => None,
+            // No one knows what a server's question wants.
+            _ if request.schema.is_some() => {
+                let asked = request.message.as_deref().unwrap_or("an MCP server asks");
+                let why = format!("{asked} (declined: no caller answers questions)");
+                Some(PermissionAnswer::Deny(Some(why)))
+            }
+            Self::Allow => Some(PermissionAnswer::Allow),
+            Self::Deny => {
+                let why = "nobody is there to ask".to_owned();
+                Some(PermissionAnswer::Deny(Some(why)))
+            }
+        }
     }
 }
 
@@ -121,6 +139,17 @@ impl PermissionRequest {
             takes_input: true,
             ..Self::new(id, "elicitation", ToolKind::Mcp, input)
         }
+    }
+
+    /// The event that reports this answer.
+    pub fn answered(&self, answer: &PermissionAnswer) -> Permission {
+        let (decision, reason) = match answer {
+            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
+            _ => (Decision::Allowed, None),
+        };
+        Permission::new(self.tool_name.clone(), decision)
+            .tool_id(self.tool_id.clone())
+            .reason(reason)
     }
 }
 

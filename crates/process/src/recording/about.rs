@@ -54,6 +54,9 @@ impl About {
         self.set("env", shown.env(plan, config));
         self.set("prompt", shown.secrets.hide(params.prompt.clone()));
         self.set("stdin", stdin(&plan.launch.stdin, &params.prompt));
+        if matches!(plan.launch.stdin, Stdin::Open(_)) {
+            self.set("params", by_protocol(params));
+        }
         if !plan.servers.is_empty() {
             self.set("mcp_servers", plan.servers.clone());
         }
@@ -67,16 +70,16 @@ impl About {
     pub(super) fn ended(
         &mut self,
         exit: &Exit,
+        stop: Option<&Stop>,
         lines_before_stop: usize,
         duration: Duration,
         incomplete: Option<&str>,
     ) {
         self.set("exit_code", exit.code);
         self.set("signal", exit.signal.clone());
-        let stopped = exit.stop.as_ref();
         self.set(
             "stopped",
-            stopped.map(|stop| stopped_json(stop, lines_before_stop)),
+            stop.map(|stop| stopped_json(stop, lines_before_stop)),
         );
         self.set("duration_ms", millis(duration));
         if let Some(why) = incomplete {
@@ -103,6 +106,26 @@ fn stdin(stdin: &Stdin, prompt: &str) -> String {
         Stdin::Open(_) => "open".into(),
         _ => "devnull".into(),
     }
+}
+
+/// What the CLI is asked for by its protocol, and what no command line says therefore.
+fn by_protocol(params: &ExecuteParams) -> Value {
+    let mut fields = Map::new();
+    fields.insert("permission".to_owned(), json!(params.permission));
+    let texts = [
+        ("session_id", &params.session_id),
+        ("model", &params.model),
+        ("effort", &params.effort),
+    ];
+    for (name, value) in texts {
+        if let Some(value) = value {
+            fields.insert(name.to_owned(), json!(value));
+        }
+    }
+    if params.fork {
+        fields.insert("fork".to_owned(), json!(true));
+    }
+    fields.into()
 }
 
 /// Why we have stopped it, and after how many lines: what comes then is read in another way.

@@ -29,26 +29,16 @@ impl Asking {
         &mut self,
         request: PermissionRequest,
     ) -> Option<(PermissionRequest, PermissionAnswer)> {
-        match &self.policy {
-            PermissionPolicy::Deny | PermissionPolicy::Allow if request.schema.is_some() => {
-                let asked = request.message.as_deref().unwrap_or("an MCP server asks");
-                let why = format!("{asked} (declined: no caller answers questions)");
-                Some((request, PermissionAnswer::Deny(Some(why))))
-            }
-            PermissionPolicy::Allow => Some((request, PermissionAnswer::Allow)),
-            PermissionPolicy::Ask(ask) => {
-                let ask = ask.clone();
-                let asking = request.clone();
-                // Not called before it is polled, where its panic is caught.
-                let answer = Box::pin(async move { ask(asking).await });
-                self.asked.push(PendingRequest { request, answer });
-                None
-            }
-            _ => {
-                let why = "nobody is there to ask".to_owned();
-                Some((request, PermissionAnswer::Deny(Some(why))))
-            }
+        if let PermissionPolicy::Ask(ask) = &self.policy {
+            let ask = ask.clone();
+            let asking = request.clone();
+            // Not called before it is polled, where its panic is caught.
+            let answer = Box::pin(async move { ask(asking).await });
+            self.asked.push(PendingRequest { request, answer });
+            return None;
         }
+        let answer = self.policy.answer(&request)?;
+        Some((request, answer))
     }
 
     /// The answers that have come.

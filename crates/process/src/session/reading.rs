@@ -254,6 +254,9 @@ impl SessionReading {
         };
         let assembler = &mut self.setting.assembler;
         self.setting.known.set_session_id(assembler.session_id());
+        self.setting
+            .known
+            .set_cost(assembler.session_id(), assembler.session_cost_usd());
         let duration = millis(current.begun.elapsed());
         assembler.end_turn(duration);
         self.look_for_loss();
@@ -430,6 +433,10 @@ impl Reader for SessionReading {
 
     fn since(&self) -> Option<Instant> {
         self.current.as_ref().map(|current| current.since)
+    }
+
+    fn is_interrupting(&self) -> bool {
+        self.interrupting.is_some()
     }
 
     fn take_interrupted_commands(&mut self) -> Option<CommandTimes> {

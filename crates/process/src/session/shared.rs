@@ -64,6 +64,7 @@ pub(crate) struct NewTurn {
 #[derive(Default)]
 pub(crate) struct Known {
     session_id: Mutex<Option<Id>>,
+    cost: Mutex<Option<(Id, f64)>>,
     unasked: Mutex<VecDeque<EventStream>>,
     gone: AtomicBool,
     playing: AtomicBool,
@@ -79,6 +80,17 @@ impl Known {
 
     pub(crate) fn set_session_id(&self, id: Option<Id>) {
         *lock(&self.session_id) = id;
+    }
+
+    /// What this session had cost when its last turn ended, in USD.
+    pub(crate) fn cost_of(&self, session: Option<&Id>) -> Option<f64> {
+        let cost = lock(&self.cost);
+        let (of, usd) = cost.as_ref()?;
+        (Some(of) == session).then_some(*usd)
+    }
+
+    pub(crate) fn set_cost(&self, session: Option<Id>, usd: Option<f64>) {
+        *lock(&self.cost) = session.zip(usd);
     }
 
     /// A turn that the CLI began by itself.

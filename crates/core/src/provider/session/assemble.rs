@@ -9,8 +9,7 @@ use crate::provider::{
 };
 use crate::sync::lock;
 use crate::{
-    AgentEvent, Decision, ErrorKind, Id, LogEntry, Permission, PermissionAnswer, PermissionRequest,
-    Turn, Usage,
+    AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn, Usage,
 };
 
 /// How many events that came between two turns are kept for the next one.
@@ -161,17 +160,8 @@ impl SessionAssembler {
         if unsupported.is_some() {
             answer = PermissionAnswer::Deny(unsupported);
         }
-        let (decision, reason) = match &answer {
-            PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
-            _ => (Decision::Allowed, None),
-        };
-        self.runtime_event(AgentEvent::Permission(Box::new(Permission {
-            tool_name: request.tool_name.clone(),
-            tool_id: request.tool_id.clone(),
-            decision,
-            reason,
-            request_id: None,
-        })));
+        let answered = request.answered(&answer);
+        self.runtime_event(AgentEvent::Permission(Box::new(answered)));
         self.order(Order::Answer(request.id, answer));
     }
 
@@ -228,6 +218,11 @@ impl SessionAssembler {
     /// The session's id, as soon as it can be resumed by it.
     pub fn session_id(&self) -> Option<Id> {
         self.protocol.lock().session_id()
+    }
+
+    /// What the session has cost so far, where the CLI reports that.
+    pub fn session_cost_usd(&self) -> Option<f64> {
+        self.protocol.lock().session_cost_usd()
     }
 
     /// The turn is over and the process lives on. `done` is the last event in [`out`](Self::out).
