@@ -8,6 +8,7 @@
 //! begins with a copy of it that has new times. What is copied is known by the turn, whose id shows that
 //! it is older than the thread.
 
+mod limits;
 mod wire;
 
 use std::io;
@@ -27,6 +28,7 @@ use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped}
 pub(crate) const TRAITS: Traits = Traits {
     reads_on: true,
     first_vendor: Some(Vendor::OpenAi),
+    limits: Some(limits::of_line),
     ..Traits::NONE
 };
 

@@ -3,8 +3,6 @@
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use memchr::memmem;
-use serde::Deserialize;
 
 use crate::lines;
 use crate::source::Sources;
@@ -45,37 +43,21 @@ impl Limit {
     }
 }
 
-#[derive(Deserialize)]
-struct Line {
-    timestamp: Timestamp,
-    payload: Payload,
-}
+/// Reads the limits in a line; none if it says nothing of them.
+pub(crate) type ReadLimits = fn(&[u8]) -> Vec<Limit>;
 
-#[derive(Deserialize)]
-struct Payload {
-    r#type: String,
-    rate_limits: Option<RateLimits>,
-}
-
-#[derive(Deserialize)]
-struct RateLimits {
-    primary: Option<Window>,
-    secondary: Option<Window>,
-}
-
-#[derive(Deserialize)]
-struct Window {
-    used_percent: f64,
-    #[serde(rename = "window_minutes")]
-    minutes: Option<u64>,
-    /// In seconds since 1970-01-01 UTC.
-    resets_at: Option<i64>,
-}
-
-/// The limits that were reported last, as Codex's rollouts have them. The other CLIs keep none on the disk.
+/// The limits that were reported last, of each CLI that keeps them on the disk.
 pub fn limits(places: &Places) -> Vec<Limit> {
+    let all = Provider::ALL.into_iter();
+    all.filter_map(|provider| Some(last(provider, provider.traits().limits?, places)))
+        .flatten()
+        .collect()
+}
+
+/// The limits in the line of a CLI's that has them last.
+fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> {
     let mut sources = Sources::new(None);
-    Provider::Codex.sources(places, &mut sources);
+    provider.sources(places, &mut sources);
     let mut files: Vec<_> = sources
         .found
         .into_iter()
@@ -107,30 +89,4 @@ pub fn limits(places: &Places) -> Vec<Limit> {
         });
     }
     last
-}
-
-/// The limits of a line; none if it says nothing of them.
-fn of_line(line: &[u8]) -> Vec<Limit> {
-    if memmem::find(line, b"\"rate_limits\"").is_none() {
-        return Vec::new();
-    }
-    let Ok(line) = serde_json::from_slice::<Line>(line) else {
-        return Vec::new();
-    };
-    let limits = line.payload.rate_limits;
-    let Some(limits) = limits.filter(|_| line.payload.r#type == "token_count") else {
-        return Vec::new();
-    };
-    let windows = [limits.primary, limits.secondary].into_iter().flatten();
-    windows
-        .map(|window| Limit {
-            provider: Provider::Codex,
-            window_minutes: window.minutes,
-            used_percent: window.used_percent,
-            resets_at: window
-                .resets_at
-                .and_then(|at| Timestamp::from_second(at).ok()),
-            at: line.timestamp,
-        })
-        .collect()
 }

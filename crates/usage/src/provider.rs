@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::limits::ReadLimits;
 use crate::places::Places;
 use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
@@ -96,6 +97,8 @@ pub(crate) struct Traits {
     pub(crate) pays_searches: bool,
     /// It counts premium requests in the place of a cost.
     pub(crate) premium_requests: bool,
+    /// Reads the limits of a subscription out of a line; none if it says nothing of them.
+    pub(crate) limits: Option<ReadLimits>,
 }
 
 impl Traits {
@@ -104,6 +107,7 @@ impl Traits {
         first_vendor: None,
         pays_searches: false,
         premium_requests: false,
+        limits: None,
     };
 }
 
