@@ -8,9 +8,10 @@ mod output;
 mod request;
 
 use std::env;
+use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
@@ -101,39 +102,30 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     };
     let recording = recording(args, info);
     let keyed = args.session.session_key.is_some();
-    let unkept = Arc::new(AtomicBool::new(false));
-    let session_lost = Arc::new(AtomicBool::new(false));
-    let lost = session_lost.clone();
+    let conversation = Arc::new(ConversationState::default());
+    let seen = conversation.clone();
     let observe = move |event: &RunEvent| {
         current.observe(event);
         if let RunEvent::Error { error, .. } = event
             && error.kind == ErrorKind::SessionNotFound
         {
-            lost.store(true, Ordering::Relaxed);
+            seen.session_lost.store(true, Ordering::Relaxed);
         }
     };
 
     let keep = args.place.keep_background;
     let guarded = directory.as_deref();
-    let mut kept = None;
-    let mut unprepared = false;
     let prepared = async {
-        let prepared = async {
-            kept = history.prepare(&mut request).await?;
-            request.observer = (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as _);
-            let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
-            anyhow::Ok((orchestrator, request, kept.clone()))
-        }
-        .await;
-        unprepared = prepared.is_err();
-        prepared
+        let orchestrator = prepare(&history, &mut request, &conversation).await;
+        anyhow::Ok((orchestrator.map_err(Unprepared)?, request))
     };
+    let close = || close(conversation.clone(), keyed);
     let code = if args.again.lifecycle {
         let sink = Box::new(Json::new(io::stdout()));
         drive::run(sink, guarded, keep, async || {
-            let (orchestrator, request, kept) = prepared.await?;
+            let (orchestrator, request) = prepared.await?;
             let run = orchestrator.run(request.on_event(observe));
-            Ok(Closing::new(run, close(kept, keyed, unkept.clone())))
+            Ok(Closing::new(run, close()))
         })
     } else {
         let text = if args.again.several() {
@@ -148,41 +140,41 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
             sink = output.keeping(sink);
         }
         drive::run(sink, guarded, keep, async || {
-            let (orchestrator, request, kept) = prepared.await?;
+            let (orchestrator, request) = prepared.await?;
             let agents = drive::Agents::new(orchestrator.log(request), observe);
-            Ok(Closing::new(agents, close(kept, keyed, unkept.clone())))
+            Ok(Closing::new(agents, close()))
         })
     };
-    let code = match code {
-        Err(error) if unprepared => {
+    let mut code = match code.map_err(anyhow::Error::downcast) {
+        Ok(code) => Ok(code),
+        Err(Ok(Unprepared(error))) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
-        code => code,
+        Err(Err(error)) => Err(error),
     };
     if let Some(recording) = recording {
         recording.complete(info);
     }
-    let mut code = code;
     if !written(output) {
         code = code.map(|code| code.max(exit_code::AGENT_ERROR));
     }
-    if let Some(key) =
-        (args.session.session_key.as_ref()).filter(|_| session_lost.load(Ordering::Relaxed))
+    if let Some(key) = (args.session.session_key.as_ref())
+        .filter(|_| conversation.session_lost.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
             "the session of `{key}` is no more, and was forgotten: the same command begins a new one"
         )]);
     }
     if let Some(key) =
-        (args.session.session_key.as_ref()).filter(|_| unkept.load(Ordering::Relaxed))
+        (args.session.session_key.as_ref()).filter(|_| conversation.unkept.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
             "the session of `{key}` is not written down: unless the next run with this key names it with \
              --resume, it begins a new one"
         )]);
     }
-    if let Some(kept) = kept {
+    if let Some(kept) = conversation.kept.get() {
         history.complain(&kept.recorder.take_errors());
     }
     code
@@ -247,13 +239,49 @@ fn written(output: Option<Output<'_>>) -> bool {
     true
 }
 
+/// What becomes of a run's conversation and its place in the history.
+#[derive(Default)]
+struct ConversationState {
+    /// What keeps account of the run, once it is prepared.
+    kept: OnceLock<Kept>,
+    /// The session of the conversation is no more.
+    session_lost: AtomicBool,
+    /// The session could not be written down.
+    unkept: AtomicBool,
+}
+
+/// Nothing was started: an error of usage.
+#[derive(Debug)]
+struct Unprepared(anyhow::Error);
+
+impl fmt::Display for Unprepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unprepared {}
+
+/// Opens the store, gives the run its session, and makes what runs it.
+async fn prepare(
+    history: &History,
+    request: &mut RunRequest,
+    conversation: &ConversationState,
+) -> anyhow::Result<Orchestrator> {
+    if let Some(kept) = history.prepare(request).await? {
+        let kept = conversation.kept.get_or_init(|| kept);
+        request.observer = Some(Arc::new(kept.recorder.clone()) as _);
+    }
+    Ok(Orchestrator::new(OrchestratorConfig::default())?)
+}
+
 /// Closes the store, after all is written: what is left of a run with a key is its conversation.
-async fn close(kept: Option<Kept>, keyed: bool, unkept: Arc<AtomicBool>) {
-    let Some(kept) = kept else {
+async fn close(conversation: Arc<ConversationState>, keyed: bool) {
+    let Some(kept) = conversation.kept.get() else {
         return;
     };
     if keyed && !kept.recorder.settled(history::PATIENCE_WITH_A_KEY).await {
-        unkept.store(true, Ordering::Relaxed);
+        conversation.unkept.store(true, Ordering::Relaxed);
     }
     crate::store::close(&kept.store).await;
 }

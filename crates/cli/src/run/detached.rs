@@ -24,8 +24,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
+use super::Prepared;
 use super::asking::Asking;
-use super::{Prepared, close};
 use crate::args::{Cli, Command, RunArgs};
 use crate::guard::Guard;
 use crate::signals::Source;
@@ -216,8 +216,8 @@ fn run(
         let result = work(run, request, side).await;
         if let Some(kept) = &kept {
             history.complain(&kept.recorder.take_errors());
+            crate::store::close(&kept.store).await;
         }
-        close(kept, false, std::sync::Arc::default()).await;
         anyhow::Ok(Ok(result?))
     });
     if !keep_background {
