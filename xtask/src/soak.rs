@@ -53,9 +53,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             "--package",
             "teamster-cli",
             "--test",
-            "soak",
+            "it",
         ])
-        .args(["--", "--nocapture"])
+        .args(["--", "soak::", "--nocapture"])
         .env("TEAMSTER_SOAK_TICKS", soak.ticks.to_string())
         .env("TEAMSTER_SOAK_SEED", soak.seed.to_string())
         .status()

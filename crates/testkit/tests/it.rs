@@ -1,6 +1,7 @@
 //! The tests of this crate that use it as others do, in one program.
 
 mod conformance;
+mod engine;
 mod fake_agent;
 mod mock_runtime;
 mod replay;

@@ -4,7 +4,7 @@ use super::{File, Problem, Tree};
 
 /// Where a test sleeps all the same, and why.
 const ALLOWED: &[(&str, &str)] = &[
-    ("crates/testkit/tests/engine/main.rs", "polls, with a limit"),
+    ("crates/testkit/tests/engine.rs", "polls, with a limit"),
     (
         "crates/mock-model/tests/server/client.rs",
         "polls, with a limit",
@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "the pace of requests that race",
     ),
     (
-        "crates/cli/tests/soak/",
+        "crates/cli/tests/soak",
         "the pace of what goes on for minutes",
     ),
     (

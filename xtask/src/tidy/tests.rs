@@ -112,7 +112,7 @@ fn a_test_sleeps_only_where_the_clock_is_its_own() {
             ("crates/a/tests/it/two.rs", blocks),
             ("crates/b/tests/it/paused.rs", paused),
             ("crates/b/tests/it/one.rs", &format!("{sleeps}{blocks}")),
-            ("crates/testkit/tests/engine/main.rs", sleeps),
+            ("crates/testkit/tests/engine.rs", sleeps),
         ]),
         [
             ("crates/a/src/unit.rs:6"),

@@ -12,7 +12,7 @@ use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;
 
-use crate::LIMIT;
+use crate::agents::LIMIT;
 
 pub(crate) const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 

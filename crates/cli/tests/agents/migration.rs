@@ -9,8 +9,8 @@ use nix::unistd::Pid;
 use teamster_testkit::proc::{self, is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
-use crate::LIMIT;
-use crate::company::{Company, pid};
+use crate::agents::LIMIT;
+use crate::agents::company::{Company, pid};
 
 const PAGE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),

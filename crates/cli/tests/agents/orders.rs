@@ -8,8 +8,8 @@ use nix::sys::signal::Signal;
 use teamster_testkit::proc::{is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
-use crate::LIMIT;
-use crate::company::{Company, pid};
+use crate::agents::LIMIT;
+use crate::agents::company::{Company, pid};
 
 #[test]
 fn start_stop_wake_restart() {

@@ -8,8 +8,8 @@ use serde_json::json;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::Act;
 
-use crate::LIMIT;
-use crate::company::{Company, pid};
+use crate::agents::LIMIT;
+use crate::agents::company::{Company, pid};
 
 #[test]
 fn an_agent_wakes_another_from_its_own_directory() {

@@ -8,8 +8,8 @@ use serde_json::json;
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 use teamster_testkit::stand_in::Act;
 
-use crate::LIMIT;
-use crate::company::{Company, is_private, pid};
+use crate::agents::LIMIT;
+use crate::agents::company::{Company, is_private, pid};
 
 #[test]
 fn it_ends_with_all_that_it_has_started() {

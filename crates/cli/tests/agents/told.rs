@@ -7,7 +7,7 @@ use std::process::Stdio;
 use nix::sys::signal::Signal;
 use teamster_testkit::stand_in::Act;
 
-use crate::company::Company;
+use crate::agents::company::Company;
 
 #[test]
 fn a_log_that_is_not_there_yet_is_waited_for() {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use teamster_testkit::proc::{is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
-use crate::LIMIT;
-use crate::company::{Company, pid};
+use crate::agents::LIMIT;
+use crate::agents::company::{Company, pid};
 
 #[test]
 fn a_subscriber_learns_of_each_change_and_the_history_is_on_the_disk() {

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use teamster_testkit::stand_in::Act;
 
-use crate::company::{Company, TEAMSTER};
+use crate::agents::company::{Company, TEAMSTER};
 
 /// The first process of the namespace is `cat`, which waits for no child, and ends with what runs beside
 /// it. `$1` is `both` if the loop is killed too. What the loop runs is a `sleep`.

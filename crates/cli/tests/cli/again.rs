@@ -9,7 +9,7 @@ use teamster::{AgentEvent, ErrorKind, RunStatus};
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
 use tempfile::TempDir;
 
-use crate::{TEAMSTER, done, events, program, recorded, run, teamster};
+use crate::cli::{TEAMSTER, done, events, program, recorded, run, teamster};
 
 /// Programs that do another thing at each start.
 pub(crate) struct Agents {

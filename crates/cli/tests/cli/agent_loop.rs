@@ -20,7 +20,7 @@ use teamster_testkit::stand_in::witness::{self, Kind, What};
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 use tempfile::TempDir;
 
-use crate::{LIMIT, Running, TEAMSTER, run, teamster};
+use crate::cli::{LIMIT, Running, TEAMSTER, run, teamster};
 
 /// An agent in its directory, with a home and a CLI that are its own.
 struct Agent {

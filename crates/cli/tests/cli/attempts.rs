@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::Value;
 use teamster::{ErrorCode, ErrorKind, RunStatus};
 
-use crate::again::Agents;
-use crate::{done, program, run};
+use crate::cli::again::Agents;
+use crate::cli::{done, program, run};
 
 /// What follows `flag` in the arguments of a CLI.
 fn value(argv: &[String], flag: &str) -> Option<f64> {
@@ -171,7 +171,7 @@ fn each_header_names_the_agent_whose_it_is() {
     use nix::fcntl::{FcntlArg, fcntl};
     use teamster_testkit::proc::wait_until;
 
-    use crate::LIMIT;
+    use crate::cli::LIMIT;
 
     let agents = Agents::new().codex(&[("text", 0)]);
     program(

@@ -16,7 +16,7 @@ use teamster::{AgentEvent, ErrorCode, RunResult, RunStatus};
 use teamster_testkit::proc::{wait_gone, wait_until};
 use tempfile::TempDir;
 
-use crate::{Ended, LIMIT, Running, ended, events, program, teamster};
+use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 
 /// It answers `pid` with its process id, `wait` with a word and then nothing, `write` when a tool was
 /// allowed or denied, `touch` after it has made a file, `silence` with nothing, `die` by ending, and anything
@@ -393,7 +393,7 @@ fn without_a_terminal_nobody_is_asked() {
 #[test]
 fn what_cannot_begin_is_told_as_in_a_run() {
     let mut missing = teamster(["chat", "claude"]);
-    let missing = crate::run(missing.env("PATH", "/nowhere"));
+    let missing = crate::cli::run(missing.env("PATH", "/nowhere"));
     assert_eq!((missing.code, &*missing.stdout), (Some(3), ""));
     let install = "next: install it with `npm install -g @anthropic-ai/claude-code`";
     assert!(missing.stderr.contains(install), "{}", missing.stderr);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Claude, recording, run, teamster};
+use crate::cli::{Claude, recording, run, teamster};
 use teamster_testkit::fake_agent::Script;
 
 /// What a shell is offered for the last of these words, each with its help behind a tab.

@@ -9,7 +9,7 @@ use teamster::RunStatus;
 use teamster_testkit::fake_agent::Script;
 use tempfile::TempDir;
 
-use crate::{Claude, Running, done, run, teamster};
+use crate::cli::{Claude, Running, done, run, teamster};
 
 /// The demo on a machine without any CLI; what is temporary goes into the folder.
 fn demo<'a>(args: impl IntoIterator<Item = &'a str>, temporary: &TempDir) -> Command {

@@ -15,7 +15,7 @@ use teamster::{AgentEvent, ErrorKind, RunStatus};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
 
-use crate::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
 
 /// An agent that has said something and now is silent for ever.
 fn silent() -> Script {

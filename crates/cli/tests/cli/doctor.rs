@@ -4,7 +4,7 @@ use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use teamster_testkit::fake_agent::Script;
 
-use crate::{Claude, run, teamster};
+use crate::cli::{Claude, run, teamster};
 
 /// What is said about Claude Code, which comes first. The machine may have other CLIs, and
 /// processes of other runs.
@@ -143,7 +143,7 @@ fn the_search_path_is_there_once_and_no_secret_is() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_cli_leaves_running_is_ended() {
-    use crate::LIMIT;
+    use crate::cli::LIMIT;
     use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file};
 
     let claude = Claude::new(&Script::new());
@@ -198,7 +198,7 @@ pub(crate) fn end_guard_of(owner: u32) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
-    use crate::{LIMIT, Running};
+    use crate::cli::{LIMIT, Running};
     use nix::sys::signal::Signal;
     use teamster_testkit::fake_agent::{Spawn, SpawnKind};
     use teamster_testkit::proc::{KillOnDrop, wait_pid_file, wait_until};
@@ -241,7 +241,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
 #[test]
 #[cfg(target_os = "linux")]
 fn leftovers_are_ended_when_asked() {
-    use crate::TEAMSTER;
+    use crate::cli::TEAMSTER;
     use std::process::Command;
     use teamster_testkit::fake_agent::{Spawn, SpawnKind};
 

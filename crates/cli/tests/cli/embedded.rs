@@ -8,7 +8,7 @@ use serde_json::Value;
 use teamster::{CostSource, RunStatus};
 use tempfile::TempDir;
 
-use crate::{Running, done, run, teamster};
+use crate::cli::{Running, done, run, teamster};
 
 const SCRIPT: &str = r#"
 [[turn]]

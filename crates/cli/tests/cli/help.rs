@@ -2,7 +2,7 @@
 
 use snapbox::{assert_data_eq, file, str};
 
-use crate::{run, teamster};
+use crate::cli::{run, teamster};
 
 macro_rules! help {
     ($name:ident, $args:expr, $file:tt) => {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file};
 use tempfile::TempDir;
 
-use crate::{Ended, LIMIT, Running, TEAMSTER, run, teamster};
+use crate::cli::{Ended, LIMIT, Running, TEAMSTER, run, teamster};
 
 /// `--mcp` for a server of this program with a fault.
 fn fake(name: &str, fault: &str) -> String {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use tempfile::TempDir;
 
-use crate::{run, teamster};
+use crate::cli::{run, teamster};
 
 fn place(config: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();

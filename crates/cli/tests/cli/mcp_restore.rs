@@ -8,9 +8,9 @@ use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use teamster_testkit::proc::{wait_pid_file, wait_until};
 
-use crate::doctor::end_guard_of;
-use crate::mcp_run::OpenCode;
-use crate::{LIMIT, Running, run, teamster};
+use crate::cli::doctor::end_guard_of;
+use crate::cli::mcp_run::OpenCode;
+use crate::cli::{LIMIT, Running, run, teamster};
 
 const BEFORE: &str = "{ \"mcp\": {} } // mine\n";
 
@@ -187,7 +187,7 @@ fn private_files_of_a_killed_run_are_removed() {
 
     let restore = || {
         let mut restore = command(&opencode, &["mcp", "restore"]);
-        crate::run(restore.env("TMPDIR", &temporary))
+        crate::cli::run(restore.env("TMPDIR", &temporary))
     };
     let ended = restore();
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -254,7 +254,7 @@ fn a_linked_file_has_the_name_that_the_user_knows_everywhere() {
     // The folder of the test may be behind a link; the file's name stays.
     let known = link.parent().unwrap().canonicalize().unwrap();
     let known = known.join("opencode.json");
-    let said = |args: &[&str]| crate::run(&mut command(&opencode, args)).stdout;
+    let said = |args: &[&str]| crate::cli::run(&mut command(&opencode, args)).stdout;
     let report: Value = serde_json::from_str(&said(&["doctor", "--json"])).unwrap();
     assert_eq!(report["changedFiles"][0]["file"], known.to_str().unwrap());
     assert_eq!(report["changedFiles"].as_array().unwrap().len(), 1);

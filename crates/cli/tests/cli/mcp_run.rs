@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Claude, Ended, run, teamster};
+use crate::cli::{Claude, Ended, run, teamster};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use teamster_testkit::proc::{self, KillOnDrop, wait_gone, wait_until};
 use tempfile::TempDir;
 
-use crate::{LIMIT, Running, run, teamster};
+use crate::cli::{LIMIT, Running, run, teamster};
 
 const SCRIPT: &str = r#"
 description = "says hello"
@@ -191,7 +191,7 @@ fn a_shell_can_take_the_variables_and_go_on() {
     let shell = format!(
         "eval \"$({} mock-model script.toml --export --cli claude &)\"\n\
          env >{}; kill $TEAMSTER_MOCK_PID",
-        crate::TEAMSTER,
+        crate::cli::TEAMSTER,
         lines.display()
     );
     let ended = run(Command::new("/bin/sh")

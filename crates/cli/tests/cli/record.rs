@@ -7,7 +7,7 @@ use serde_json::Value;
 use teamster_testkit::fixture::Fixture;
 use teamster_testkit::replay::{ReplayOptions, replay};
 
-use crate::{Claude, events, run};
+use crate::cli::{Claude, events, run};
 
 #[test]
 fn a_recorded_run_can_be_replayed() {

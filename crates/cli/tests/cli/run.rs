@@ -10,7 +10,7 @@ use snapbox::{assert_data_eq, str};
 use teamster::{ErrorCode, ErrorKind, LogEntry, RunStatus};
 use teamster_testkit::fake_agent::Script;
 
-use crate::{Claude, done, ended, events, recording, run, teamster};
+use crate::cli::{Claude, done, ended, events, recording, run, teamster};
 
 #[test]
 fn text_goes_to_stdout_and_the_rest_to_stderr() {
@@ -383,12 +383,12 @@ fn a_session_that_is_not_there_comes_with_the_likely_reason() {
 
 /// `teamster run` by a shell that has done this before, in the place of the agent.
 #[cfg(target_os = "linux")]
-fn after(claude: &Claude, shell: &str) -> crate::Ended {
+fn after(claude: &Claude, shell: &str) -> crate::cli::Ended {
     after_in(&claude.run(["x"]), claude.dir.path(), shell)
 }
 
 #[cfg(target_os = "linux")]
-fn after_in(program: &Command, directory: &Path, shell: &str) -> crate::Ended {
+fn after_in(program: &Command, directory: &Path, shell: &str) -> crate::cli::Ended {
     let mut command = Command::new("sh");
     command
         .env_clear()

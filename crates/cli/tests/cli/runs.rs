@@ -12,7 +12,7 @@ use serde_json::Value;
 use teamster_testkit::fake_agent::{Script, Step};
 use teamster_testkit::proc::wait_until;
 
-use crate::{Claude, Ended, LIMIT, Running, recording, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, Running, recording, run, teamster};
 
 /// A command with the store of this agent's folder.
 fn with_store<'a>(claude: &Claude, command: &'a mut Command) -> &'a mut Command {

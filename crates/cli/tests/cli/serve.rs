@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::wait_until;
 
-use crate::chat::Agent;
-use crate::{Claude, Ended, LIMIT, recording, run, teamster};
+use crate::cli::chat::Agent;
+use crate::cli::{Claude, Ended, LIMIT, recording, run, teamster};
 use client::{Request, Served, token_file};
 
 impl Served {

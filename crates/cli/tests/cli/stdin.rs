@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use teamster_testkit::fake_agent::{Play, Script};
 use teamster_testkit::proc::wait_gone;
 
-use crate::{Claude, LIMIT, Running, ended, recorded, recording, run, teamster};
+use crate::cli::{Claude, LIMIT, Running, ended, recorded, recording, run, teamster};
 
 /// The prompt that the agent got.
 fn prompt(claude: &Claude) -> String {
@@ -110,7 +110,7 @@ fn a_loop_of_the_shell_keeps_its_list() {
         echo \"$name\"; \"$0\" run claude \"review $name\" --quiet >/dev/null || exit; \
         done <\"$1\"";
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", script, crate::TEAMSTER]);
+    shell.args(["-c", script, crate::cli::TEAMSTER]);
     shell.arg(claude.path("list"));
     let ended = run(shell.env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "one\ntwo\nthree\n"));

@@ -8,8 +8,8 @@ use teamster::RunStatus;
 use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wait_until};
 
-use crate::doctor::end_guard_of;
-use crate::{Claude, LIMIT, Running, done, recording, run};
+use crate::cli::doctor::end_guard_of;
+use crate::cli::{Claude, LIMIT, Running, done, recording, run};
 
 /// An agent that has said something and now is silent for ever.
 fn silent() -> Script {

@@ -8,7 +8,7 @@ use nix::pty::openpty;
 use serde_json::json;
 use teamster_testkit::fake_agent::Script;
 
-use crate::Claude;
+use crate::cli::Claude;
 
 /// Words by which an agent would write the clipboard, clear the screen and hide a line.
 const HOSTILE: &str = "\u{1b}]52;c;eA==\u{7}one\u{1b}[2J\rtwo\u{9b}2Jthree";

@@ -10,8 +10,8 @@ use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use tempfile::TempDir;
 
-use crate::again::Agents;
-use crate::{Claude, Ended, done, program, run, teamster};
+use crate::cli::again::Agents;
+use crate::cli::{Claude, Ended, done, program, run, teamster};
 
 /// A home folder with what real CLIs left in these recorded scenarios.
 pub(crate) fn home(scenarios: &[&str]) -> TempDir {

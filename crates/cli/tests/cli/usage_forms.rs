@@ -7,8 +7,8 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
-use crate::usage::{command, home};
-use crate::{Ended, ended, run};
+use crate::cli::usage::{command, home};
+use crate::cli::{Ended, ended, run};
 
 fn usage<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Ended {
     run(&mut command(home, args))

@@ -10,8 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::run;
-use crate::usage::{command, home};
+use crate::cli::run;
+use crate::cli::usage::{command, home};
 
 fn interrupt(child: &std::process::Child) {
     let pid = Pid::from_raw(child.id().try_into().unwrap());

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::usage::{command, home};
-use crate::{Ended, run};
+use crate::cli::usage::{command, home};
+use crate::cli::{Ended, run};
 
 /// A request was made there at 19:01 UTC on 2026-11-22.
 const RECORDED: &str = "claude/2.1.197/text";

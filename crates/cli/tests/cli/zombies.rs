@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use teamster_testkit::fake_agent::{Script, Spawn, SpawnKind};
 
-use crate::{Claude, TEAMSTER, recording, run};
+use crate::cli::{Claude, TEAMSTER, recording, run};
 
 /// The first process of the namespace is `cat`, which waits for no child, and ends with what runs beside
 /// it. `$1` is `both` if the guard is killed too.

@@ -3,7 +3,7 @@
 use teamster_testkit::stand_in::witness::What;
 use teamster_testkit::stand_in::{Act, StandIn};
 
-use crate::world::World;
+use crate::soak::world::World;
 
 #[test]
 fn a_session_that_fails_twice_in_a_row_is_given_up() {

@@ -6,7 +6,7 @@ use std::process::Command;
 use teamster_testkit::stand_in::witness::What;
 use teamster_testkit::stand_in::{Act, StandIn};
 
-use crate::world::World;
+use crate::soak::world::World;
 
 /// Sleeps that are longer than anything is waited for.
 const SETTINGS: &str = "MIN_SLEEP=300\nIDLE_STEP=0\n";

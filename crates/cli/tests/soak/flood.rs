@@ -5,7 +5,7 @@ use std::fs;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::StandIn;
 
-use crate::world::{LIMIT, World};
+use crate::soak::world::{LIMIT, World};
 
 #[test]
 fn an_agent_that_prints_without_end_is_interrupted_and_ended() {

@@ -6,8 +6,8 @@ use std::fs;
 use serde_json::Value;
 use teamster_runner::{RunState, Runs};
 
-use crate::truth::Truth;
-use crate::world::World;
+use crate::soak::truth::Truth;
+use crate::soak::world::World;
 
 /// So many ticks have a log that is kept.
 const KEPT: usize = 100;

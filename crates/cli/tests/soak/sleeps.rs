@@ -1,6 +1,6 @@
 //! How long a loop sleeps, by what its agent did.
 
-use crate::truth::Set;
+use crate::soak::truth::Set;
 
 /// How a tick ended, as far as it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

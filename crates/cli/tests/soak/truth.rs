@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use teamster_testkit::stand_in::Act;
 use teamster_testkit::stand_in::witness::{Kind, Seen, TurnFigures, What};
 
-use crate::sleeps::{Over, Sleeps};
-use crate::world::{AGENT_KILLED, ENDED, KILLED, STARTED, TOUCHED};
+use crate::soak::sleeps::{Over, Sleeps};
+use crate::soak::world::{AGENT_KILLED, ENDED, KILLED, STARTED, TOUCHED};
 
 /// How a loop is set, as far as that decides.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@ use serde_json::Value;
 use teamster_testkit::stand_in::StandIn;
 use teamster_testkit::stand_in::witness::TurnFigures;
 
-use crate::truth::Truth;
-use crate::world::World;
+use crate::soak::truth::Truth;
+use crate::soak::world::World;
 
 /// Every turn is there once, if its loop lived long enough, and what is there was used.
 pub(crate) fn check(world: &World, truth: &mut Truth) {

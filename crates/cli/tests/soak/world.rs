@@ -14,7 +14,7 @@ use teamster_testkit::stand_in::witness::{Seen, What, Witness};
 use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;
 
-use crate::readers::Readers;
+use crate::soak::readers::Readers;
 
 /// What the test does, as it is in the witness.
 pub(crate) const STARTED: &str = "the loop is started";

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use crate::LIMIT;
+use crate::supervisor::LIMIT;
 
 pub(crate) const GOOD: &str = "trap 'exit 0' TERM\nwhile :; do sleep 0.02; done\n";
 

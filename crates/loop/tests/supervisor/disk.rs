@@ -9,8 +9,8 @@ use teamster_loop::supervisor::protocol::{AgentState, Command, ErrorCode};
 use teamster_loop::supervisor::{Error, Event};
 use teamster_testkit::proc::{is_alive, wait_until};
 
-use crate::LIMIT;
-use crate::company::{Company, GOOD, keeping, of, settings};
+use crate::supervisor::LIMIT;
+use crate::supervisor::company::{Company, GOOD, keeping, of, settings};
 
 #[test]
 fn without_knowing_what_was_stopped_nothing_is_started() {

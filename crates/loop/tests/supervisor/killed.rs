@@ -10,9 +10,9 @@ use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
-use crate::LIMIT;
-use crate::company::{Company, GOOD, keeping, numbers, of};
-use crate::stand_ins;
+use crate::supervisor::LIMIT;
+use crate::supervisor::company::{Company, GOOD, keeping, numbers, of};
+use crate::supervisor::stand_ins;
 
 /// A supervisor in a process of its own, which is killed at the end.
 struct Supervisor(Child);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use teamster_loop::supervisor::protocol::{AgentState, AgentStatus, Command};
 use teamster_testkit::proc::{is_alive, wait_until};
 
-use crate::LIMIT;
-use crate::company::{Company, GOOD, keeping, settings};
+use crate::supervisor::LIMIT;
+use crate::supervisor::company::{Company, GOOD, keeping, settings};
 
 /// Takes its time to end.
 const SLOW: &str = "trap 'sleep 0.1; exit 0' TERM\nwhile :; do sleep 0.02; done\n";

@@ -11,8 +11,8 @@ use teamster_loop::supervisor::protocol::{AgentState, Command, ErrorCode, Select
 use teamster_loop::supervisor::{Error, Event};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::LIMIT;
-use crate::company::{Company, GOOD, of, settings};
+use crate::supervisor::LIMIT;
+use crate::supervisor::company::{Company, GOOD, of, settings};
 
 #[test]
 fn only_this_user_can_reach_it() {

@@ -21,7 +21,7 @@ pub(crate) fn wakeable() -> Settings {
             format!("{ROLE}=loop"),
             program.display().to_string(),
             "--exact".into(),
-            "stand_ins::a_loop".into(),
+            "supervisor::stand_ins::a_loop".into(),
         ],
     );
     settings.policy.first_delay = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub(crate) fn wakeable() -> Settings {
 pub(crate) fn supervisor(config: PathBuf) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "stand_ins::a_supervisor"])
+        .args(["--exact", "supervisor::stand_ins::a_supervisor"])
         .env(ROLE, "supervisor")
         .env(CONFIG, config)
         .stdout(std::process::Stdio::null());
@@ -94,7 +94,7 @@ fn a_supervisor() {
     }
     let config = PathBuf::from(std::env::var_os(CONFIG).unwrap());
     runtime().block_on(async {
-        let supervisor = Supervisor::open(&config, crate::company::settings()).unwrap();
+        let supervisor = Supervisor::open(&config, crate::supervisor::company::settings()).unwrap();
         let handle = supervisor.handle();
         tokio::spawn(async move {
             signal(SignalKind::terminate()).unwrap().recv().await;

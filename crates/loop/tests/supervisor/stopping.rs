@@ -10,8 +10,8 @@ use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
-use crate::LIMIT;
-use crate::company::{Company, GOOD, numbers, of, settings};
+use crate::supervisor::LIMIT;
+use crate::supervisor::company::{Company, GOOD, numbers, of, settings};
 
 #[test]
 fn a_loop_is_started_stopped_and_started_again() {

@@ -10,7 +10,9 @@ use teamster_core::{AgentEvent, ErrorCode, RunStatus};
 use teamster_testkit::fake_agent::{Flood, Report, Script, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, Place, agent, collect, finish, helper, next, wait_for, wait_until};
+use crate::engine::{
+    END, LIMIT, Place, agent, collect, finish, helper, next, wait_for, wait_until,
+};
 
 const LINES: usize = 50_000;
 const LINE_BYTES: usize = 1000;

@@ -6,7 +6,7 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::fake_agent::{Pipe, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::{END, LONG, Place, Run, agent};
+use crate::engine::{END, LONG, Place, Run, agent};
 
 const GRACE: Duration = Duration::from_millis(300);
 

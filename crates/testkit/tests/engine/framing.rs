@@ -5,7 +5,7 @@ use std::time::Duration;
 use teamster_core::{Diagnostics, RunStatus};
 use teamster_testkit::fake_agent::{BigLine, Script, Text};
 
-use crate::{END, agent};
+use crate::engine::{END, agent};
 
 #[tokio::test]
 async fn odd_line_ends_and_odd_bytes_do_not_break_the_stream() {

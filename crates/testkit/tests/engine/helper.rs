@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use teamster_process::sweep_private_files;
 
-use crate::{drain, mcp, private_files, private_home, recording, runtime, watchdog};
+use crate::engine::{drain, mcp, private_files, private_home, recording, runtime, watchdog};
 
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
@@ -14,7 +14,7 @@ const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
 pub(crate) fn role(name: &str, place: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "helper::a_role_is_played_when_asked"])
+        .args(["--exact", "engine::helper::a_role_is_played_when_asked"])
         .env(ROLE, name)
         .env(PLACE, place)
         .stdin(Stdio::null())

@@ -7,7 +7,7 @@ use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::{END, Place, Story, agent, next, shell};
+use crate::engine::{END, Place, Story, agent, next, shell};
 
 #[tokio::test]
 async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
@@ -113,7 +113,7 @@ async fn the_native_program_runs_in_the_launchers_place() {
 
 #[tokio::test]
 async fn a_session_has_an_id_from_the_start_where_the_cli_tells_it_late() {
-    async fn ids(change: impl Fn(crate::Run) -> crate::Run) -> Vec<String> {
+    async fn ids(change: impl Fn(crate::engine::Run) -> crate::engine::Run) -> Vec<String> {
         let place = Place::new();
         let report = place.path("report");
         let script = Script::new().report(&report);
@@ -129,8 +129,8 @@ async fn a_session_has_an_id_from_the_start_where_the_cli_tells_it_late() {
     let second = ids(|run| run).await;
     assert!(teamster_core::provider::is_uuid(&first[0]), "{first:?}");
     assert_ne!(first, second);
-    let chosen = |run: crate::Run| run.params(|p| p.new_session_id = Some("mine".into()));
+    let chosen = |run: crate::engine::Run| run.params(|p| p.new_session_id = Some("mine".into()));
     assert_eq!(ids(chosen).await, ["mine"]);
-    let resumed = |run: crate::Run| run.params(|p| p.session_id = Some("old".into()));
+    let resumed = |run: crate::engine::Run| run.params(|p| p.session_id = Some("old".into()));
     assert_eq!(ids(resumed).await, [""; 0]);
 }

@@ -11,7 +11,7 @@ use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::{END, Place, Run, agent, next, shell};
+use crate::engine::{END, Place, Run, agent, next, shell};
 
 /// Runs an agent that reports what it was launched with.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {

@@ -12,7 +12,7 @@ use teamster_core::{
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
-use crate::{
+use crate::engine::{
     END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
 };
 

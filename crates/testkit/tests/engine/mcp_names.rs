@@ -10,7 +10,7 @@ use teamster_core::provider::{
 };
 use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
-use crate::{END, Place, Run, shell};
+use crate::engine::{END, Place, Run, shell};
 use teamster_testkit::proc;
 
 fn json(file: PathBuf) -> ConfigTable {

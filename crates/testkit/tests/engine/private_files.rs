@@ -11,7 +11,7 @@ use teamster_process::sweep_private_files;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
+use crate::engine::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
 
 /// With private files in `$SECRET_FILE` and `$OTHER_FILE`.
 pub(crate) fn with_secret(run: Run) -> Run {

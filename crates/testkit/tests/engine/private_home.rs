@@ -9,8 +9,8 @@ use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::proc;
 
-use crate::private_files::role;
-use crate::{END, Place, Run, SHORT, next, shell, wait_for};
+use crate::engine::private_files::role;
+use crate::engine::{END, Place, Run, SHORT, next, shell, wait_for};
 
 /// What the user's own configuration holds.
 const SETTINGS: &str = "{\n  // mine\n  \"theme\": \"dark\",\n  \"mcpServers\": {\"own\": {\"command\": \"own-mcp\"}, \"docs\": {\"command\": \"x\"}}\n}\n";

@@ -8,7 +8,7 @@ use teamster_process::RuntimeConfig;
 use teamster_testkit::fake_agent::{Play, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::{LIMIT, Place, Story};
+use crate::engine::{LIMIT, Place, Story};
 
 /// The output of a fixture, such as `claude/2.1.197/text`.
 pub(crate) fn recorded(fixture: &str) -> PathBuf {

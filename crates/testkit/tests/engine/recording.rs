@@ -15,7 +15,7 @@ use teamster_testkit::fixture::{Fixture, META, RECORD, STDERR, STDOUT};
 use teamster_testkit::proc;
 use teamster_testkit::replay::{ReplayOptions, replay};
 
-use crate::{END, LIMIT, Place, Run, Story, agent, finish, helper, next, shell};
+use crate::engine::{END, LIMIT, Place, Run, Story, agent, finish, helper, next, shell};
 
 /// The folder of a test's recording, which is not there yet.
 const DIR: &str = "a/recording";
@@ -371,7 +371,7 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         "opencode/1.18.33/text",
     ] {
         let place = Place::new();
-        let output = crate::recorded::recorded(fixture);
+        let output = crate::engine::recorded::recorded(fixture);
         let (name, _) = fixture.split_once('/').unwrap();
         let mut config = RuntimeConfig::default();
         config.program = Some(env!("CARGO_BIN_EXE_teamster-fake-agent").into());

@@ -12,8 +12,8 @@ use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
-use crate::private_files::with_secret;
-use crate::{END, Place, Story, agent, collect, finish, helper, next, wait_until};
+use crate::engine::private_files::with_secret;
+use crate::engine::{END, Place, Story, agent, collect, finish, helper, next, wait_until};
 
 fn short() -> Script {
     Script::new()

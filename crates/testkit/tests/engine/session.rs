@@ -11,7 +11,7 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus, SessionCapabilities, Sessio
 use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::{LIMIT, Story, finish, let_pass, wait_until};
+use crate::engine::{LIMIT, Story, finish, let_pass, wait_until};
 use talker::{block_on, drain, pid, prepared, say, waiting};
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use teamster_core::provider::Stdin;
 use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
-use crate::{END, Place, Story, agent};
+use crate::engine::{END, Place, Story, agent};
 
 async fn with_input(script: Script, stdin: Stdin) -> Story {
     agent(&script)

@@ -9,7 +9,9 @@ use teamster_process::StartObserver;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until};
+use crate::engine::{
+    END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until,
+};
 
 /// An agent that prints its process id and then never ends.
 fn endless(place: &Place) -> Script {

@@ -8,7 +8,7 @@ use teamster_process::leftovers;
 use teamster_testkit::fake_agent::{Script, Signal, Spawn, SpawnKind};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, LONG, Place, Run, Story, agent, helper, next};
+use crate::engine::{END, LIMIT, LONG, Place, Run, Story, agent, helper, next};
 
 /// A process that ignores what it can ignore.
 fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {

@@ -10,7 +10,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus, Timeouts};
 use teamster_testkit::fake_agent::{Script, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::{END, LIMIT, LONG, Place, Run, SHORT, agent, helper, next};
+use crate::engine::{END, LIMIT, LONG, Place, Run, SHORT, agent, helper, next};
 
 fn timeouts(startup: Duration, idle: Duration, tool: Duration) -> Timeouts {
     Timeouts {

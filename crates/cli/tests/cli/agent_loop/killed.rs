@@ -9,7 +9,7 @@ use teamster_testkit::proc::{is_alive, wait_gone};
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::{Running, run};
+use crate::cli::{Running, run};
 
 fn ticks(agent: &Agent) -> Vec<Value> {
     let text = fs::read_to_string(agent.path("ticks.jsonl")).unwrap_or_default();
@@ -70,7 +70,7 @@ fn what_a_loop_and_its_guard_left_is_ended_by_the_next_one_which_has_a_record_of
     assert!(is_alive(child), "it is not ended with the loop");
     let ended = run(agent.command().args(["--ticks", "1"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    assert!(wait_gone(child, crate::LIMIT), "{}", agent.log());
+    assert!(wait_gone(child, crate::cli::LIMIT), "{}", agent.log());
     let ticks = ticks(&agent);
     let results: Vec<_> = ticks
         .iter()

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Agent;
-use crate::run;
+use crate::cli::run;
 
 #[test]
 fn what_an_agent_with_a_process_for_each_tick_cannot_have() {

@@ -10,7 +10,7 @@ use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
 use super::Agent;
-use crate::{Ended, LIMIT, Running, run, teamster};
+use crate::cli::{Ended, LIMIT, Running, run, teamster};
 
 impl Agent {
     /// Another command of the same user.
@@ -245,7 +245,7 @@ fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
     let state = agent.root.path().join("copilot");
     fs::create_dir(&state).unwrap();
     let other = Plan::new(StandIn::Copilot, &state).turn([Act::DidWork]);
-    let command = format!("'{}' fake-agent", crate::TEAMSTER);
+    let command = format!("'{}' fake-agent", crate::cli::TEAMSTER);
     other
         .install(&agent.root.path().join("bin"), &command)
         .unwrap();

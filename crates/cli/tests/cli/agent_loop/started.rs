@@ -7,7 +7,7 @@ use nix::sys::stat::Mode;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::{Running, run};
+use crate::cli::{Running, run};
 
 #[test]
 fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use teamster_testkit::stand_in::{Act, StandIn};
 
 use super::Agent;
-use crate::{program, run};
+use crate::cli::{program, run};
 
 #[test]
 fn the_code_is_that_of_the_last_tick() {

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use teamster_testkit::proc::wait_until;
 
 use super::Agent;
-use crate::{LIMIT, TEAMSTER};
+use crate::cli::{LIMIT, TEAMSTER};
 
 /// A command at a terminal.
 pub(crate) struct Terminal {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use teamster::{AgentEvent, Decision};
 use teamster_testkit::proc::{wait_gone, wait_until};
 
-use crate::chat::Agent;
-use crate::{Ended, LIMIT, done, events, run, teamster};
+use crate::cli::chat::Agent;
+use crate::cli::{Ended, LIMIT, done, events, run, teamster};
 
 /// A command with the agent's environment.
 pub(super) fn command(agent: &Agent, args: &[&str]) -> Ended {
@@ -218,7 +218,7 @@ fn a_request_ends_with_its_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn at_terminals_one_answers_and_the_other_sees_it() {
-    use crate::chat::terminal::Terminal;
+    use crate::cli::chat::terminal::Terminal;
 
     let agent = Agent::new();
     let id = detach(&agent, &["write"]);

@@ -7,8 +7,8 @@ use teamster::{ErrorKind, RunStatus};
 use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::{command, detach, log};
-use crate::chat::Agent;
-use crate::{LIMIT, done};
+use crate::cli::chat::Agent;
+use crate::cli::{LIMIT, done};
 
 /// The session of a run, once it is known.
 fn session(agent: &Agent, id: &str) -> String {

@@ -9,8 +9,8 @@ use nix::unistd::Pid;
 use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::log;
-use crate::chat::Agent;
-use crate::{Ended, LIMIT, run, teamster};
+use crate::cli::chat::Agent;
+use crate::cli::{Ended, LIMIT, run, teamster};
 
 /// An agent beside a repository with one commit and a folder `sub`.
 struct Repository {

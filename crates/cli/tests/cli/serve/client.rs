@@ -9,7 +9,7 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::{LIMIT, Running, teamster};
+use crate::cli::{LIMIT, Running, teamster};
 
 /// A server on a free port.
 pub(super) struct Served {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{Request, Served, Stream};
-use crate::{Claude, LIMIT};
+use crate::cli::{Claude, LIMIT};
 
 #[test]
 fn every_error_is_a_problem() {

@@ -9,7 +9,7 @@ use teamster_testkit::fake_agent::Script;
 
 use super::client::{Response, Served, Stream};
 use super::silent;
-use crate::{Claude, recording};
+use crate::cli::{Claude, recording};
 
 fn log_file(claude: &Claude, id: &str) -> PathBuf {
     claude

@@ -8,7 +8,7 @@ use teamster_process::{CliRuntime, PoolConfig, ProcessIdentity, ProcessSignal, S
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use super::talker::{drain, pid, prepared, say};
-use crate::{LIMIT, Story, finish, next};
+use crate::engine::{LIMIT, Story, finish, next};
 
 async fn gone(pid: u32) -> bool {
     let gone = tokio::task::spawn_blocking(move || wait_gone(pid, LIMIT));

@@ -7,7 +7,7 @@ use serde_json::json;
 use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionPolicy, Timeouts};
 
 use super::talker::{prepared, say};
-use crate::{LIMIT, let_pass};
+use crate::engine::{LIMIT, let_pass};
 
 #[tokio::test]
 async fn permissions_are_answered_by_the_policy() {

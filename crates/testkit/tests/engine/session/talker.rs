@@ -13,8 +13,8 @@ use teamster_core::{
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 
-use crate::provider::{Fake, Lines};
-use crate::{LIMIT, Run, Story, finish, next};
+use crate::engine::provider::{Fake, Lines};
+use crate::engine::{LIMIT, Run, Story, finish, next};
 
 /// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id; with `$2`, which
 /// stands for a fork, not at its start.
