@@ -42,6 +42,7 @@ mod raw_json;
 mod result;
 mod runtime;
 mod session;
+mod session_provider;
 mod setters;
 mod stream;
 pub mod sync;
@@ -71,8 +72,9 @@ pub use result::{
 pub use runtime::{AgentRuntime, CliProvider, SharedRuntime};
 pub use session::{
     AgentSession, AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest,
-    SessionCapabilities, SessionFuture, SessionOptions, SessionProvider, SessionRuntime, Turn,
+    SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, Turn,
 };
+pub use session_provider::SessionProvider;
 pub use setters::IntoOption;
 pub use stream::{AbortHandle, EventStream};
 pub use tokio_util::sync::CancellationToken;

@@ -27,7 +27,6 @@ use crate::observer::Accepted;
 use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, OnEvent};
-use crate::runtime::may_repeat;
 use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
@@ -86,7 +85,7 @@ impl Driver {
         let side_effects = request.retry.side_effects.clone();
         Self {
             account: Account::new(run_id.clone(), side_effects, derives),
-            merge: Merge::new(may_repeat(request)),
+            merge: Merge::new(request.may_repeat()),
             view,
             derives,
             ended: false,

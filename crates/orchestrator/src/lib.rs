@@ -57,14 +57,16 @@ mod plan;
 mod policy;
 mod registry;
 mod request;
+mod run_log;
 mod runtime;
 
 pub use event::{Next, RunEvent};
-pub use log::{LifecycleEntry, RunLog, RunLogEntry};
+pub use log::{LifecycleEntry, RunLogEntry};
 pub use observer::{Accepted, Observed, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use outcome::{Attempt, Outcome};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};
 pub use request::{Budget, Candidate, OnEvent, RunRequest};
+pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;

@@ -1,13 +1,11 @@
 //! The log of a run: the events of its agents and of the run itself, in one order.
 
-use std::vec;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use teamster_core::{AbortHandle, Id, LogEntry};
+use teamster_core::{Id, LogEntry};
 
-use crate::{Run, RunEvent};
+use crate::RunEvent;
 
 /// What of a run's log its consumer gets. The numbers of the entries are the same in each view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +60,7 @@ impl Part {
 /// On the wire it is the event's own object after `seq`, `atMs` and `attempt`.
 ///
 /// The log has the `run:` events. A `tool:` or `assistant:` event says again what the agents' entries say, so
-/// it is only in a [`Run`], with the number of the log's last entry before it.
+/// it is only in a [`Run`](crate::Run), with the number of the log's last entry before it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LifecycleEntry {
@@ -178,68 +176,6 @@ impl RunLogEntry {
         match self {
             Self::Agent(entry) => entry.at_ms,
             Self::Run(entry) => entry.at_ms,
-        }
-    }
-}
-
-/// The log of a run as it is written: made by [`Orchestrator::log`](crate::Orchestrator::log).
-///
-/// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
-/// last. An event of the run itself comes before the agents' events that follow from it. The text of the result
-/// is in `done` alone, and not in `run:end` before it: it may be long. Every other way to
-/// read a run is a view of it, with the numbers, times and attempts of the log:
-/// [`Orchestrator::execute`](crate::Orchestrator::execute) has the agents' entries,
-/// [`Orchestrator::run`](crate::Orchestrator::run) has the `run:` entries and the events that follow from the
-/// agents' entries.
-///
-/// Dropping the log before its end stops the run.
-#[derive(Debug)]
-pub struct RunLog {
-    run: Run,
-    parts: vec::IntoIter<Part>,
-    /// What is left of the last part.
-    agents: vec::IntoIter<LogEntry>,
-}
-
-impl RunLog {
-    pub(crate) fn new(run: Run) -> Self {
-        Self {
-            run,
-            parts: Vec::new().into_iter(),
-            agents: Vec::new().into_iter(),
-        }
-    }
-
-    /// The run's id.
-    pub fn id(&self) -> &Id {
-        self.run.id()
-    }
-
-    /// A handle that can stop the run from elsewhere.
-    pub fn abort_handle(&self) -> AbortHandle {
-        self.run.abort_handle()
-    }
-
-    /// The next entry; `None` after `done`. Cancel-safe.
-    pub async fn next(&mut self) -> Option<RunLogEntry> {
-        loop {
-            if let Some(entry) = self.agents.next() {
-                return Some(RunLogEntry::Agent(entry));
-            }
-            match self.next_part().await? {
-                Part::Agents(entries) => self.agents = entries.into_iter(),
-                Part::Run(entry) => return Some(RunLogEntry::Run(entry)),
-            }
-        }
-    }
-
-    /// What comes next; `None` after `done`. Cancel-safe.
-    pub(crate) async fn next_part(&mut self) -> Option<Part> {
-        loop {
-            if let Some(part) = self.parts.next() {
-                return Some(part);
-            }
-            self.parts = self.run.next_parts().await?.into_iter();
         }
     }
 }

@@ -164,6 +164,17 @@ impl RetryPolicy {
             (action, _) => action,
         }
     }
+
+    /// Whether it may try again after a wait, which is no retry.
+    pub(crate) fn may_wait(&self) -> bool {
+        let limits = [ErrorKind::Quota, ErrorKind::RateLimit];
+        let falls_back = limits.into_iter().any(|kind| {
+            let action = self.actions.get(&kind).copied();
+            action.unwrap_or_else(|| Action::for_kind(kind)) != Action::End
+        });
+        let waits = self.actions.values().any(|action| *action == Action::Wait);
+        !self.max_wait.is_zero() && (falls_back || waits)
+    }
 }
 
 /// What a run does once a tool has been used that can change things. The prompt is never sent again

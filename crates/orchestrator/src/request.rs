@@ -86,6 +86,12 @@ impl RunRequest {
         self.on_event = Some(Arc::new(call));
         self
     }
+
+    /// Whether there can be more than one attempt.
+    pub(crate) fn may_repeat(&self) -> bool {
+        let policy = &self.retry;
+        self.candidates.len() > 1 || policy.retries > 0 || policy.may_wait()
+    }
 }
 
 impl fmt::Debug for RunRequest {

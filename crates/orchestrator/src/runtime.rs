@@ -8,7 +8,7 @@ use teamster_core::{
 use tokio::runtime::Handle;
 
 use crate::log::{Part, View};
-use crate::{Action, Candidate, Orchestrator, RetryPolicy, RunLog, RunRequest};
+use crate::{Candidate, Orchestrator, RunLog, RunRequest};
 
 impl Orchestrator {
     /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
@@ -85,26 +85,6 @@ fn no_tokio() -> AgentError {
         ErrorKind::Internal,
         "an orchestrated run needs a Tokio runtime: poll its stream within one",
     )
-}
-
-/// Whether there can be more than one attempt.
-pub(crate) fn may_repeat(request: &RunRequest) -> bool {
-    let policy = &request.retry;
-    request.candidates.len() > 1 || policy.retries > 0 || may_wait(policy)
-}
-
-/// Whether the policy may try again after a wait, which is no retry.
-fn may_wait(policy: &RetryPolicy) -> bool {
-    let limits = [ErrorKind::Quota, ErrorKind::RateLimit];
-    let falls_back = limits.into_iter().any(|kind| {
-        let action = policy.actions.get(&kind).copied();
-        action.unwrap_or_else(|| Action::for_kind(kind)) != Action::End
-    });
-    let waits = policy
-        .actions
-        .values()
-        .any(|action| *action == Action::Wait);
-    !policy.max_wait.is_zero() && (falls_back || waits)
 }
 
 /// A runtime whose runs are retried and fall back: the candidates, the policy and the bounds of a

@@ -95,7 +95,11 @@ impl ConfigFiles {
 /// Takes the servers of killed runs out of the files that the CLI reads: it would start them, and runs
 /// put them there approved. Those of runs that are alive stay.
 fn undo_killed_runs(plan: &mut Plan, notices: &mut Vec<Notice>) {
-    for file in std::mem::take(&mut plan.leased) {
+    let leased = |file: &PathBuf| ConfigFiles::is_leased(file);
+    for file in std::mem::take(&mut plan.leasable)
+        .into_iter()
+        .filter(leased)
+    {
         let killed = match pending(&file) {
             Ok(Some(pending)) if pending.running == 0 => pending.servers,
             _ => Vec::new(),

@@ -15,7 +15,6 @@ use teamster_core::{
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};
-use crate::config_files::ConfigFiles;
 use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
@@ -34,8 +33,8 @@ pub(crate) struct Plan {
     /// The CLI's own name, and those of the MCP servers of the run.
     pub(crate) cli: &'static str,
     pub(crate) servers: Vec<String>,
-    /// The files from which the CLI reads MCP servers and on which some run has a lease.
-    pub(crate) leased: Vec<PathBuf>,
+    /// The files from which the CLI reads MCP servers and on which a run may have a lease.
+    pub(crate) leasable: Vec<PathBuf>,
 }
 
 /// The whole environment, or the changes to ours.
@@ -84,9 +83,7 @@ impl Plan {
             run_id,
             cli: provider.info().name,
             servers: params.mcp_servers.iter().map(|s| s.name.clone()).collect(),
-            leased: (leasable_files(provider, params).into_iter())
-                .filter(|file| ConfigFiles::is_leased(file))
-                .collect(),
+            leasable: leasable_files(provider, params),
         })
     }
 

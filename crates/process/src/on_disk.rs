@@ -33,7 +33,10 @@ impl OnDisk {
             || launch.private_tmp
             || launch.config.is_some()
             || !launch.names_taken.is_empty()
-            || !plan.leased.is_empty()
+            || plan
+                .leasable
+                .iter()
+                .any(|file| ConfigFiles::is_leased(file))
     }
 
     /// Makes what the plan asks for, and adds its location to the plan. Blocks.

@@ -13,6 +13,7 @@ use super::managed::Managed;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
 use super::socket::SocketRequest;
 use super::task::Supervisor;
+use super::updates::Lines;
 
 /// An answer to what is being done.
 pub(super) struct Answer {
@@ -252,5 +253,18 @@ impl Supervisor {
             refused.join("; ")
         );
         Err((ErrorCode::AgentsRefused, message))
+    }
+
+    pub(super) fn subscribe(&mut self, lines: Lines) -> Result<(), String> {
+        let agents = self.status().agents;
+        self.updates.subscribe(lines, agents)
+    }
+
+    /// Tells subscribers which agents have changed.
+    pub(super) fn send_changes(&mut self) {
+        if self.updates.is_watched() {
+            let agents = self.status().agents;
+            self.updates.changes(agents);
+        }
     }
 }

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 
 use super::event::Event;
 use super::protocol::{AgentStatus, Change, Update};
-use super::task::Supervisor;
 use crate::folder::append_json_lines_within;
 use teamster_core::time::epoch_ms;
 
@@ -46,6 +45,11 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
+    /// Whether there is a subscriber.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.subscribers.is_empty()
+    }
+
     pub(crate) fn new(history: PathBuf) -> Self {
         Self {
             history,
@@ -98,7 +102,11 @@ impl Updates {
     }
 
     /// Adds a subscriber that knows how the agents are now.
-    fn subscribe(&mut self, lines: Lines, agents: Vec<AgentStatus>) -> Result<(), String> {
+    pub(super) fn subscribe(
+        &mut self,
+        lines: Lines,
+        agents: Vec<AgentStatus>,
+    ) -> Result<(), String> {
         self.subscribers.retain(|it| !it.is_closed());
         if self.subscribers.len() >= MOST {
             return Err(format!("there are {MOST} subscribers already"));
@@ -108,7 +116,7 @@ impl Updates {
         Ok(())
     }
 
-    fn changes(&mut self, agents: Vec<AgentStatus>) {
+    pub(super) fn changes(&mut self, agents: Vec<AgentStatus>) {
         self.next_look = Some(Instant::now() + LOOK);
         let mut last = HashMap::new();
         for agent in agents {
@@ -138,19 +146,4 @@ fn is_same(before: &AgentStatus, now: &AgentStatus) -> bool {
         ..before.clone()
     };
     is_same_retry && before == *now
-}
-
-impl Supervisor {
-    pub(super) fn subscribe(&mut self, lines: Lines) -> Result<(), String> {
-        let agents = self.status().agents;
-        self.updates.subscribe(lines, agents)
-    }
-
-    /// Tells subscribers which agents have changed.
-    pub(super) fn send_changes(&mut self) {
-        if !self.updates.subscribers.is_empty() {
-            let agents = self.status().agents;
-            self.updates.changes(agents);
-        }
-    }
 }

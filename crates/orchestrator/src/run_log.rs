@@ -1,0 +1,70 @@
+//! The log of a run, as it is written.
+
+use std::vec;
+
+use teamster_core::{AbortHandle, Id, LogEntry};
+
+use crate::Run;
+use crate::log::{Part, RunLogEntry};
+
+/// The log of a run as it is written: made by [`Orchestrator::log`](crate::Orchestrator::log).
+///
+/// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
+/// last. An event of the run itself comes before the agents' events that follow from it. The text of the result
+/// is in `done` alone, and not in `run:end` before it: it may be long. Every other way to
+/// read a run is a view of it, with the numbers, times and attempts of the log:
+/// [`Orchestrator::execute`](crate::Orchestrator::execute) has the agents' entries,
+/// [`Orchestrator::run`](crate::Orchestrator::run) has the `run:` entries and the events that follow from the
+/// agents' entries.
+///
+/// Dropping the log before its end stops the run.
+#[derive(Debug)]
+pub struct RunLog {
+    run: Run,
+    parts: vec::IntoIter<Part>,
+    /// What is left of the last part.
+    agents: vec::IntoIter<LogEntry>,
+}
+
+impl RunLog {
+    pub(crate) fn new(run: Run) -> Self {
+        Self {
+            run,
+            parts: Vec::new().into_iter(),
+            agents: Vec::new().into_iter(),
+        }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &Id {
+        self.run.id()
+    }
+
+    /// A handle that can stop the run from elsewhere.
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.run.abort_handle()
+    }
+
+    /// The next entry; `None` after `done`. Cancel-safe.
+    pub async fn next(&mut self) -> Option<RunLogEntry> {
+        loop {
+            if let Some(entry) = self.agents.next() {
+                return Some(RunLogEntry::Agent(entry));
+            }
+            match self.next_part().await? {
+                Part::Agents(entries) => self.agents = entries.into_iter(),
+                Part::Run(entry) => return Some(RunLogEntry::Run(entry)),
+            }
+        }
+    }
+
+    /// What comes next; `None` after `done`. Cancel-safe.
+    pub(crate) async fn next_part(&mut self) -> Option<Part> {
+        loop {
+            if let Some(part) = self.parts.next() {
+                return Some(part);
+            }
+            self.parts = self.run.next_parts().await?.into_iter();
+        }
+    }
+}
