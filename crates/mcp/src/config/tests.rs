@@ -405,7 +405,7 @@ fn what_has_no_effect_is_told() {
 
 #[test]
 fn where_an_error_is_is_data() {
-    let error = |text: &str| super::parse(text, &|_| None).unwrap_err();
+    let error = |text: &str| parse(text, &|_| None).unwrap_err();
     let two = error(r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#);
     assert_eq!(two.server.as_deref(), Some("a"));
     assert_eq!(two.position, None);
