@@ -27,7 +27,7 @@ fn the_guide_shows_the_files_of_this_crate() {
         [
             "src/lib.rs",
             "src/launch.rs",
-            "src/decoder/mod.rs",
+            "src/decoder.rs",
             "src/decoder/end.rs",
             "src/decoder/errors.rs",
             "src/main.rs",

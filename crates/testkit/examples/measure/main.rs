@@ -18,7 +18,7 @@
 //! program itself.
 #![expect(clippy::print_stdout, reason = "it is what the program is for")]
 
-#[path = "../../benches/common/mod.rs"]
+#[path = "../../benches/common.rs"]
 mod common;
 mod program;
 mod starts;

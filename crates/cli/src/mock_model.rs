@@ -18,7 +18,7 @@ use crate::exit_code;
 
 pub(crate) use pointed::{URL_VARIABLE, temporary};
 
-const EXAMPLE: &str = include_str!("example.toml");
+const EXAMPLE: &str = include_str!("mock_model/example.toml");
 
 /// Serves, or runs a command; the exit code.
 pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {

@@ -72,7 +72,7 @@ const HELLO: &str = "Hello, wörld 👋🏽 你好，世界! Done ✅.";
 
 #[test]
 fn figures_are_those_of_the_turn() {
-    let mut replay = replay(include_str!("acp_two_turns/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_two_turns/stdout.ndjson"));
     replay.answer(PermissionAnswer::Allow);
     let first = replay.turn("one");
     assert_eq!(names(&first), ["session", "text", "turn_end", "done"]);
@@ -121,7 +121,7 @@ fn figures_are_those_of_the_turn() {
 
 #[test]
 fn a_turn_after_one_that_was_interrupted() {
-    let mut replay = replay(include_str!("acp_cancel/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
     let first = replay.interrupted("one", r#""cancelled""#);
     let done = result(&first);
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_turn_after_one_that_was_interrupted() {
 
 #[test]
 fn an_error_in_the_place_of_an_answer_is_an_error() {
-    let mut replay = replay(include_str!("acp_error/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_error/stdout.ndjson"));
     let events = replay.turn("one");
     let done = result(&events);
     assert_eq!(
@@ -169,7 +169,7 @@ fn an_error_in_the_place_of_an_answer_is_an_error() {
 
 #[test]
 fn errors_end_a_turn_and_not_the_session() {
-    let mut replay = replay(include_str!("acp_errors/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
     assert_eq!(result(&replay.turn("text")).text, HELLO);
 
     let events = replay.turn("tools");
@@ -231,7 +231,7 @@ fn errors_end_a_turn_and_not_the_session() {
 
 #[test]
 fn work_goes_on_after_a_tool_that_was_interrupted() {
-    let mut replay = replay(include_str!("acp_errors/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
     for _ in 0..12 {
         result(&replay.turn("x"));
     }
@@ -268,7 +268,7 @@ fn work_goes_on_after_a_tool_that_was_interrupted() {
 
 #[test]
 fn tools_are_told_as_in_a_run() {
-    let recording = include_str!("acp_tools/stdout.ndjson");
+    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, with_server);
     replay.answer(PermissionAnswer::Allow);
     assert_eq!(tools(&replay.turn("shell")), [("bash", ToolKind::Execute)]);
@@ -354,7 +354,7 @@ fn tools_are_told_as_in_a_run() {
 
 #[test]
 fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
-    let recording = include_str!("acp_tools/stdout.ndjson");
+    let recording = include_str!("sessions/acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| params.slash_commands = true);
     replay.answer(PermissionAnswer::AllowAlways);
     let mut texts = Vec::new();
@@ -374,7 +374,7 @@ fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
 
 #[test]
 fn a_prompt_is_no_command() {
-    let mut replay = replay(include_str!("acp_cancel/stdout.ndjson"));
+    let mut replay = replay(include_str!("sessions/acp_cancel/stdout.ndjson"));
     replay.turn(" /context");
     let text = &replay.written()[2]["params"]["prompt"][0]["text"];
     assert_eq!(text, "\u{200b} /context");

@@ -27,7 +27,7 @@
 //! Every step with every option, as `teamster-fake-agent --help` shows it too:
 //!
 //! ```toml
-#![doc = include_str!("reference.toml")]
+#![doc = include_str!("fake_agent/reference.toml")]
 //! ```
 //!
 //! An error in the script is printed on standard error, with the line and column, and the exit code
@@ -84,7 +84,7 @@ const HELP: &str = concat!(
     "SCRIPT is TOML, or @ and the path of a TOML file: a list of steps, done in order.\n",
     "At its end the exit code is 0; if the script is wrong it is 2.\n",
     "This one shows every step with every option:\n\n",
-    include_str!("reference.toml"),
+    include_str!("fake_agent/reference.toml"),
 );
 
 /// Runs the fake agent of the program `teamster-fake-agent`; the arguments without the program's
