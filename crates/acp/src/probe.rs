@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use teamster_core::provider::json_line::{self, parse};
+use teamster_core::provider::json_line::{self, parse, value};
 use teamster_core::provider::{
     Decoder, Events, Exchange, Exit, Launch, Order, RunSummary, SessionProtocol,
 };
@@ -18,7 +18,7 @@ use teamster_core::{
 use crate::errors::During;
 use crate::protocol::rpc_error;
 use crate::settings::Settings;
-use crate::wire::{Message, value};
+use crate::wire::Message;
 use crate::write;
 
 /// How much is kept of a line that is no message, in bytes.

@@ -240,7 +240,7 @@ impl AcpProtocol {
     }
 
     fn prompt_ended(&mut self, result: Option<&RawValue>, out: &mut Events) {
-        let result = result.map_or(Value::Null, crate::wire::value);
+        let result = result.map_or(Value::Null, json_line::value);
         let stop_reason = result["stopReason"].as_str().map(str::to_owned);
         let said = self.resolve(Next::End(&result), out);
         self.interrupted = stop_reason.as_deref() == Some("cancelled");

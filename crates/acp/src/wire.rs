@@ -231,12 +231,6 @@ pub(crate) struct PlanLine {
     pub(crate) status: Option<String>,
 }
 
-/// Any JSON value. One that is nested too deeply to be taken apart stays text.
-pub(crate) fn value(raw: &RawValue) -> Value {
-    let text = raw.get();
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
-}
-
 /// A list of what can be read of it.
 pub(crate) fn list<T: for<'a> Deserialize<'a>>(raw: Option<&RawValue>) -> Vec<T> {
     let items: Vec<&RawValue> = raw.and_then(|raw| parse(raw.get())).unwrap_or_default();

@@ -172,7 +172,8 @@ fn listen(control: &Control) -> io::Result<()> {
 
 /// The CLI of a runtime's name; the usual one where none is set.
 pub(crate) fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
-    crate::providers().loop_agent(name)
+    let agent = crate::providers().loop_agent(name);
+    agent.map_err(|error| error.message)
 }
 
 /// Whether stdout goes to this file.

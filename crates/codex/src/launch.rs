@@ -209,7 +209,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     // is refused, unlike an argument.
     if prompt == "-" || (on_stdin && !prompt.trim().is_empty()) {
         args.add("-");
-        return Ok(Stdin::Bytes(for_stdin(prompt)));
+        return Ok(Stdin::prompt(prompt));
     }
     // What follows `--` is never a flag or a sub-command.
     args.add("--");
@@ -227,13 +227,6 @@ pub(crate) fn too_large(chars: usize) -> AgentError {
              the rest in a file and let the agent read it"
         ),
     )
-}
-
-/// The prompt as the CLI shall read it: it drops one mark of the byte order at the beginning.
-fn for_stdin(prompt: &str) -> Vec<u8> {
-    const MARK: &str = "\u{feff}";
-    let mark = if prompt.starts_with(MARK) { MARK } else { "" };
-    format!("{mark}{prompt}").into_bytes()
 }
 
 /// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use teamster_core::provider::{OtherRecordFiles, RecordFiles, is_uuid};
-use teamster_core::{ExecuteParams, Usage};
+use teamster_core::{ExecuteParams, Usage, time};
 
 use crate::totals::{Baseline, Totals};
 use crate::wire::Object;
@@ -79,7 +79,7 @@ fn folders(id: &str) -> Option<[String; 3]> {
 
 /// The folder of a day counted from 1970-01-01.
 fn folder_of(day: u64) -> String {
-    let (year, month, day) = date(day);
+    let (year, month, day) = time::date_of_day(day);
     format!("{year:04}/{month:02}/{day:02}")
 }
 
@@ -115,26 +115,6 @@ fn day_of(id: &str) -> Option<u64> {
     let (high, low) = (&id[..8], &id[9..13]);
     let ms = u64::from_str_radix(high, 16).ok()? << 16 | u64::from_str_radix(low, 16).ok()?;
     Some(ms / 86_400_000)
-}
-
-/// Year, month and day of a day counted from 1970-01-01.
-///
-/// The usual computation in eras of 400 years, which begin on the 1st of March of the year 0.
-fn date(day: u64) -> (u64, u64, u64) {
-    let day = day + 719_468;
-    let era = day / 146_097;
-    let of_era = day % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
 }
 
 /// The last total in a session's file. One without any is of a session that has used nothing, as far

@@ -23,6 +23,7 @@ mod launch;
 mod secrets;
 mod session;
 pub mod surrogates;
+mod unique_ids;
 
 pub use crate::cli_info::{
     COMMON_INSTRUCTIONS, CredentialFile, Credentials, FileLocation, LoopContext, LoopSettings,
@@ -42,3 +43,4 @@ pub use launch::{
 };
 pub use secrets::Secrets;
 pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol};
+pub use unique_ids::UniqueIds;

@@ -1,5 +1,6 @@
 //! What a command line says of the session and of what is allowed.
 
+use teamster_core::provider::is_uuid;
 use teamster_core::{ExecuteParams, PermissionMode};
 
 use crate::launch::ALLOWED_SERVERS;
@@ -40,6 +41,7 @@ impl Flags {
                     flags.permission = Some(PermissionMode::Bypass);
                 }
                 "--resume" | "-r" => {
+                    // `latest` and a number are places in a list.
                     flags.session_id = value().filter(|id| is_uuid(id)).map(str::to_owned);
                 }
                 "--policy" | "--admin-policy" | "--adminPolicy" => {
@@ -86,15 +88,6 @@ fn permission(mode: &str) -> Option<PermissionMode> {
         "yolo" => PermissionMode::Bypass,
         _ => return None,
     })
-}
-
-/// Only that names one session: `latest` and a number are places in a list.
-fn is_uuid(id: &str) -> bool {
-    id.len() == 36
-        && id.bytes().enumerate().all(|(at, b)| match at {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
 }
 
 #[cfg(test)]

@@ -13,8 +13,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
-use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::json_line::{self, parse, type_of, value};
 use teamster_core::provider::surrogates::{self, Chars, Joiner};
 use teamster_core::provider::{Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
@@ -239,12 +238,6 @@ impl Decoder for GeminiDecoder {
     fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
         errors::kind_of_exit_code(code)
     }
-}
-
-/// Any JSON value. One that is nested too deeply to be taken apart stays text.
-fn value(raw: &RawValue) -> Value {
-    let text = raw.get();
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -43,12 +43,12 @@ const LONGEST: u64 = 1 << 20;
 const PIPE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Reads such a file; `None` if there is none. Neither a pipe without a writer nor a file without an end is waited
-/// for. An error names the path.
-pub fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, String> {
+/// for.
+pub fn read(path: &Path) -> io::Result<Option<BTreeMap<String, String>>> {
     match read_bytes(path) {
         Ok(text) => Ok(Some(parse(&String::from_utf8_lossy(&text)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) => Err(error),
     }
 }
 

@@ -61,17 +61,10 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         args.add(arg);
     }
     Ok(Launch {
-        stdin: Stdin::Bytes(for_stdin(&params.prompt)),
+        stdin: Stdin::prompt(&params.prompt),
         timeouts: timeouts(params),
         ..begin(params, args, Settings::new(params)?)?
     })
-}
-
-/// The prompt as the CLI reads it: it drops one byte order mark at the beginning.
-fn for_stdin(prompt: &str) -> Vec<u8> {
-    const MARK: &str = "\u{feff}";
-    let mark = if prompt.starts_with(MARK) { MARK } else { "" };
-    format!("{mark}{prompt}").into_bytes()
 }
 
 /// All but what a run and a session have in different ways.

@@ -63,7 +63,7 @@ impl Providers {
 
     /// The CLI of a runtime's name in the settings of a loop, or why there is none; the usual one where none is
     /// named.
-    pub fn loop_agent(&self, name: Option<&str>) -> Result<&'static CliInfo, String> {
+    pub fn loop_agent(&self, name: Option<&str>) -> Result<&'static CliInfo, AgentError> {
         let provider = match name {
             Some(name) => self.get(name),
             None => self.usual(),
@@ -72,8 +72,11 @@ impl Providers {
         match provider {
             Some(provider) => Ok(provider.info()),
             None => match self.runtime(name, RuntimeConfig::default()) {
-                Err(error) => Err(error.message),
-                Ok(_) => Err(format!("`{name}` cannot be used in a loop")),
+                Err(error) => Err(error),
+                Ok(_) => Err(AgentError::refused(
+                    "runtime",
+                    format!("`{name}` cannot be used in a loop"),
+                )),
             },
         }
     }
@@ -93,7 +96,8 @@ impl Providers {
             _ => (name, None),
         };
         let invalid = |problem: String| AgentError::invalid_params(format!("FALLBACK: {problem}"));
-        let mut settings = Settings::new(self.loop_agent(Some(name)).map_err(invalid)?);
+        let agent = self.loop_agent(Some(name));
+        let mut settings = Settings::new(agent.map_err(|error| invalid(error.message))?);
         settings.model = model.map(str::to_owned);
         let params =
             fallback_params(&settings, folder, env).map_err(|error| invalid(error.to_string()))?;

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
-use teamster_core::provider::json_line::parse;
+use teamster_core::provider::json_line::{parse, value};
 use teamster_core::{AgentEvent, Decision, Id, Permission, ToolResult, ToolUse};
 
 use super::AcpProtocol;
 use crate::dialect::Next;
 use crate::tool::{Tool, ToolCall, ToolEnd, by_call};
 use crate::turn::{Open, TurnSoFar};
-use crate::wire::{CallUpdate, list, value};
+use crate::wire::{CallUpdate, list};
 
 impl AcpProtocol {
     /// A call, or what is new of one.

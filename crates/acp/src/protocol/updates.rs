@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use teamster_core::provider::json_line::parse;
+use teamster_core::provider::json_line::{parse, value};
 use teamster_core::provider::surrogates::Chars;
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
@@ -12,7 +12,7 @@ use teamster_core::{
 use super::AcpProtocol;
 use super::start::Stage;
 use crate::dialect::{Chunk, Next, Words};
-use crate::wire::{Opened, PlanLine, Update, UpdateParams, list, value};
+use crate::wire::{Opened, PlanLine, Update, UpdateParams, list};
 
 /// A piece of text of which it is not yet known what it is.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! Tools: their calls, their kinds, and how they ended.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
+use teamster_core::provider::UniqueIds;
 use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, ToolKind, ToolUse};
 
 use super::mcp::Servers;
@@ -18,7 +17,7 @@ const KEPT_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) struct Calls {
     open: Vec<Call>,
     /// The ids under which calls were passed on.
-    used: HashSet<Id>,
+    used: UniqueIds,
     kept_bytes: usize,
     pub(crate) servers: Servers,
 }
@@ -58,7 +57,7 @@ impl Calls {
             None => kind_of_call(&name, line.arguments.as_ref()),
         };
         let raw = line.tool_call_id.text();
-        let id = self.unique(raw);
+        let id = self.used.unique(raw);
         self.open.push(Call {
             lane,
             raw: raw.to_owned(),
@@ -76,17 +75,6 @@ impl Calls {
                 .unwrap_or_else(|| Value::Object(serde_json::Map::default())),
         )
         .mcp(mcp)
-    }
-
-    /// The id for a call: the CLI's own, unless it was used before, by another agent or earlier.
-    fn unique(&mut self, raw: &str) -> Id {
-        let mut id = Id::from(raw);
-        let mut n = 1;
-        while !self.used.insert(id.clone()) {
-            n += 1;
-            id = Id::from(format!("{raw}#{n}"));
-        }
-        id
     }
 
     /// A piece of a command's output. Those of a command in the background, whose call has ended,

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::provider::surrogates;
@@ -20,6 +21,12 @@ pub fn read<T>(line: &[u8], mut read: impl FnMut(&str) -> Option<T>) -> Option<T
 /// The line as a `T`; `None` if it is not one.
 pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
+}
+
+/// Any JSON value. One that is nested too deeply to be taken apart stays text.
+pub fn value(raw: &RawValue) -> Value {
+    let text = raw.get();
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 /// The `type` of a line. Most CLIs print it first, and then no more is parsed.
@@ -84,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_line_with_half_a_pair_is_read_after_all() {
-        let value = |text: &str| parse::<serde_json::Value>(text);
+        let value = |text: &str| parse::<Value>(text);
         let read = |line: &str| read(line.as_bytes(), value).map(|v| v["a"].to_string());
         assert_eq!(read(r#"{"a":"\ud83d!"}"#).as_deref(), Some("\"\u{FFFD}!\""));
         assert_eq!(

@@ -161,6 +161,15 @@ pub enum Stdin {
     Open(Vec<u8>),
 }
 
+impl Stdin {
+    /// The prompt for a CLI that drops one byte order mark at the beginning of what it reads.
+    pub fn prompt(prompt: &str) -> Self {
+        const MARK: &str = "\u{feff}";
+        let mark = if prompt.starts_with(MARK) { MARK } else { "" };
+        Self::Bytes(format!("{mark}{prompt}").into_bytes())
+    }
+}
+
 /// Which stream carries the events; the other is only kept as evidence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

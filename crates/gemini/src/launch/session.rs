@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster_core::provider::{Args, Launch, Stdin};
-use teamster_core::{AgentError, ExecuteParams, SessionOptions};
+use teamster_core::{AgentError, ExecuteParams, SessionOptions, time};
 
 use super::locations::Locations;
 use super::{begin, check};
@@ -78,25 +78,9 @@ fn first_of(folder: &Path, end: &str) -> Option<String> {
 /// A minute of universal time, as the names of the files have it: `2026-11-22T15-47`.
 fn minute(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
+    let (year, month, day) = time::date_of_day(days);
     let (hour, minute) = (of_day / 3600, of_day % 3600 / 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}")
-}
-
-/// The date of a day since 1970 in the Gregorian calendar, whose years are taken to begin in March so
-/// that the day that some of them have more is the last.
-fn date(days: u64) -> (u64, u64, u64) {
-    /// From 1 March of the year 0 to 1 January 1970.
-    const BEFORE: u64 = 719_468;
-    const ERA: u64 = 146_097;
-    let days = days + BEFORE;
-    let (era, of_era) = (days / ERA, days % ERA);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

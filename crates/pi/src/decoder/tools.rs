@@ -1,9 +1,9 @@
 //! Tools: names, kinds, calls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
-use teamster_core::provider::{Events, media_placeholder};
+use teamster_core::provider::{Events, UniqueIds, media_placeholder};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, FileChange, Id, Permission, ToolKind, ToolResult, ToolUse,
 };
@@ -15,7 +15,7 @@ use crate::launch::Withheld;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// The ids of all calls. The CLI passes on the model's, which may occur again.
-    ids: HashSet<Id>,
+    ids: UniqueIds,
     /// Those that run, by the CLI's id.
     open: HashMap<String, Open>,
     withheld: Withheld,
@@ -40,7 +40,7 @@ impl Calls {
 
     /// A call begins to run.
     pub(super) fn start(&mut self, line: ToolStart, out: &mut Events) {
-        let id = self.unique(&line.tool_call_id);
+        let id = self.ids.unique(&line.tool_call_id);
         let kind = kind_of(&line.tool_name);
         let changes = matches!(line.tool_name.as_str(), "edit" | "write")
             .then(|| line.args.get("path").and_then(Value::as_str))
@@ -87,16 +87,6 @@ impl Calls {
             )));
         }
         true
-    }
-
-    fn unique(&mut self, id: &str) -> Id {
-        let mut unique = Id::from(id);
-        let mut number = 2;
-        while !self.ids.insert(unique.clone()) {
-            unique = Id::from(format!("{id}#{number}"));
-            number += 1;
-        }
-        unique
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,8 +93,13 @@ pub enum LoopError {
     #[error("{}", .0.message)]
     Agent(AgentError),
     /// A file of the agent cannot be used.
-    #[error("{0}")]
-    File(String),
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The agent's files cannot be read in time.
     #[error("the files in {} could not be read within {seconds} s; is one of them a pipe?", directory.display())]
     Slow {
@@ -199,7 +204,11 @@ impl LoopBuilder {
         let made = tokio::task::spawn_blocking(move || self.make());
         tokio::select! {
             biased;
-            made = made => made.unwrap_or_else(|error| Err(LoopError::File(error.to_string()))),
+            made = made => made.unwrap_or_else(|error| match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends.
+                Err(_) => Err(LoopError::Stopped),
+            }),
             () = control.stopping() => Err(LoopError::Stopped),
             () = tokio::time::sleep(READING) => Err(LoopError::Slow {
                 directory,
@@ -223,14 +232,18 @@ impl LoopBuilder {
         } = self;
         let folder = AgentFolder::open(&directory)?;
         let directory = folder.directory().to_owned();
-        let file = dotenv::read(&directory.join(".env")).map_err(LoopError::File)?;
+        let path = directory.join(".env");
+        let file = dotenv::read(&path).map_err(|source| LoopError::File { path, source })?;
         let own = |name: &str| {
             let set = variables.get(name).map(OsString::from);
             set.or_else(|| environment(name))
         };
         // What is no UTF-8 cannot be any setting, and is reported.
         let text = |name: &str| Some(own(name)?.to_string_lossy().into_owned());
-        let agent_of = |name: Option<&str>| providers.loop_agent(name);
+        let agent_of = |name: Option<&str>| {
+            let agent = providers.loop_agent(name);
+            agent.map_err(|error| error.message)
+        };
         let settings = Settings::read(&text, file.as_ref().unwrap_or(&BTreeMap::new()), &agent_of)?;
         let clock = Arc::new(SystemClock::new());
         let log = Log::new(

@@ -8,8 +8,9 @@ use teamster::orchestrator::{
     Action, Budget, Candidate, Orchestrator, OrchestratorConfig, RetryPolicy, RunEvent, RunRequest,
 };
 use teamster::{
-    AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, McpDelivery, PermissionMode, Providers,
-    RunResult, RunStatus, RuntimeConfig, SharedRuntime, Text, Timeouts, ToolKind, ToolUse, Usage,
+    AgentError, AgentRuntime, ErrorCode, ErrorKind, ExecuteParams, Id, McpDelivery, PermissionMode,
+    Providers, RunResult, RunStatus, RuntimeConfig, SharedRuntime, Text, Timeouts, ToolKind,
+    ToolUse, Usage,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -122,8 +123,8 @@ async fn a_run_and_its_stream_are_awaited() -> Result<(), AgentError> {
     assert_eq!(outcome.into_result()?.attempts.len(), 2);
 
     let runtime = mock("claude", Script::new().text("It is done.").completed());
-    let result: RunResult =
-        teamster::AgentRuntime::execute(&runtime, ExecuteParams::new("hi")).await; // EventStream: IntoFuture
+    let params = ExecuteParams::new("hi");
+    let result: RunResult = runtime.execute(params).await; // EventStream: IntoFuture
     assert!(result.is_success());
     assert_eq!(result.error(), None);
     assert_eq!(result.answer(), Some("It is done."));
@@ -151,7 +152,8 @@ async fn a_run_that_is_awaited_is_a_stream_too() -> Result<(), AgentError> {
     assert_eq!(outcome.into_result().unwrap_err(), no_login());
 
     let runtime = mock("claude", Script::new().failed(no_login()));
-    let result = teamster::AgentRuntime::execute(&runtime, ExecuteParams::new("hi")).await;
+    let params = ExecuteParams::new("hi");
+    let result = runtime.execute(params).await;
     assert_eq!(result.error(), Some(&no_login()));
     assert_eq!(result.into_result().unwrap_err(), no_login());
     Ok(())

@@ -1,0 +1,28 @@
+//! Ids that CLIs use more than once.
+
+use std::collections::HashSet;
+
+use crate::Id;
+
+/// The ids under which the calls of a run were passed on: each occurs once, whatever the CLI calls them.
+#[derive(Debug, Default)]
+pub struct UniqueIds(HashSet<Id>);
+
+impl UniqueIds {
+    /// The id for a call: the CLI's own, with a number behind it if it was used before.
+    ///
+    /// ```
+    /// let mut ids = teamster_core::provider::UniqueIds::default();
+    /// assert_eq!(&*ids.unique("call"), "call");
+    /// assert_eq!(&*ids.unique("call"), "call#2");
+    /// ```
+    pub fn unique(&mut self, id: &str) -> Id {
+        let mut unique = Id::from(id);
+        let mut number = 2;
+        while !self.0.insert(unique.clone()) {
+            unique = Id::from(format!("{id}#{number}"));
+            number += 1;
+        }
+        unique
+    }
+}
