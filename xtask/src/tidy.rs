@@ -43,6 +43,7 @@ const CHECKS: &[Check] = &[
     documentation,
     snapshots,
     links,
+    index,
     sleeps::check,
     anatomy::check,
     names::check,
@@ -56,7 +57,7 @@ const CHECKS: &[Check] = &[
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
 /// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
 /// asks for documentation; every published crate has README, licence texts, keywords and categories; every fixture has a snapshot, and every snapshot a fixture and no more than its
-/// test in its header; links between files lead somewhere; no test sleeps in real time; words that are gone for
+/// test in its header; links between files lead somewhere; every page of docs is in its index; no test sleeps in real time; words that are gone for
 /// good stay away; no tabs, no spaces
 /// at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]
@@ -295,6 +296,27 @@ fn links(tree: &Tree, problems: &mut Vec<Problem>) {
                     problems.push(file.problem(number, format!("the link to {target} is dead")));
                 }
             }
+        }
+    }
+}
+
+/// Each page of `docs` is in the index of that folder.
+fn index(tree: &Tree, problems: &mut Vec<Problem>) {
+    let pages = || {
+        tree.with(".md")
+            .filter(|file| file.path.starts_with("docs/"))
+    };
+    let Some(index) = pages().find(|file| file.path == "docs/README.md") else {
+        return;
+    };
+    let linked: Vec<_> = index
+        .lines()
+        .flat_map(|(_, line)| link_targets(line))
+        .collect();
+    for page in pages() {
+        let name = page.path.trim_start_matches("docs/");
+        if name != "README.md" && !name.contains('/') && !linked.contains(&name) {
+            problems.push(page.problem(1, "is not in the index docs/README.md".to_owned()));
         }
     }
 }

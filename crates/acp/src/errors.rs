@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn details_are_told_where_the_message_says_nothing() {
+    fn details_are_reported_where_the_message_says_nothing() {
         let mut error = RpcError::new(-32603, "Internal error");
         assert_eq!(error.said(), "Internal error");
         error.data = Some(json!({"details": "it rained"}));

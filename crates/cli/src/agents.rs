@@ -90,7 +90,7 @@ async fn ask(file: &Path, command: Command) -> Result<Status, Error> {
     connect(file).await?.ask(command).await
 }
 
-/// How things stand, with these agents among them. Where no supervisor is running the files tell.
+/// Status with these agents included. Without a running supervisor it is read from files.
 async fn status_with<'a>(
     file: &Path,
     ids: impl IntoIterator<Item = &'a String>,

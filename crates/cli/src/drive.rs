@@ -225,7 +225,7 @@ pub(crate) fn pipe_to_a_reader() -> Option<OwnedFd> {
 }
 
 /// Whether the reader of the pipe is gone.
-pub(crate) fn nobody_reads(pipe: &OwnedFd) -> bool {
+pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
     // These two are always looked for. Without an answer, writing will tell.
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
@@ -264,9 +264,9 @@ pub(crate) async fn show<F: Feed>(
                         event = events.next() => break event,
                         what = beside.next() => beside.deal(what, sink, start.elapsed()).await,
                         _ = ticks.tick() => if lost.is_none() {
-                            if stdout.as_ref().is_some_and(nobody_reads) {
-                                // Writing would tell, but a silent agent gives nothing to write
-                                // and may go on at a cost.
+                            if stdout.as_ref().is_some_and(reader_is_gone) {
+                                // A silent agent gives nothing to write, so a write would not notice, while
+                                // the run goes on at a cost.
                                 lost = Some(io::ErrorKind::BrokenPipe.into());
                                 abort.abort();
                             } else {

@@ -49,7 +49,7 @@ pub(crate) fn next_step(
             if info.id.starts_with("acp:") =>
         {
             format!(
-                "`teamster doctor --try '{}'` tells whether it is an ACP agent; a program that prints text is run as 'cmd:…'",
+                "`teamster doctor --try '{}'` shows whether it is an ACP agent; a program that prints text is run as 'cmd:…'",
                 info.id
             )
         }
@@ -94,6 +94,9 @@ pub(crate) fn next_step(
         (_, ErrorKind::Overloaded) => {
             wait().unwrap_or_else(|| "the service is in trouble: try again later".to_owned())
         }
+        (_, ErrorKind::Network) if is_local(&error.message) => {
+            "start the service at that address, such as `ollama serve`, or choose another model".to_owned()
+        }
         (_, ErrorKind::Network) => {
             "check the connection (and HTTPS_PROXY, if there is a proxy) and try again".to_owned()
         }
@@ -112,7 +115,7 @@ pub(crate) fn next_step(
         (_, ErrorKind::MaxTurns) => "allow more with --max-turns, or go on with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
             format!(
-                "`teamster mcp check` tells whether a server starts; look also at those that {} has configured",
+                "`teamster mcp check` shows whether a server starts; look also at those that {} has configured",
                 info.name
             )
         }
@@ -151,6 +154,13 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
         _ if error.code == ErrorCode::InvalidParams => as_typed(&error.message).into(),
         _ => words::without_error_word(&error.message).into(),
     }
+}
+
+/// Whether a message names an address on this machine.
+fn is_local(message: &str) -> bool {
+    ["//127.0.0.1", "//localhost", "//[::1]"]
+        .iter()
+        .any(|host| message.contains(host))
 }
 
 /// A text with the names of the command line in place of the library's parameters: between backticks, and
@@ -246,6 +256,10 @@ mod tests {
         assert!(start.contains("--startup-timeout"), "{start}");
         let lease = step(ErrorCode::ConfigLease, ErrorKind::Mcp).unwrap();
         assert!(lease.contains("teamster mcp restore"), "{lease}");
+        let local = "cannot reach http://127.0.0.1:11434/v1: Connection refused";
+        let error = AgentError::new(ErrorCode::CliError, ErrorKind::Network, local);
+        let local = next_step(&error, info(), "--bin", None, 0).unwrap();
+        assert!(local.starts_with("start the service"), "{local}");
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
         assert_eq!(step(ErrorCode::PromptTooLarge, ErrorKind::Invalid), None);
@@ -257,7 +271,7 @@ mod tests {
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "Method not found");
         let step = next_step(&error, &info, "--bin", None, 0).unwrap();
         assert!(
-            step.starts_with("`teamster doctor --try 'acp:cat'` tells"),
+            step.starts_with("`teamster doctor --try 'acp:cat'` shows"),
             "{step}"
         );
     }

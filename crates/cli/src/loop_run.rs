@@ -109,7 +109,7 @@ impl History {
         }
     }
 
-    /// What goes wrong with it is told there.
+    /// Its errors are logged there.
     fn report_to(&self, log: &Log) {
         if let Some(problem) = &self.problem {
             log.line(format!(

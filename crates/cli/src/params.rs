@@ -175,7 +175,7 @@ pub(crate) fn base_config() -> RuntimeConfig {
     config
 }
 
-/// The program that `TEAMSTER_<PROVIDER>_BIN` names.
+/// The program that `TEAMSTER_<AGENT>_BIN` names.
 pub(crate) fn program_variable(info: &CliInfo) -> Option<PathBuf> {
     env::var_os(info.program_variable())
         .filter(|value| !value.is_empty())

@@ -201,8 +201,8 @@ impl<'a> Prepared<'a> {
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::asked(args)?;
-        let (request, told) = request::new(args, info, params, asking, detached)?;
-        ignored.extend(told);
+        let (request, notices) = request::new(args, info, params, asking, detached)?;
+        ignored.extend(notices);
         let output = args.output_file.as_deref().map(Output::open).transpose()?;
         if !args.output.quiet {
             crate::warn(&ignored);

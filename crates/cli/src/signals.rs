@@ -21,11 +21,10 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The name of the signal of Ctrl-C.
 const INTERRUPT: &str = "SIGINT";
 
-/// Listens for the signals that ask for an end: Ctrl-C, SIGTERM, and SIGHUP when the terminal goes.
+/// Listens for the signals to stop: Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
 ///
-/// The first one stops the run cleanly. The second kills it at once, the third does not wait even
-/// for that. If the program does not come to its end by itself after the run's, because nobody
-/// reads what it writes, it leaves.
+/// The first stops the run cleanly, the second kills it, the third exits at once. If the program cannot end
+/// after the run because its output is not read, it exits.
 ///
 /// A task of its own acts on them, because the one that shows the events may be stuck in writing.
 #[derive(Debug)]

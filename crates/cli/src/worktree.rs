@@ -74,13 +74,13 @@ pub(crate) fn enter(
     Ok(Some(worktree))
 }
 
-/// Ends the use of a worktree and tells the user what became of it.
+/// Closes a worktree and reports its outcome on stderr.
 pub(crate) fn leave(worktree: Option<Worktree>, quiet: bool) {
     if let Some(worktree) = worktree {
-        let told = worktree.finish();
+        let summary = worktree.finish();
         if !quiet {
-            // Nobody is left to tell if stderr is gone.
-            let _ = writeln!(anstream::stderr(), "{told}");
+            // If stderr is gone, the report has no reader.
+            let _ = writeln!(anstream::stderr(), "{summary}");
         }
     }
 }
@@ -196,7 +196,7 @@ impl Worktree {
         })
     }
 
-    /// Ends its use: it is removed unless something was changed in it. What to tell the user.
+    /// Closes it: removed unless it has changes. Returns the report for the user.
     pub(crate) fn finish(mut self) -> String {
         let outcome = self.end();
         let path = words::printable(&self.info.path.to_string_lossy());

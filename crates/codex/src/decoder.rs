@@ -46,7 +46,7 @@ pub struct CodexDecoder {
     recorded: Recorded,
     /// Reconnects of this turn.
     retries: u32,
-    /// What the CLI said failed, until the end of the turn tells whether it did.
+    /// A failure reported by the CLI, until the end of the turn confirms it.
     pending: Option<String>,
     /// The turn has no item yet.
     empty: bool,

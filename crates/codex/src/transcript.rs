@@ -70,8 +70,8 @@ fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
     })
 }
 
-/// Where the file of a session may be. Its id tells when the session began; the CLI names the folder
-/// after the local day, which may be the one before or after.
+/// Candidate folders of a session's file. The id contains the start time; the CLI names the folder after the
+/// local day, which may be the day before or after.
 fn folders(id: &str) -> Option<[String; 3]> {
     let day = day_of(id)?;
     Some([day, day.checked_sub(1)?, day + 1].map(folder_of))

@@ -25,7 +25,7 @@ pub(crate) struct TextDecoder {
     error: Option<AgentError>,
     /// Lines that are no text.
     binary_lines: u64,
-    told_about_bytes: bool,
+    reported_bytes: bool,
 }
 
 impl TextDecoder {
@@ -38,14 +38,14 @@ impl TextDecoder {
             cost_usd: None,
             error: None,
             binary_lines: 0,
-            told_about_bytes: false,
+            reported_bytes: false,
         }
     }
 
     fn text(&mut self, line: &[u8], out: &mut Events) {
         let text = String::from_utf8_lossy(line);
-        if matches!(text, Cow::Owned(_)) && !self.told_about_bytes {
-            self.told_about_bytes = true;
+        if matches!(text, Cow::Owned(_)) && !self.reported_bytes {
+            self.reported_bytes = true;
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Stdout,

@@ -36,7 +36,7 @@ async fn run(command: &str, directory: &Path) -> (Vec<(String, ChangeKind)>, Vec
 }
 
 #[tokio::test]
-async fn files_that_a_program_changes_are_told_committed_or_not() {
+async fn files_that_a_program_changes_are_reported_committed_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path();
     git(directory, &["init", "-q"]);
@@ -79,7 +79,7 @@ async fn what_prints_no_text_fails_and_prints_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn outside_of_a_work_tree_nothing_is_told() {
+async fn outside_of_a_work_tree_nothing_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (changes, events) = run("sh -c 'echo 1 > x; exit 3'", folder.path()).await;
     assert_eq!(changes, []);

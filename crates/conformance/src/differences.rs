@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_says_what_is_told_instead_and_where() {
+    fn a_declaration_says_what_is_reported_instead_and_where() {
         let expected = story(json!({"status": "completed", "tool2.output": "a"}));
         let table = table();
         let actual = story(json!({"status": "failed", "tool2.output": "Output: a"}));

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_goes_on_until_the_last_answer_is_told_where_something_is_in_the_background() {
+    fn a_turn_goes_on_until_the_last_answer_is_reported_where_something_is_in_the_background() {
         let result = |status, text: &str| RunResult::default().status(status).text(text);
         let goes_on = |name, status, text| is_to_go_on(&scenario(name), 0, &result(status, text));
         let (completed, failed) = (RunStatus::Completed, RunStatus::Failed);

@@ -267,7 +267,7 @@ fn work_goes_on_after_a_tool_that_was_interrupted() {
 }
 
 #[test]
-fn tools_are_told_as_in_a_run() {
+fn tools_are_reported_as_in_a_run() {
     let recording = include_str!("sessions/acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, with_server);
     replay.answer(PermissionAnswer::Allow);

@@ -1,14 +1,13 @@
-//! Errors: a stable code that says where it came from, a kind that says what to do next.
+//! Errors: a stable code for where, and a kind for what to do next.
 
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 
 use crate::setters::setters;
 
-/// Something that went wrong in a run.
+/// An error of a run: the payload of an `error` event, and a [`std::error::Error`].
 ///
-/// It is both the payload of an `error` event and an ordinary [`std::error::Error`]. The message is for
-/// people; programs decide by the other fields, and never need to read it.
+/// The message is for people; programs decide by the other fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, Setters)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -23,9 +22,9 @@ pub struct AgentError {
     pub code: ErrorCode,
     /// What the error means: the basis for retry, fallback or giving up.
     pub kind: ErrorKind,
-    /// Whether the same request may succeed when it is made again.
+    /// Whether the same request may succeed when repeated.
     pub retryable: bool,
-    /// How long to wait before that, in milliseconds, where the service said so.
+    /// Backoff before a retry in milliseconds, if the service gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub retry_after_ms: Option<u64>,
@@ -37,7 +36,7 @@ pub struct AgentError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub detail: Option<Box<ErrorDetail>>,
-    /// The error that led to this one: that of the last attempt, or the one that put a provider on hold.
+    /// The underlying error: that of the last attempt, or the one that put a provider on hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub cause: Option<Box<AgentError>>,
@@ -46,7 +45,7 @@ pub struct AgentError {
 setters! { AgentError { retry_after_ms: u64, resets_at: u64 } }
 
 impl AgentError {
-    /// An error that is retryable if its kind usually is ([`ErrorKind::is_retryable`]).
+    /// An error that is retryable if its kind is ([`ErrorKind::is_retryable`]).
     pub fn new(code: ErrorCode, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -60,8 +59,8 @@ impl AgentError {
         }
     }
 
-    /// A request that cannot be honoured: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. Where it
-    /// is one parameter that is wrong, [`refused`](Self::refused) says which.
+    /// A request that cannot be honoured: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. If one
+    /// parameter is wrong, use [`refused`](Self::refused).
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidParams, ErrorKind::Invalid, message)
     }
@@ -80,12 +79,12 @@ impl AgentError {
         Self::refused_at(parameter.into(), None, problem.into())
     }
 
-    /// The same for one MCP server of [`mcp_servers`](crate::ExecuteParams).
+    /// A refused MCP server of [`mcp_servers`](crate::ExecuteParams).
     pub fn refused_server(server: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::refused_item("mcp_servers", server, problem)
     }
 
-    /// The same for one item of a list, such as a variable of [`env`](crate::ExecuteParams).
+    /// A refused item of a list, such as a variable of [`env`](crate::ExecuteParams).
     pub fn refused_item(
         parameter: impl Into<String>,
         item: impl Into<String>,
@@ -106,17 +105,17 @@ impl AgentError {
         })
     }
 
-    /// A message to a turn ([`AgentSession::steer`](crate::AgentSession::steer)) while none is played:
+    /// A message for a turn ([`AgentSession::steer`](crate::AgentSession::steer)) while none is in progress:
     /// [`ErrorCode::NoTurn`], [`ErrorKind::Invalid`].
     pub fn no_turn() -> Self {
         Self::new(
             ErrorCode::NoTurn,
             ErrorKind::Invalid,
-            "no turn is being played: send the text as a turn",
+            "no turn is in progress: send the text as a turn",
         )
     }
 
-    /// Sets the parameter that the whole message is about: [`ErrorDetail::Parameter`].
+    /// Sets the parameter that the message is about: [`ErrorDetail::Parameter`].
     #[must_use]
     pub fn about(self, parameter: impl Into<String>) -> Self {
         let problem = self.message.clone();
@@ -127,21 +126,21 @@ impl AgentError {
         })
     }
 
-    /// Sets what the error is about.
+    /// Sets the subject of the error.
     #[must_use]
     pub fn detail(mut self, detail: ErrorDetail) -> Self {
         self.detail = Some(Box::new(detail));
         self
     }
 
-    /// Sets the error that led to this one.
+    /// Sets the underlying error.
     #[must_use]
     pub fn cause(mut self, cause: AgentError) -> Self {
         self.cause = Some(Box::new(cause));
         self
     }
 
-    /// The name of the parameter that was refused.
+    /// Name of the refused parameter.
     pub fn parameter(&self) -> Option<&str> {
         match self.detail.as_deref() {
             Some(ErrorDetail::Parameter { name, .. }) => Some(name),
@@ -149,7 +148,7 @@ impl AgentError {
         }
     }
 
-    /// Which budget of the whole run is spent.
+    /// The exhausted budget of the run.
     pub fn budget(&self) -> Option<BudgetKind> {
         match self.detail.as_deref() {
             Some(ErrorDetail::Budget { budget, .. }) => Some(*budget),
@@ -158,7 +157,7 @@ impl AgentError {
     }
 }
 
-/// What an error is about, as data. One that only a newer version knows is read as
+/// The subject of an error, as data. A type that only a newer version knows is read as
 /// [`Other`](Self::Other).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -169,34 +168,33 @@ impl AgentError {
 )]
 #[non_exhaustive]
 pub enum ErrorDetail {
-    /// A parameter was refused.
+    /// A refused parameter.
     #[non_exhaustive]
     Parameter {
         /// The name in [`ExecuteParams`](crate::ExecuteParams), such as `mcp_servers`, or that of another
         /// setting, such as `provider`, `run_id` or `budget.usd`.
         name: String,
-        /// Which item of a list, such as the name of an MCP server or of a variable.
+        /// The item of a list, such as the name of an MCP server or of a variable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
-        /// What is wrong with it, for a person: the message without these names.
+        /// What is wrong with it, for a person: the message without the names.
         problem: String,
     },
-    /// A budget of the whole run is spent, or the run cannot be held to it.
+    /// A budget of the run is exhausted, or cannot be enforced.
     #[non_exhaustive]
     Budget {
-        /// Which one.
+        /// Which budget.
         budget: BudgetKind,
-        /// How much it was: tokens, USD, seconds or turns.
+        /// Its limit: tokens, USD, seconds or turns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,
     },
-    /// The run ended although its policy would have tried again. `cause` is the error of the last
-    /// attempt.
+    /// The run ended although its policy allowed a retry. `cause` is the error of the last attempt.
     #[non_exhaustive]
     NotRetried {
-        /// What kept it from that.
+        /// Why there was none.
         reason: NotRetried,
-        /// The same for a person, with what to do.
+        /// The same for a person, with the next step.
         explanation: String,
     },
     /// The CLI's program is missing.
@@ -204,10 +202,10 @@ pub enum ErrorDetail {
     MissingProgram {
         /// The name that was looked for.
         program: String,
-        /// The command that installs it, which the message has too. Empty if none is known.
+        /// The command that installs it, also part of the message. Empty if unknown.
         install: String,
     },
-    /// What only a newer version knows.
+    /// A subject that only a newer version knows.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
@@ -222,12 +220,12 @@ impl ErrorDetail {
         }
     }
 
-    /// A budget of the whole run, and how much it was.
+    /// An exhausted budget of a run, and its limit.
     pub fn budget(budget: BudgetKind, limit: Option<f64>) -> Self {
         Self::Budget { budget, limit }
     }
 
-    /// What kept a run from another attempt.
+    /// A retry that did not happen.
     pub fn not_retried(reason: NotRetried, explanation: impl Into<String>) -> Self {
         Self::NotRetried {
             reason,
@@ -236,7 +234,7 @@ impl ErrorDetail {
     }
 }
 
-/// A budget of a whole run.
+/// A budget of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -244,33 +242,33 @@ impl ErrorDetail {
 pub enum BudgetKind {
     /// Time, in seconds.
     Time,
-    /// Tokens of every sort together.
+    /// Tokens of all kinds.
     Tokens,
     /// Cost in USD.
     Usd,
     /// Answers of the model.
     Turns,
-    /// What only a newer version knows.
+    /// A budget that only a newer version knows.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
 }
 
-/// Why a run was not tried again although its policy allows it.
+/// Why a run was not retried although its policy allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NotRetried {
-    /// The time for attempts would be over.
+    /// The time for attempts is over.
     OutOfTime,
-    /// No slot was free in the time for attempts.
+    /// No slot became free in the time for attempts.
     NoSlot,
-    /// Something has been changed, or may have been, and it would be done twice.
+    /// Something was or may have been changed; a retry would do it twice.
     SideEffects,
-    /// The session that was to be resumed is gone.
+    /// The session to resume is gone.
     SessionLost,
-    /// What only a newer version knows.
+    /// A reason that only a newer version knows.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other,
@@ -284,15 +282,15 @@ pub enum NotRetried {
 pub enum ErrorCode {
     /// The CLI's program is missing or cannot be executed.
     CliNotFound,
-    /// The CLI failed and said why on stderr.
+    /// The CLI failed and gave the reason on stderr.
     CliStderr,
-    /// The CLI failed without a word: an exit code or a signal is all there is.
+    /// The CLI failed without a message: only an exit code or a signal.
     CliExitError,
     /// The CLI reported the error itself, in its event stream.
     CliError,
-    /// No line came within the start-up limit.
+    /// No output within the start-up limit.
     StartupTimeout,
-    /// No line came for longer than the limit of the phase.
+    /// No output for longer than the limit of the phase.
     WatchdogTimeout,
     /// The caller stopped the run.
     Aborted,
@@ -300,29 +298,29 @@ pub enum ErrorCode {
     InvalidParams,
     /// The prompt, or another argument, is larger than the system or the CLI accepts.
     PromptTooLarge,
-    /// The output ended without the CLI's own end of the run.
+    /// The output ended without the CLI's final event.
     StreamEndedEarly,
-    /// More output waits for the consumer than memory and disk may hold.
+    /// The consumer is too slow: unread output passed the limits of memory and disk.
     OutputLimit,
     /// A configuration file could not be leased or restored.
     ConfigLease,
-    /// The process could not be started or read, for a reason of this machine.
+    /// The process could not be started or read: a local failure.
     Io,
-    /// A budget for the whole run is spent, and the run was stopped for it.
+    /// A budget of the run was exhausted, so the run was stopped.
     BudgetExceeded,
-    /// The process that had the run in hand was killed.
+    /// The process that drove the run was killed.
     Interrupted,
-    /// The run was not begun, because the provider's limit has been reached by others.
+    /// The run did not start: the provider is on hold after other runs reached its limit.
     ProviderOnHold,
-    /// A session was told something for a turn, and plays none.
+    /// A session got a message for a turn while none is in progress.
     NoTurn,
-    /// It is not known, or only to a newer version.
+    /// Unknown, or known only to a newer version.
     #[default]
     #[serde(other)]
     Unknown,
 }
 
-/// What an error means for what to do next.
+/// What to do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -332,7 +330,7 @@ pub enum ErrorKind {
     Auth,
     /// Throttled: wait for `retry_after_ms`.
     RateLimit,
-    /// Exhausted until `resets_at`, or until somebody pays.
+    /// Exhausted until `resets_at`, or until the plan or balance changes.
     Quota,
     /// The service is overloaded or failing.
     Overloaded,
@@ -346,32 +344,31 @@ pub enum ErrorKind {
     SessionNotFound,
     /// Something was not permitted.
     Permission,
-    /// A budget that the caller set is spent.
+    /// A budget set by the caller is exhausted.
     Budget,
-    /// The limit of turns that the caller set is reached.
+    /// The caller's limit of turns is reached.
     MaxTurns,
     /// An MCP server failed.
     Mcp,
-    /// A limit of time was reached.
+    /// A time limit was reached.
     Timeout,
     /// The run was stopped.
     Aborted,
-    /// The process that had the run in hand was killed, or its machine went down. What was done until then is
-    /// done.
+    /// The process that drove the run was killed, or its machine went down. Changes made until then remain.
     Interrupted,
     /// A program or a file is missing.
     NotFound,
-    /// The request is wrong and will stay wrong.
+    /// The request is wrong, and a retry will not help.
     Invalid,
-    /// The CLI or the service said something that cannot be understood, or stopped half-way.
+    /// Output of the CLI or service that cannot be read, or that ended too early.
     Protocol,
-    /// Anything else, also what only a newer version knows.
+    /// Anything else, including kinds that only a newer version knows.
     #[serde(other)]
     Internal,
 }
 
 impl ErrorKind {
-    /// Whether an error of this kind usually goes away when the request is made again.
+    /// Whether an error of this kind usually disappears when the request is repeated.
     ///
     /// ```
     /// use teamster_core::ErrorKind;

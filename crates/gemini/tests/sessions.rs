@@ -101,7 +101,7 @@ fn a_mode_in_which_nothing_is_asked() {
 }
 
 #[test]
-fn a_tool_that_nobody_permits() {
+fn a_tool_that_is_not_permitted() {
     let mut replay = replay(include_str!("sessions/acp_reject/stdout.ndjson"));
     let events = replay.turn("one");
     let done = result(&events);
@@ -209,7 +209,7 @@ fn a_prompt_that_a_hook_holds_back() {
 }
 
 #[test]
-fn what_a_session_had_before_is_not_told_again() {
+fn what_a_session_had_before_is_not_reported_again() {
     let recording = include_str!("sessions/acp_load/stdout.ndjson");
     let id = "38dc108a-3b14-4d20-b926-3650013e6eca";
     let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
@@ -247,7 +247,7 @@ fn what_a_session_had_before_is_not_told_again() {
 }
 
 #[test]
-fn tools_are_told_as_well_as_the_cli_tells_them() {
+fn tools_are_reported_as_well_as_the_cli_reports_them() {
     let recording = include_str!("sessions/tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| {
         params.mcp_servers = vec![McpServer::stdio("tiny", "x", [""; 0])];

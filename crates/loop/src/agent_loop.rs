@@ -144,8 +144,8 @@ impl AgentLoop {
         }
     }
 
-    /// Looks at the files that the agent's [parameters](crate::params) come from before each start of a
-    /// process, and tells the log what in them has no effect. `variables` are those of the agent's file.
+    /// Checks the files of the agent's [parameters](crate::params) before each process start, and logs
+    /// settings without effect. `variables` are those of the agent's file.
     #[must_use]
     pub fn variables(mut self, variables: BTreeMap<String, String>) -> Self {
         self.variables = Some(variables);
@@ -180,9 +180,9 @@ impl AgentLoop {
         self
     }
 
-    /// Runs until it is asked to end or has played its ticks, and ends the agent. In the second case it tells
-    /// why the last tick failed, if it did. An error is one of the first start, with whose settings the agent
-    /// cannot work, or the loss of the agent's directory.
+    /// Runs until it is stopped or has played its ticks, and ends the agent. Returns the error of the last
+    /// tick, if it failed. Fails if the first start does, because of settings that the agent cannot use, or
+    /// if the agent's directory is lost.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
         self.meter = (self.meter.take()).map(|meter| meter.prices(self.prices.clone()));
         self.end_what_is_left().await;

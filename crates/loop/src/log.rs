@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_lost_if_several_write_when_it_begins_anew() {
+    async fn nothing_is_lost_if_several_write_when_it_begins_again() {
         const EACH: usize = 20;
         for _ in 0..50 {
             let (directory, path, log) = log(2000);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_whoever_does_not_read_the_copy() {
+    async fn a_slow_reader_of_the_copy_holds_up_nothing() {
         struct Gate(Receiver<()>, SyncSender<Vec<u8>>);
         impl Write for Gate {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,7 +1,7 @@
-//! What the loop does next: a state machine without a clock, files or processes.
+//! State machine of a loop, without a clock, files or processes.
 //!
-//! The driver tells it what it [sees](Input), does what it [says](Action), and tells how that went. So every
-//! rule about flags, wakes, failures and sleep is here, and can be tested as fast as it can be computed.
+//! The driver feeds it what it [observes](Input), performs the [actions](Action) it returns, and feeds back their
+//! outcome. So every rule about flags, wakes, failures and sleep is here, and its tests need no time.
 
 use std::time::Duration;
 

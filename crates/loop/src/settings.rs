@@ -66,7 +66,7 @@ pub struct Settings {
     /// `COPILOT_REASONING` and so on: how hard the model is to think, in the CLI's own word.
     #[setters(into)]
     pub reasoning: Option<String>,
-    /// `FULL_PROMPT_FILE`: a file whose text takes the place of the prompt that tells everything.
+    /// `FULL_PROMPT_FILE`: a file whose text replaces the full prompt.
     #[setters(into)]
     pub full_prompt: Option<PathBuf>,
     /// `LIGHT_PROMPT_FILE`: the same of the short prompt.

@@ -75,7 +75,7 @@ impl TickLogs {
         while own.len() >= self.keep.max(1) {
             let Some(oldest) = own.pop_front() else { break };
             match self.runs.find(&oldest).and_then(RunFolder::remove) {
-                // One that somebody reads just now goes with a later tick, of a later loop at the latest.
+                // A log that is being read is removed by a later tick.
                 Ok(_) | Err(RunsError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -158,7 +158,8 @@ impl TickLog {
         self.flush();
     }
 
-    /// Writes what waits, and tells the readers. What could not be written is written with what comes next.
+    /// Writes pending entries and wakes the readers. What could not be written is written with the next
+    /// entries.
     pub(crate) fn flush(&mut self) {
         self.waiting = 0;
         match self.writer.flush() {

@@ -20,7 +20,7 @@ pub struct UsageRecord {
     pub session_id: Option<String>,
     /// The model, in the CLI's own name.
     pub model: Option<String>,
-    /// Input tokens beside the cache. Like all of them 0 if the CLI tells none.
+    /// Input tokens outside the cache. Like all figures 0 if the CLI reports none.
     pub input_tokens: u64,
     /// Output tokens, reasoning included.
     pub output_tokens: u64,
@@ -71,8 +71,8 @@ pub(crate) struct Known<'a> {
 
 /// The tick's records, by model.
 ///
-/// Tokens are those of the stream where it tells them by model, else those of the CLI's files, else the
-/// stream's sum. A cost is the CLI's own where it tells one, else an estimate.
+/// Tokens are the stream's by model, else those of the CLI's files, else the stream's sum. The cost is the
+/// CLI's own, else an estimate.
 pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
     let Known {
         result, measured, ..
@@ -118,7 +118,8 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         (only.cost_usd, only.cost_source) = (None, None);
         only.reported(result.total_cost_usd);
     }
-    // Where the tokens are the files', so is the estimate, also if there is none: they tell who was asked.
+    // If tokens come from the files, so does the estimate, even if there is none: the files have the model
+    // that answered.
     let of_files = result.usage_by_model.is_empty() && !measured.is_empty();
     for record in records.iter_mut().filter(|_| !of_files) {
         if let (None, Some(provider)) = (record.cost_usd, known.provider) {
@@ -126,7 +127,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
                 (known.prices).estimate_sum(provider, model, &record.usage(), None, known.now)
             };
             let cost = record.model.as_deref().and_then(estimate);
-            // Where the stream tells what was asked for, such as `auto`, the files tell who answered.
+            // The stream may have the requested model, such as `auto`; the files have the one that answered.
             let cost = cost.or_else(|| match known.measured {
                 [only] => only.model.as_deref().and_then(estimate),
                 _ => None,
@@ -190,7 +191,7 @@ impl UsageRecord {
 /// tokens.
 pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
     if records.is_empty() {
-        return "cost unknown: nothing tells what this tick used".to_owned();
+        return "cost unknown: no usage was reported for this tick".to_owned();
     }
     let result = known.result;
     let reported = match (result.total_cost_usd, result.cost_source) {

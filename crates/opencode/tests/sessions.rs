@@ -132,7 +132,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
 }
 
 #[test]
-fn tools_are_told_as_in_a_run() {
+fn tools_are_reported_as_in_a_run() {
     let recording = include_str!("sessions/tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| {
         params.model = Some("mocka/m1".into());
@@ -308,7 +308,7 @@ fn a_session_that_goes_on_has_no_cost_before_its_second_turn() {
 }
 
 #[test]
-fn what_a_fork_is_of_is_not_told_again() {
+fn what_a_fork_is_of_is_not_reported_again() {
     let recording = include_str!("sessions/fork/stdout.ndjson");
     let mut replay = replay_of(recording, |params| {
         params.model = Some("mocka/m1".into());
@@ -326,7 +326,7 @@ fn what_a_fork_is_of_is_not_told_again() {
 }
 
 #[test]
-fn nothing_is_told_twice_if_the_process_ends_in_a_turn() {
+fn nothing_is_reported_twice_if_the_process_ends_in_a_turn() {
     let recording = include_str!("sessions/acp_two_turns/stdout.ndjson");
     let lines: Vec<_> = recording.lines().take(9).collect();
     let short = lines.join("\n");

@@ -64,7 +64,7 @@ struct Current {
     /// How many messages there were before it.
     messages_before: usize,
     /// How many messages of all were emitted.
-    told: usize,
+    emitted: usize,
     /// How many calls of all attempts were open before it, or, when it is over, after it.
     open_before: usize,
     /// Uses of tools that count, until they turn out to have been denied.
@@ -144,7 +144,7 @@ impl Account {
             commands: params.slash_commands,
             began_ms: now_ms,
             messages_before: self.said.count(),
-            told: self.said.count(),
+            emitted: self.said.count(),
             open_before: self.tools.open().len(),
             ..Current::default()
         };
@@ -366,20 +366,20 @@ impl Account {
     /// Tells the messages that are whole.
     fn messages(&mut self, out: &mut Vec<RunEvent>) {
         let over = self.said.count_over();
-        if self.details && self.now.told < over {
-            let messages = self.said.pieces().take(over).skip(self.now.told);
+        if self.details && self.now.emitted < over {
+            let messages = self.said.pieces().take(over).skip(self.now.emitted);
             out.extend(messages.map(|(_, content)| RunEvent::Message {
                 run_id: self.run_id.clone(),
                 content: content.to_owned(),
             }));
-            self.now.told = over;
+            self.now.emitted = over;
         }
     }
 
     fn retract(&mut self, retracted: &Id) {
         let now = &mut self.now;
-        let told = (self.said.pieces().take(now.told)).skip(now.messages_before);
-        now.told -= told.filter(|(id, _)| *id == Some(retracted)).count();
+        let emitted = (self.said.pieces().take(now.emitted)).skip(now.messages_before);
+        now.emitted -= emitted.filter(|(id, _)| *id == Some(retracted)).count();
         self.said.retract_after(now.messages_before, retracted);
     }
 

@@ -218,7 +218,7 @@ impl Driver {
                 };
                 self.hold(candidate, &error, again);
             }
-            // Only after the hold, or whoever waits for the slot would begin before it.
+            // Only after the hold, or the next run in the queue would start before it.
             drop(slot);
             let (next, delay) = match step {
                 Next::End(why) => {
@@ -262,7 +262,7 @@ impl Driver {
         let slot = registration.slot(key(candidate), &request.queue, waits);
         let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
         let latest = self.accepted.checked_add(most);
-        let mut told = None;
+        let mut reported = None;
         tokio::pin!(slot);
         loop {
             let held = tokio::select! {
@@ -281,8 +281,8 @@ impl Driver {
             }
             // A hold that is over is not news: the wait for room goes on.
             let until_ms = held.as_ref().map(|held| held.until_ms);
-            if told.is_none() || (until_ms.is_some() && told != Some(until_ms)) {
-                told = Some(until_ms);
+            if reported.is_none() || (until_ms.is_some() && reported != Some(until_ms)) {
+                reported = Some(until_ms);
                 self.report_wait(candidate, held).await;
             }
         }
@@ -336,8 +336,7 @@ impl Driver {
         self.account.forget_session();
     }
 
-    /// What the agent is told when its session goes on. Some CLIs forget a call that was cut off, so it is
-    /// told of those.
+    /// The prompt that resumes the session. Some CLIs forget a call that was cut off, so it names those.
     fn continuation(&self, request: &RunRequest) -> String {
         let text = request.retry.side_effects.continuation.clone();
         let calls = self.account.cut_off();
@@ -380,7 +379,7 @@ impl Driver {
         });
     }
 
-    /// Waits before the next attempt; `false` if the run was told to stop.
+    /// Backoff before the next attempt; `false` if the run was stopped meanwhile.
     async fn wait(&self, delay: Duration, registration: &Registration) -> bool {
         if !delay.is_zero() {
             let until_ms = (self.config.clock)().saturating_add(millis(delay));
@@ -393,7 +392,7 @@ impl Driver {
         }
     }
 
-    /// What a run came to that was told to stop.
+    /// Outcome of a stopped run.
     fn stopped(&self) -> Course {
         if self.out_of_time() {
             Course::Error(self.time_is_over())
@@ -409,13 +408,13 @@ impl Driver {
 
 /// Why no slot came.
 enum Stopped {
-    /// The run was told to stop.
+    /// The run was stopped.
     Aborted,
     /// Its provider is on hold, and the run does not wait for that.
     Held(AgentError),
     /// The time in which an attempt may begin is over.
     Late(Duration),
-    /// Nobody gives any.
+    /// The registry is gone.
     Gone(String),
 }
 

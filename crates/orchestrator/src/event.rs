@@ -50,8 +50,8 @@ pub enum RunEvent {
         #[cfg_attr(feature = "schema", schemars(with = "wire::End<'static>"))]
         Box<Outcome>,
     ),
-    /// The run failed for good. What was tried again is told by [`Retry`](Self::Retry) and
-    /// [`Fallback`](Self::Fallback) only.
+    /// The run failed. Retried failures appear only as [`Retry`](Self::Retry) and
+    /// [`Fallback`](Self::Fallback).
     #[serde(rename = "run:error")]
     #[non_exhaustive]
     Error {
@@ -60,8 +60,8 @@ pub enum RunEvent {
         /// Why.
         error: Box<AgentError>,
     },
-    /// An attempt begins. The first is told with the [`Start`](Self::Start) of the run, when the agent's first
-    /// event has come; any other when its process is about to be started.
+    /// An attempt begins. The first follows the [`Start`](Self::Start) of the run, at the agent's first
+    /// event; later ones are emitted just before their process starts.
     #[serde(rename = "run:attempt")]
     #[non_exhaustive]
     Attempt {
@@ -71,23 +71,23 @@ pub enum RunEvent {
         attempt: u32,
         /// The provider.
         provider: String,
-        /// The model, as it was asked for.
+        /// The requested model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The session of an attempt before that it goes on with, because of what was done already.
+        /// The session of an earlier attempt that this one resumes because of its side effects.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resumes: Option<Id>,
     },
-    /// An attempt has to wait: its provider is on hold, or the limits leave no room. It is told once for each
-    /// such wait, and not of an attempt that can begin at once.
+    /// An attempt waits: its provider is on hold, or no slot is free. Emitted once per wait, and not for an
+    /// attempt that can begin at once.
     #[serde(rename = "run:hold")]
     #[non_exhaustive]
     Hold {
         /// The run.
         run_id: Id,
-        /// What shares limits and holds: the provider, unless the candidate says otherwise.
+        /// The group that shares limits and holds: the provider, unless the candidate names another.
         group: String,
-        /// The model, if one was asked for.
+        /// The requested model, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room.

@@ -1,8 +1,8 @@
 //! Runs of coding agents that do not end with the first failure.
 //!
-//! A [runtime](teamster_core::AgentRuntime) makes one run with one agent. An [`Orchestrator`] makes a run
-//! of as many attempts as it takes, with one agent or several, and tells it all as one stream of
-//! [`RunEvent`]s, or [as the events of a plain run](Orchestrator::execute):
+//! A [runtime](teamster_core::AgentRuntime) makes one run with one agent. An [`Orchestrator`] makes as many
+//! attempts as a run needs, with one or several agents, and returns them as one stream of [`RunEvent`]s, or
+//! [as the events of a plain run](Orchestrator::execute):
 //!
 //! - what follows a failure is decided by the kind of its error ([`Action::for_kind`] is the table,
 //!   [`RetryPolicy`] changes it);

@@ -33,7 +33,7 @@ pub(crate) struct Merge {
     now: Current,
     total: Total,
     /// Errors that were emitted of attempts before this.
-    told: Vec<AgentError>,
+    emitted: Vec<AgentError>,
     /// The result of the last attempt that is over.
     last: RunResult,
     /// Why that attempt failed.
@@ -69,7 +69,7 @@ struct Current {
     /// All its errors.
     errors: Vec<AgentError>,
     /// How many of them were emitted.
-    told: usize,
+    emitted: usize,
     /// Messages with text that was not retracted, those of sub-agents too.
     messages: Vec<Id>,
     /// The name of the message that has none, and how many there were.
@@ -127,7 +127,7 @@ impl Merge {
             AgentEvent::Error(_) => now.held.push(entry),
             AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
                 // The agent works on: the error was one on the way, and no end.
-                now.told = now.errors.len();
+                now.emitted = now.errors.len();
                 out.append(&mut now.held);
                 out.push(entry);
             }
@@ -272,8 +272,8 @@ impl Merge {
         let held = mem::take(&mut now.held);
         out.extend(held.into_iter().filter(|entry| !is_error(entry)));
         self.failed = Some(error.clone());
-        let told = now.errors.iter().take(now.told).cloned();
-        self.told.extend(told);
+        let emitted = now.errors.iter().take(now.emitted).cloned();
+        self.emitted.extend(emitted);
         if attempted {
             self.last = now.result(used);
             self.total.add(&mut self.last);
@@ -313,8 +313,8 @@ impl Merge {
         let whole = attempted && now.result.is_some();
         let mut own = None;
         if ending.aborted {
-            let told = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
-            own = (!told).then(RunAssembler::aborted_error);
+            let emitted = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
+            own = (!emitted).then(RunAssembler::aborted_error);
         } else if let Some(failure) = ending.error {
             if now.cause(failure).is_some() {
                 out.extend(why_not(failure));
@@ -360,7 +360,7 @@ impl Merge {
         result.pieces = ending.said.text_pieces();
         result.text = ending.said.into_text();
         result.open_tool_ids = ending.open;
-        let mut errors = mem::take(&mut self.told);
+        let mut errors = mem::take(&mut self.emitted);
         errors.append(&mut result.errors);
         if let Some(error) = own {
             errors.push(error.clone());

@@ -10,11 +10,11 @@ use crate::Outcome;
 /// What an observer does in answer to something: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Keeps account of runs, for example in a database. The run itself calls it, so it sees the
-/// end also if the run's events are no longer read.
+/// Records runs, for example in a database. The run itself calls it, so it sees the end even if the run's
+/// events are no longer read.
 ///
-/// The run waits for each call, for at most 30 s (3 s once it was asked to stop), and none of them can make it fail: what goes wrong in an
-/// observer is for the observer to tell.
+/// The run waits for each call for at most 30 s (3 s once it is being stopped), and no call can make it fail:
+/// an observer handles and reports its own errors.
 pub trait RunObserver: Send + Sync {
     /// A run was accepted. Called once, before its first attempt.
     fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {

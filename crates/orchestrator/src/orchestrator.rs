@@ -46,7 +46,7 @@ pub struct OrchestratorConfig {
     /// longer than every CLI's own ladder of stopping.
     #[serde(with = "humantime_serde")]
     pub abort_grace: Duration,
-    /// What tells the time of day. The system's clock.
+    /// Clock of the time of day; the system's by default.
     #[serde(skip, default = "system_clock")]
     pub clock: Clock,
 }

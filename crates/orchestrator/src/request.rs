@@ -114,8 +114,8 @@ pub struct Candidate {
     /// What runs the agent.
     #[setters(skip)]
     pub runtime: SharedRuntime,
-    /// What it is asked, with the model and everything else in the words of its own CLI. Whoever
-    /// cancels the first candidate's `cancel` aborts the run; those of the others have no effect.
+    /// Its parameters, with the model and everything else in the words of its own CLI. Cancelling the first
+    /// candidate's `cancel` aborts the run; those of the others have no effect.
     pub params: ExecuteParams,
     /// Whose limits it shares: candidates of one group are held back together. Unset, the provider's
     /// id. For a second account of the same provider, a name of its own.

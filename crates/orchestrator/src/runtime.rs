@@ -11,19 +11,19 @@ use crate::log::{Part, View};
 use crate::{Candidate, Orchestrator, RunLog, RunRequest};
 
 impl Orchestrator {
-    /// Makes a run whose events are those of its agents, as one stream with the grammar of a single run
-    /// (see [`teamster_core`]): whoever can read the stream of an [`AgentRuntime`] can read this.
+    /// Starts a run and returns the events of its agents as one stream with the grammar of a single run (see
+    /// [`teamster_core`]), as if from one [`AgentRuntime`].
     ///
     /// - A run with one attempt has the events that its runtime gives, up to the message ids named below.
-    /// - What makes an attempt fail is an `error` only if no other follows; else it is in the `retry` event
-    ///   of a further attempt, or in the `notice` that another candidate goes on.
-    /// - Where the prompt is sent anew, what the failed attempt said is retracted. So that it can be, text
-    ///   without a message id gets one, unless the request allows one attempt only.
-    /// - An id that an attempt before has used gets a suffix, such as `#2`.
-    /// - `done` has the figures of all attempts together, and all else of the last.
-    /// - An error on the way, after which the agent went on, stays what it was.
-    /// - Its entries have the numbers that they have in the run's [log](Self::log), in which the events of
-    ///   the run itself are numbered too.
+    /// - The error of a failed attempt is an `error` event only if no attempt follows; else it is in the
+    ///   `retry` event, or in the `notice` about the next candidate.
+    /// - When the prompt is sent again, the text of the failed attempt is retracted. For that, text without a
+    ///   message id gets one, unless the request allows only one attempt.
+    /// - An id that an earlier attempt has used gets a suffix, such as `#2`.
+    /// - `done` has the summed figures of all attempts, and everything else of the last one.
+    /// - An error after which the agent went on is passed through.
+    /// - Entries have their numbers in the run's [log](Self::log), where the events of the run itself are
+    ///   numbered too.
     ///
     /// The run begins when the stream is first polled, on the Tokio runtime that polls it; without one
     /// there is an error and `done`. Dropping the stream, its `abort` and its handle stop the run.

@@ -119,21 +119,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_as_they_come_and_the_last_one_at_the_end() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let to = told.clone();
+    fn lines_are_reported_as_they_come_and_the_last_one_at_the_end() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let to = seen.clone();
         let observer = LineObserver::new(move |line| to.lock().unwrap().push(line.to_owned()));
         let mut observed = Observed::new(observer);
         observed.read(b"on");
-        assert!(told.lock().unwrap().is_empty());
+        assert!(seen.lock().unwrap().is_empty());
         observed.read(b"e\r\n\ntwo \xff\nth");
-        assert_eq!(*told.lock().unwrap(), ["one", "two \u{fffd}"]);
+        assert_eq!(*seen.lock().unwrap(), ["one", "two \u{fffd}"]);
         observed.finish();
-        assert_eq!(told.lock().unwrap().pop().unwrap(), "th");
+        assert_eq!(seen.lock().unwrap().pop().unwrap(), "th");
         observed.read(&vec![b'x'; LONGEST_LINE + 1]);
         observed.read(b"\nlast\n");
-        let told = told.lock().unwrap();
-        assert!(told[2].starts_with("xxx") && told[2].ends_with("x…") && told[2].len() < 2000);
-        assert_eq!(told[3], "last");
+        let seen = seen.lock().unwrap();
+        assert!(seen[2].starts_with("xxx") && seen[2].ends_with("x…") && seen[2].len() < 2000);
+        assert_eq!(seen[3], "last");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
         spill,
         last: Vec::new(),
         failed: None,
-        untold: None,
+        unreported: None,
         closed: false,
         abandoned: false,
         waker: None,
@@ -53,7 +53,7 @@ struct State {
     /// Why nothing more is taken.
     failed: Option<AgentError>,
     /// Events were lost and the run does not know yet.
-    untold: Option<AgentError>,
+    unreported: Option<AgentError>,
     closed: bool,
     /// The consumer is gone.
     abandoned: bool,
@@ -93,7 +93,7 @@ impl Producer {
     /// Hands over the last events and ends the stream.
     pub(crate) fn close(&self, events: &mut Events) {
         let mut state = lock(&self.0);
-        if let Some(error) = state.untold.take() {
+        if let Some(error) = state.unreported.take() {
             state.last.push(entry(error));
         }
         state.last.extend(events.drain_entries(epoch_ms()));
@@ -114,7 +114,7 @@ impl State {
             return Ok(());
         }
         if let Some(error) = &self.failed {
-            self.untold = None;
+            self.unreported = None;
             self.last.extend(events.drain_entries(epoch_ms()));
             return Err(error.clone());
         }
@@ -201,7 +201,7 @@ impl State {
         if self.closed {
             batch.push(entry(error));
         } else {
-            self.untold = Some(error.clone());
+            self.unreported = Some(error.clone());
             self.failed = Some(error);
         }
     }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_was_written_anew_has_none() {
+    fn a_missing_or_rewritten_file_has_none() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         let mut early = Record::begin(files(dir.path(), "events.jsonl"));

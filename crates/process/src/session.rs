@@ -80,7 +80,7 @@ struct CliSession<P>(Arc<Inner<P>>);
 struct Inner<P> {
     provider: Arc<P>,
     config: Arc<RuntimeConfig>,
-    /// Whoever has its permit plays a turn, or starts the process.
+    /// Held by the turn in progress, or while the process starts.
     turns: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -328,7 +328,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
             if !self.capabilities().steer {
-                return Err(self.0.cannot("be told more in the middle of a turn"));
+                return Err(self.0.cannot("take messages during a turn"));
             }
             let none = || Err(AgentError::no_turn());
             self.0.order(Wish::Steer(text)).await.unwrap_or_else(none)
@@ -338,7 +338,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
             if !self.capabilities().clear {
-                return Err(self.0.cannot("begin anew"));
+                return Err(self.0.cannot("start over"));
             }
             // Never closed, so this never fails.
             let _permit = self.0.turns.acquire().await;

@@ -179,7 +179,7 @@ fn agent(name: &str) -> Result<Arc<dyn SessionProvider>, AgentError> {
     let found = talking.find(|provider| Some(provider.info().id) == wanted);
     found.ok_or_else(|| {
         AgentError::invalid_params(format!(
-            "`{}` is tried by its command, after `acp:`, as in `acp:my-agent --acp`",
+            "`{}` cannot be tried: name an ACP agent by its command, after `acp:`, as in `acp:my-agent --acp`",
             teamster_core::text::excerpt(name, 100)
         ))
     })

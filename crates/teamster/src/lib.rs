@@ -168,8 +168,15 @@ mod readmes {
     struct Gemini;
     #[doc = include_str!("../../opencode/README.md")]
     struct OpenCode;
+    #[doc = include_str!("../../pi/README.md")]
+    struct Pi;
     #[doc = include_str!("../../acp/README.md")]
     struct Acp;
+    #[doc = include_str!("../../acp-agents/README.md")]
+    struct AcpAgents;
+    #[cfg(feature = "command")]
+    #[doc = include_str!("../../command/README.md")]
+    struct Command;
     #[doc = include_str!("../../orchestrator/README.md")]
     struct Orchestrator;
     #[cfg(feature = "runner")]

@@ -174,7 +174,7 @@ impl Runtimes {
             None => providers.runtime(&config.agent, config.cli.clone()),
             Some(_) => {
                 let problem = format!(
-                    "`model_provider` cannot be set for a CLI: whose models {} asks is told by its own \
+                    "`model_provider` cannot be set for a CLI: {} chooses its service by its own \
                      settings and variables",
                     config.agent
                 );

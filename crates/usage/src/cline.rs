@@ -98,8 +98,11 @@ struct Metrics {
 impl Metrics {
     /// The CLI writes 0 for what its service has no word for.
     fn usage(&self) -> Usage {
-        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
-        let (read, written) = (told(self.cache_read_tokens), told(self.cache_write_tokens));
+        let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let (read, written) = (
+            positive(self.cache_read_tokens),
+            positive(self.cache_write_tokens),
+        );
         let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
         Usage::default()
             .input_tokens(self.input_tokens.map(|input| input.saturating_sub(cached)))

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_in_a_changed_message_count_and_those_of_nobody_are_told() {
+    fn figures_in_a_changed_message_count_and_unowned_ones_are_reported() {
         let set = r#"{"$set":{"messages":[{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":5,"output":1}}]}}"#;
         let (found, malformed) = records(&[BEGIN, set]);
         assert_eq!((found.len(), malformed), (1, 0));

@@ -135,8 +135,8 @@ impl Reader {
         record.model = response.model.map(|model| self.model.of(&model));
         record.directory = entry.cwd.map(|directory| self.directory.of(&directory));
         record.subagent = response.subagent.is_some();
-        let told = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
-        let cached = told(response.cached);
+        let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
+        let cached = positive(response.cached);
         record.usage = Usage::default()
             .input_tokens(
                 response
@@ -145,7 +145,7 @@ impl Reader {
             )
             .output_tokens(response.output)
             .cache_read_tokens(cached)
-            .reasoning_tokens(told(response.thoughts));
+            .reasoning_tokens(positive(response.thoughts));
         sink.record(record);
     }
 }

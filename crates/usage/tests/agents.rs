@@ -39,7 +39,7 @@ fn each_comes_to_what_was_used() {
 }
 
 #[test]
-fn requests_of_sub_agents_are_told_from_the_rest() {
+fn requests_of_sub_agents_are_distinguished_from_the_rest() {
     each(|provider, home, known| {
         let all = known["requests"].as_array().unwrap().iter();
         let of_subagents = all.filter(|request| request["subagent"] == true).count();

@@ -192,7 +192,7 @@ async fn later(open: &mut SqliteConnection, by: i64) {
 }
 
 #[tokio::test]
-async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
+async fn a_meter_reports_what_a_session_and_its_sub_agents_used() {
     let all = with_database();
     let (scenario, known) = all.iter().find(|(f, _)| f.ends_with("fork")).unwrap();
     let (home, data) = home();
@@ -217,7 +217,7 @@ async fn a_meter_tells_what_a_session_and_its_sub_agents_used() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_told() {
+async fn what_is_no_database_is_reported() {
     let (home, data) = home();
     fs::write(
         data.join("opencode.db"),

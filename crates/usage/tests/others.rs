@@ -45,7 +45,7 @@ fn copilot_comes_to_what_was_used_killed_or_not() {
 }
 
 #[test]
-fn sub_agents_are_told_from_the_rest() {
+fn sub_agents_are_distinguished_from_the_rest() {
     for (provider, scenario, count) in [
         (Provider::Copilot, "subagent", 2),
         (Provider::Gemini, "subagent", 3),

@@ -86,13 +86,26 @@ fn words_that_are_gone_are_found_in_comments_and_pages() {
     assert_eq!(
         problems(&[
             ("crates/store/src/a.rs", &code),
-            ("crates/loop/src/a.rs", &code),
+            ("crates/runner/src/a.rs", &code),
             ("docs/a.md", &format!("{}\n", word.to_uppercase())),
             ("docs/versions.md", &format!("{word}\n")),
         ]),
         ["crates/store/src/a.rs:2", "docs/a.md:1"].map(|place| format!(
             "{place}: the word `{word}`: write the caller, or the passive voice"
         ))
+    );
+}
+
+#[test]
+fn a_page_is_in_the_index() {
+    assert_eq!(
+        problems(&[
+            ("docs/README.md", "[a](a.md#b)\n"),
+            ("docs/a.md", "a\n"),
+            ("docs/b.md", "b\n"),
+            ("docs/schema/c.md", "c\n"),
+        ]),
+        ["docs/b.md:1: is not in the index docs/README.md"]
     );
 }
 

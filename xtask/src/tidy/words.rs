@@ -15,32 +15,8 @@ const GONE: &[(&str, &str)] = &[
     ("whoever", "the caller, the holder or the reader"),
 ];
 
-/// Where they are gone: comments of Rust files and whole pages below these paths. A crate that is free of them
-/// is added here.
-const CLEAN: &[&str] = &[
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "crates/acp-agents/",
-    "crates/acp/",
-    "crates/claude/",
-    "crates/command/",
-    "crates/conformance/",
-    "crates/copilot/",
-    "crates/embedded/",
-    "crates/gemini/",
-    "crates/magpie/",
-    "crates/mcp/",
-    "crates/mock-model/",
-    "crates/opencode/",
-    "crates/pi/",
-    "crates/store/",
-    "crates/teamster/",
-    "crates/testkit/",
-    "crates/usage/",
-    "docs/",
-    "xtask/",
-];
+/// What is still to be read: comments of Rust files, and whole pages, are checked everywhere else.
+const UNREAD: &[&str] = &["crates/runner/"];
 
 /// Pages that are made from what CLIs and scenarios say.
 const GENERATED: &[&str] = &[
@@ -52,8 +28,8 @@ const GENERATED: &[&str] = &[
 pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     let files = [".rs", ".md"].into_iter().flat_map(|end| tree.with(end));
     for file in files {
-        let is_clean = CLEAN.iter().any(|path| file.path.starts_with(path));
-        if !is_clean || GENERATED.contains(&&*file.path) {
+        let unread = UNREAD.iter().any(|path| file.path.starts_with(path));
+        if unread || GENERATED.contains(&&*file.path) {
             continue;
         }
         for (number, line) in file.lines() {

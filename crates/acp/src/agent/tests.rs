@@ -110,7 +110,7 @@ fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn servers_and_directories_are_told_by_the_protocol() {
+fn servers_and_directories_are_reported_by_the_protocol() {
     let mut options = SessionOptions::default();
     let params = &mut options.params;
     params.working_directory = Some("/work".into());

@@ -29,10 +29,10 @@ impl AcpProtocol {
         merge(&mut open.call, &update);
         let ended = matches!(open.call.status.as_deref(), Some("completed" | "failed"));
         let begun = open.call.has_begun();
-        let is_told = open.id.is_some();
+        let is_reported = open.id.is_some();
         let call = &self.turn.find(cli_id)?.call;
         let is_written = ended || begun && !self.dialect.awaits_arguments(call);
-        if !is_told && (is_written || self.dialect.knows(call)) {
+        if !is_reported && (is_written || self.dialect.knows(call)) {
             self.announce(cli_id, out);
         }
         if ended {

@@ -18,7 +18,7 @@ pub(super) struct Background {
     /// Agents that the main agent started in the background.
     launched: HashSet<String>,
     /// Those that have ended, and that the model does not know of yet. In order.
-    untold: Vec<Ended>,
+    unreported: Vec<Ended>,
 }
 
 /// An open task.
@@ -48,13 +48,13 @@ impl Background {
         self.reported = false;
         if let Some(origin) = origin
             && origin.is_of_a_task()
-            && !self.untold.is_empty()
+            && !self.unreported.is_empty()
         {
             // Versions before 2.1.300 do not say which; they report in order.
             let run = origin.run_id.as_deref();
             let same = |ended: &Ended| run.is_some() && ended.run_id.as_deref() == run;
-            let at = self.untold.iter().position(same).unwrap_or(0);
-            self.untold.remove(at);
+            let at = self.unreported.iter().position(same).unwrap_or(0);
+            self.unreported.remove(at);
         }
     }
 
@@ -75,12 +75,12 @@ impl Background {
 
     /// Whether agents are at work, or one has ended and the model will learn of it in a turn to come.
     pub(super) fn agents_at_work(&self) -> bool {
-        !self.untold.is_empty() || self.tasks.values().any(|task| *task == Task::Agent)
+        !self.unreported.is_empty() || self.tasks.values().any(|task| *task == Task::Agent)
     }
 
     /// The CLI waits for its next message: no turn is to come by itself.
     pub(super) fn idle(&mut self) {
-        self.untold.clear();
+        self.unreported.clear();
     }
 
     /// `task_started`.
@@ -115,7 +115,7 @@ impl Background {
         let stopped = line.status.as_deref() == Some("stopped");
         self.removed(task, stopped);
         if self.launched.remove(task) && !stopped {
-            self.untold.push(Ended {
+            self.unreported.push(Ended {
                 task_id: task.to_owned(),
                 run_id: line.run_id.as_deref().map(str::to_owned),
             });
@@ -144,7 +144,7 @@ impl Background {
         }
         let task = text.split_once("<task-id>");
         if let Some((task, _)) = task.and_then(|(_, rest)| rest.split_once("</task-id>")) {
-            self.untold.retain(|ended| ended.task_id != task);
+            self.unreported.retain(|ended| ended.task_id != task);
         }
     }
 }

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closer_word_tells_that_there_was_no_answer() {
+    fn the_closer_word_shows_that_there_was_no_answer() {
         let refused = Evidence {
             word: Some("server_error"),
             api_error: Some("connection_failed"),

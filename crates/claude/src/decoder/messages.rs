@@ -160,7 +160,7 @@ impl Lane {
                 Some(unlike) => {
                     unlike.confirmed = true;
                     if message.id.is_some() {
-                        return self.say_anew(at, out);
+                        return self.say_again(at, out);
                     }
                     0
                 }
@@ -222,7 +222,7 @@ impl Lane {
         let mut dropped = message.blocks.iter().filter(|b| b.index >= dropped_from);
         if dropped.any(said) && message.id.is_some() {
             message.blocks.retain(|b| b.confirmed);
-            self.say_anew(at, out);
+            self.say_again(at, out);
         }
     }
 
@@ -247,12 +247,12 @@ impl Lane {
         let partial = message.blocks.iter().any(said);
         message.blocks.retain(|b| b.confirmed);
         if partial || message.whole.len() < whole {
-            self.say_anew(at, out);
+            self.say_again(at, out);
         }
     }
 
     /// Retracts a message and says its whole blocks again.
-    fn say_anew(&mut self, at: usize, out: &mut Events) {
+    fn say_again(&mut self, at: usize, out: &mut Events) {
         let message = &self.messages[at];
         let whole = message.whole.clone();
         let id = message.id.clone();

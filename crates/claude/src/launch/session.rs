@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_is_asked_only_if_somebody_answers() {
+    fn requests_need_a_handler() {
         let mut options = SessionOptions::default();
         options.permissions = PermissionPolicy::Allow;
         let asking = [

@@ -136,7 +136,7 @@ fn tools_are_settled_when_the_session_is_opened() {
 }
 
 #[test]
-fn what_nobody_answers_is_refused_and_told() {
+fn unanswered_requests_are_refused_and_reported() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.say(&json!({"type": "control_request", "request_id": "r-9",
@@ -353,7 +353,7 @@ fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
 }
 
 #[test]
-fn without_a_turn_there_is_nothing_to_interrupt_and_nobody_to_tell() {
+fn without_a_turn_interrupt_and_steer_do_nothing() {
     let mut talk = Talk::new(|_| {});
     talk.session.order(Order::Interrupt);
     talk.session.order(Order::Steer(OrderId(1), "x".into()));
@@ -380,7 +380,7 @@ fn a_request_that_is_refused_says_why() {
 }
 
 #[test]
-fn an_interrupt_is_not_told_twice_and_one_that_comes_too_late_changes_nothing() {
+fn an_interrupt_is_not_reported_twice_and_one_that_comes_too_late_changes_nothing() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Interrupt);
@@ -434,7 +434,7 @@ fn a_fork_is_not_the_session_that_it_came_from() {
 }
 
 #[test]
-fn odd_lines_are_told_and_harmless() {
+fn odd_lines_are_reported_and_harmless() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     for odd in [

@@ -6,7 +6,7 @@ use crate::sessions::play::Play;
 use crate::sessions::{COST, both, is_plain, times};
 
 #[test]
-fn work_in_the_background_ends_in_a_turn_that_nobody_asked_for() {
+fn work_in_the_background_ends_in_a_turn_that_was_not_requested() {
     let mut play = Play::new("2.1.197/persist_bg");
     let turn = play.play("[[mock:bg_tool]] go");
     assert_eq!(turn.result.text, "Background started.");
@@ -20,7 +20,7 @@ fn work_in_the_background_ends_in_a_turn_that_nobody_asked_for() {
 }
 
 #[test]
-fn a_prompt_in_a_turn_that_nobody_asked_for_waits_for_its_own() {
+fn a_prompt_in_a_turn_that_was_not_requested_waits_for_its_own() {
     for (scenario, cost) in both("bg_prompt") {
         let mut play = Play::new(&scenario);
         let turn = play.play("[[mock:bg_long]] first");
@@ -39,7 +39,7 @@ fn a_prompt_in_a_turn_that_nobody_asked_for_waits_for_its_own() {
 }
 
 #[test]
-fn an_interrupt_in_a_turn_that_nobody_asked_for_takes_the_prompt_back() {
+fn an_interrupt_in_a_turn_that_was_not_requested_takes_the_prompt_back() {
     for (scenario, _) in both("bg_int") {
         let mut play = Play::new(&scenario);
         play.play("[[mock:bg_long]] first");
@@ -56,7 +56,7 @@ fn an_interrupt_in_a_turn_that_nobody_asked_for_takes_the_prompt_back() {
 }
 
 #[test]
-fn a_turn_that_nobody_asked_for_can_be_interrupted() {
+fn a_turn_that_was_not_requested_can_be_interrupted() {
     for (scenario, _) in both("bg_int") {
         let mut play = Play::new(&scenario);
         play.play("[[mock:bg_long]] first");

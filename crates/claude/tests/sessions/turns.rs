@@ -197,7 +197,7 @@ fn a_schema_is_for_each_turn() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_told_by_the_first_turn() {
+fn a_session_that_is_not_there_is_reported_by_the_first_turn() {
     for (scenario, _) in both("resume_unknown") {
         let id = "aaaaaaaa-0000-4000-8000-00000000dead";
         let mut play = Play::with(&scenario, |o| o.params.session_id = Some(id.into()));

@@ -57,11 +57,11 @@ async fn show<W: Write>(
     args: &AgentsLogsArgs,
     out: &mut Output<W>,
 ) -> Result<(), Trouble> {
-    let mut told = false;
+    let mut reported = false;
     let mut file = loop {
         match File::open(path) {
             Err(error) if args.follow && error.kind() == io::ErrorKind::NotFound => {
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(&mut reported, true) {
                     let agent = words::one_line(&args.agent);
                     let note = format!("there is no log of {agent} yet: waiting for it");
                     // Without it the message cannot be shown.

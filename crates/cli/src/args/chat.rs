@@ -47,7 +47,7 @@ pub(crate) struct ChatArgs {
     /// The agent
     ///
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
-    #[arg(value_parser = ProviderParser)]
+    #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// Do not read or write the message history
     ///

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prompt_is_told_with_advice_that_helps() {
+    fn what_is_no_prompt_is_reported_with_advice_that_helps() {
         for args in [&["claude", "-5"][..], &["claude", "x", "- y"]] {
             let error = read(args).unwrap_err();
             assert!(error.contains("unexpected argument '-"), "{error}");

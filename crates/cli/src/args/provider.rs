@@ -59,14 +59,19 @@ pub(crate) struct Fallback {
 }
 
 impl Fallback {
-    /// `codex` or `codex:MODEL`; there may be more colons in the model's name.
+    /// `codex`, `codex:MODEL` (the model's name may have more colons), or an agent by its command.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let is_command = AcpAgent::named(text).is_some() || TextCommand::named(text).is_some();
         let (name, model) = match text.split_once(':') {
+            _ if is_command => (text, None),
             Some((_, "")) => return Err("the model after the `:` is missing".into()),
             Some((name, model)) => (name, Some(model.to_owned())),
             None => (text, None),
         };
         let Some(provider) = crate::providers().get(name) else {
+            if let Some(error) = not_understood(name) {
+                return Err(error.message);
+            }
             let known: Vec<_> = (crate::providers().all().iter())
                 .map(|provider| provider.info().id)
                 .collect();
@@ -134,6 +139,9 @@ mod tests {
             Fallback::parse("opencode:ollama/llama3:8b"),
             of("opencode", Some("ollama/llama3:8b"))
         );
+        assert_eq!(Fallback::parse("cmd:tr a b"), of("cmd:tr a b", None));
+        let error = Fallback::parse("acp:'").unwrap_err();
+        assert!(error.contains("a quotation mark"), "{error}");
         assert_eq!(
             Fallback::parse("codex:").unwrap_err(),
             "the model after the `:` is missing"

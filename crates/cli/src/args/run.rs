@@ -47,10 +47,10 @@ pub(crate) struct RunArgs {
     /// The agent
     ///
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'
-    /// (`teamster doctor --try` looks whether it does). Any program that prints text can be one too, as in
+    /// (`teamster doctor --try` checks it). Any program that prints text can be one too, as in
     /// 'cmd:my-agent {prompt}': `{prompt}` is the prompt as an argument, `{prompt_file}` a file with it,
     /// `{model}` that of --model. Without the first two, the prompt is written to its stdin.
-    #[arg(value_parser = ProviderParser)]
+    #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// The prompt; `-` reads it from stdin
     ///
@@ -334,7 +334,7 @@ pub(crate) struct PlaceArgs {
     pub(crate) keep_env: Vec<String>,
     /// The CLI's program, if not the one on PATH
     ///
-    /// The variable `TEAMSTER_<PROVIDER>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
+    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) bin: Option<PathBuf>,
     /// Leave background processes of the agent's tools running after the run
@@ -407,7 +407,7 @@ pub(crate) struct AgainArgs {
     /// Such as `codex` or, with a model, `codex:gpt-5.1`.
     /// It gets the same prompt, its own default model and as many retries. Options in the words of the first
     /// agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) are not passed on; --deny-tool and
-    /// --resume cannot be dropped, so they are refused. Set its program by `TEAMSTER_<PROVIDER>_BIN`.
+    /// --resume cannot be dropped, so they are refused. Set its program by `TEAMSTER_<AGENT>_BIN`.
     /// With --session-key, an agent that does not know the conversation is skipped if the first agent
     /// does. Once a tool that can change things has run, no other agent starts.
     #[arg(

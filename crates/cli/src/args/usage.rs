@@ -24,7 +24,7 @@ Examples:
   teamster usage --watch                       today's, while agents work, and how fast it grows
   teamster usage --limits                      what is used of a subscription
   teamster usage --by model --since 7d
-  teamster usage --by agent --since today      which agents, told apart by their directories
+  teamster usage --by agent --since today      per agent, by its directory
   teamster usage --by session --since \"2026-11-22 09:00\" --until \"2026-11-22 12:00\"
   teamster usage --provider claude --since yesterday --until yesterday
   teamster usage --since 30d --json | jq .total.spentUsd
@@ -159,7 +159,7 @@ fn provider() -> impl TypedValueParser<Value = Provider> {
         .try_map(|name| name.parse::<Provider>())
 }
 
-/// A point in time, or a day, as somebody says it.
+/// A point in time, or a day, as typed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum When {
     /// So many days before today.

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_story_is_told_at_any_speed() {
+    fn the_story_is_reported_at_any_speed() {
         assert_eq!(story(1.0).unwrap().turns[0].delay_ms, 400);
         assert_eq!(story(2.0).unwrap().turns[0].delay_ms, 200);
         assert_eq!(story(0.0).unwrap().turns[0].delay_ms, 0);

@@ -191,7 +191,7 @@ async fn show(run: RunFolder, after: u64, screen: &mut Screen, quiet: bool) -> a
                     next = reader.next() => next?,
                     () = signals.next() => return Ok(leave(screen, &id, quiet)),
                     _ = ticks.tick() => {
-                        if stdout.as_ref().is_some_and(drive::nobody_reads) {
+                        if stdout.as_ref().is_some_and(drive::reader_is_gone) {
                             return Ok(exit_code::ABORTED);
                         }
                         screen.tick();

@@ -59,7 +59,7 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
         args.files.clone()
     };
     let mut out = anstream::stdout();
-    let (mut failed, mut to_undo, mut told) = (false, false, 0);
+    let (mut failed, mut to_undo, mut reported) = (false, false, 0);
     for file in &files {
         let said = match lease::pending(file) {
             Ok(None) if all => continue,
@@ -82,14 +82,14 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
                 continue;
             }
         };
-        told += 1;
+        reported += 1;
         if let Err(error) = writeln!(out, "{}: {said}", file.display()) {
             return exit_code::of_printed(Err(error));
         }
     }
     if all && !args.dry_run {
         for folder in teamster::process::sweep_private_files() {
-            told += 1;
+            reported += 1;
             let _ = writeln!(
                 out,
                 "{}: private files of a killed run, removed",
@@ -97,7 +97,7 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
             );
         }
     }
-    if all && !failed && told == 0 {
+    if all && !failed && reported == 0 {
         let _ = writeln!(out, "Nothing to undo: no file has servers of a killed run.");
     }
     Ok(if failed {

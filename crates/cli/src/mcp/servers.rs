@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_split_is_told_without_what_was_typed() {
+    fn what_cannot_be_split_is_reported_without_what_was_typed() {
         for (text, message) in [
             ("sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
             ("=sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),

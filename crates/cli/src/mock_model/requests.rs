@@ -14,7 +14,7 @@ use crate::words;
 /// Where requests are printed.
 #[derive(Debug)]
 pub(super) struct Teller {
-    told: usize,
+    reported: usize,
     stderr: bool,
     log: Option<File>,
 }
@@ -29,7 +29,7 @@ impl Teller {
             })
             .transpose()?;
         Ok(Self {
-            told: 0,
+            reported: 0,
             stderr,
             log,
         })
@@ -38,15 +38,15 @@ impl Teller {
     /// Prints all that come, for ever. Cancel-safe.
     pub(super) async fn tell(&mut self, model: &MockModel) {
         loop {
-            model.wait_for_requests(self.told + 1).await;
+            model.wait_for_requests(self.reported + 1).await;
             self.catch_up(model);
         }
     }
 
     /// Prints those that have come.
     pub(super) fn catch_up(&mut self, model: &MockModel) {
-        for request in model.requests_from(self.told) {
-            self.told += 1;
+        for request in model.requests_from(self.reported) {
+            self.reported += 1;
             if self.stderr {
                 // The server serves also without a reader.
                 let _ = writeln!(anstream::stderr(), "{}", line(&request));

@@ -402,13 +402,13 @@ impl Record {
                     && let Some(worktree) = self.side.worktree.take()
                 {
                     // No process of the run is left in it.
-                    let told = AgentEvent::notice(
+                    let notice = AgentEvent::notice(
                         NoticeLevel::Info,
                         NoticeSource::Runtime,
                         worktree.finish(),
                     );
-                    let told = self.entry(told);
-                    self.writer.push(told);
+                    let notice = self.entry(notice);
+                    self.writer.push(notice);
                 }
                 let Some(event) = self.side.requests.mark(entry.event) else {
                     return;

@@ -18,7 +18,7 @@ use crate::args::RunArgs;
 use crate::detached::session_locks;
 use crate::{hints, params};
 
-/// The run that is asked for, and what to tell about it. Every error is one of usage.
+/// Builds the requested run and the remarks about it. All errors are usage errors.
 pub(super) fn new(
     args: &RunArgs,
     info: &CliInfo,
@@ -50,7 +50,7 @@ pub(super) fn new(
     let mut config = AgentConfig::cli(info.id);
     config.cli = params::runtime_config(args, info);
     let mut fallbacks = Vec::new();
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     for other in &again.fallback {
         let info = crate::providers()
             .get(&other.provider)
@@ -69,7 +69,7 @@ pub(super) fn new(
             other
         };
         candidate.params.model.clone_from(&other.model);
-        told.extend(goes_without(&candidate, &params));
+        notices.extend(goes_without(&candidate, &params));
         fallbacks.push(candidate);
     }
     let mut request = RunRequest::new(runtime(&config, &params)?, params);
@@ -90,7 +90,7 @@ pub(super) fn new(
         None if again.retries == 0 => request.retry.max_wait = Duration::ZERO,
         None => {}
     }
-    Ok((request, told))
+    Ok((request, notices))
 }
 
 /// Names what a fallback goes without. That another CLI has models of its own needs no word.

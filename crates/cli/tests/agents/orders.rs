@@ -89,7 +89,7 @@ fn start_stop_wake_restart() {
 }
 
 #[test]
-fn one_that_cannot_run_is_told_and_is_an_error() {
+fn one_that_cannot_run_is_reported_and_is_an_error() {
     let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
     fs::remove_file(company.folder("b").join("CLAUDE.md")).unwrap();
     let supervisor = company.supervise([]);
@@ -179,7 +179,7 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
 }
 
 #[test]
-fn an_unknown_agent_is_told_with_the_known_ones() {
+fn an_unknown_agent_is_reported_with_the_known_ones() {
     let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     for order in ["start", "stop", "restart", "wake"] {

@@ -70,7 +70,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_field_is_told() {
+fn a_slip_in_the_name_of_a_field_is_reported() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let config = "{\"agents\": [\n{\"id\": \"a\", \"runtme\": \"claude\", \"color\": 1}]}";
     fs::write(company.config(), config).unwrap();

@@ -107,7 +107,7 @@ fn agents_can_be_kept() {
 }
 
 #[test]
-fn nobody_has_to_read_what_it_says() {
+fn output_may_stay_unread() {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
@@ -145,7 +145,7 @@ fn a_hang_up_has_the_configuration_read_again() {
 }
 
 #[test]
-fn a_configuration_that_has_become_wrong_does_not_keep_anybody_from_a_stop() {
+fn a_broken_configuration_does_not_prevent_a_stop() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");

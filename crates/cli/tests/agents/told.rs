@@ -57,7 +57,7 @@ fn a_loop_that_was_started_by_hand_is_seen() {
 }
 
 #[test]
-fn why_an_agent_does_nothing_is_told() {
+fn why_an_agent_does_nothing_is_reported() {
     let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
     fs::write(company.folder("b").join(".env"), "MIN_SLEEP=soon\n").unwrap();
     fs::remove_file(company.path("bin").join("claude")).unwrap();

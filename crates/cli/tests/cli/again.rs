@@ -165,7 +165,7 @@ fn another_agent_takes_over() {
 }
 
 #[test]
-fn a_person_is_told_who_goes_on_and_how() {
+fn a_retry_is_shown_with_agent_and_reason() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);

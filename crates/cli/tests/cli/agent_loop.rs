@@ -116,7 +116,7 @@ impl Agent {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_told() {
+fn a_directory_that_cannot_be_used_is_reported() {
     let ended = run(&mut teamster(["loop", "/nowhere/at/all"]));
     assert_eq!(ended.code, Some(2));
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_directory_that_cannot_be_used_is_told() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_is_told_before_anything_starts() {
+fn a_setting_that_cannot_be_is_reported_before_anything_starts() {
     let agent = Agent::new(|plan| plan);
     for (name, value, message) in [
         (
@@ -350,7 +350,7 @@ fn prompts_of_ones_own() {
 }
 
 #[test]
-fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
+fn a_pipe_without_a_writer_is_not_waited_for() {
     let agent = Agent::new(|plan| plan);
     let pipe = agent.directory().join(".env");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -380,7 +380,7 @@ fn a_pipe_into_which_nobody_writes_is_not_waited_for() {
 }
 
 #[test]
-fn a_loop_goes_on_and_ends_though_nobody_reads_what_it_prints() {
+fn a_loop_goes_on_and_ends_though_unread_what_it_prints() {
     let agent = Agent::new(|mut plan| {
         plan.turn_ms = [0, 1];
         plan
@@ -452,7 +452,7 @@ fn a_directory_with_an_odd_name() {
 }
 
 #[test]
-fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_told() {
+fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_reported() {
     let agent = Agent::new(|plan| plan);
     let env = "TOKEN=in-the-file\nMIN_SLEEP=7\n";
     fs::write(agent.directory().join(".env"), env).unwrap();

@@ -382,7 +382,7 @@ fn a_reader_that_goes_away_ends_the_chat() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked() {
+fn without_a_terminal_no_question_is_shown() {
     let agent = Agent::new();
     let ended = agent.says("write\n", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -391,7 +391,7 @@ fn without_a_terminal_nobody_is_asked() {
 }
 
 #[test]
-fn what_cannot_begin_is_told_as_in_a_run() {
+fn what_cannot_begin_is_reported_as_in_a_run() {
     let mut missing = teamster(["chat", "claude"]);
     let missing = crate::cli::run(missing.env("PATH", "/nowhere"));
     assert_eq!((missing.code, &*missing.stdout), (Some(3), ""));

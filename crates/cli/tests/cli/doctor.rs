@@ -313,7 +313,7 @@ fn an_acp_agent_is_tried() {
 }
 
 #[test]
-fn a_command_that_is_no_acp_agent_is_told_from_one_that_hangs_or_is_missing() {
+fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_missing() {
     let (code, said) = tried("acp:echo Welcome!", "30s");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("is no ACP agent"), "{said}");

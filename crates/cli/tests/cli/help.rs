@@ -110,13 +110,13 @@ fn without_a_command_it_explains_itself() {
 }
 
 #[test]
-fn an_unknown_provider_is_told_with_the_known_ones() {
+fn an_unknown_provider_is_reported_with_the_known_ones() {
     let ended = run(&mut teamster(["run", "nobody", "hello"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-error: invalid value 'nobody' for '<PROVIDER>'
+error: invalid value 'nobody' for '<AGENT>'
   [possible values: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded]
 
 For more information, try '--help'.

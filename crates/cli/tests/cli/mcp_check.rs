@@ -47,7 +47,7 @@ echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabili
 read -r line; read -r line"#;
 
 #[test]
-fn a_good_server_tells_its_tools() {
+fn a_good_server_reports_its_tools() {
     let ended = check([&*fake("good", "")]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert_data_eq!(
@@ -94,7 +94,7 @@ fn a_filter_of_tools_shows_and_a_slip_in_it_too() {
 }
 
 #[test]
-fn every_failure_is_told_with_what_the_server_said() {
+fn every_failure_is_reported_with_what_the_server_said() {
     let dir = tempfile::tempdir().unwrap();
     let half = format!("{ANSWER}; echo dying >&2; exit 7");
     let (half, _) = script(&dir, "half", &half);
@@ -195,7 +195,7 @@ fn a_server_that_floods_is_no_trouble() {
 }
 
 #[test]
-fn many_are_tried_at_once_and_told_in_order() {
+fn many_are_tried_at_once_and_reported_in_order() {
     let names: Vec<String> = (0..20).map(|n| format!("s{n}")).collect();
     let args: Vec<String> = names.iter().map(|name| fake(name, "")).collect();
     let ended = check(args.iter().map(String::as_str).chain(["--json"]));
@@ -240,7 +240,7 @@ fn only_the_named_ones_are_tried() {
 }
 
 #[test]
-fn a_server_has_its_variables_and_its_directory_and_its_secrets_are_not_told() {
+fn a_server_has_its_variables_and_its_directory_and_its_secrets_are_not_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (_, _) = script(&dir, "tells", "pwd >&2; echo \"$TOKEN $OURS\" >&2");
     let config = format!(
@@ -257,7 +257,7 @@ fn a_server_has_its_variables_and_its_directory_and_its_secrets_are_not_told() {
 }
 
 #[test]
-fn a_secret_in_what_a_server_answers_is_not_told() {
+fn a_secret_in_what_a_server_answers_is_not_reported() {
     let dir = tempfile::tempdir().unwrap();
     let tool = r#"{"name":"a","description":"of sk-secret","inputSchema":{"type":"object"}}"#;
     let list = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}]}}}}"#);

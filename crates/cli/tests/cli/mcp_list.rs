@@ -146,7 +146,7 @@ fn an_agent_that_cannot_take_a_server_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_name_that_a_cli_would_mix_with_one_of_the_users_is_told() {
+fn a_name_that_a_cli_would_mix_with_one_of_the_users_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("opencode.json");
     let own = r#"{ "mcp": { "tracker": { "type": "local", "command": ["x"] } } }"#;
@@ -215,7 +215,7 @@ fn what_is_wrong_is_2_and_names_the_place() {
 }
 
 #[test]
-fn a_slip_in_a_field_is_told() {
+fn a_slip_in_a_field_is_reported() {
     let config = r#"{"a": {"command": "x", "arg": ["-v"]}}"#;
     let ended = run(&mut teamster(["mcp", "list", "--mcp-config", config]));
     assert_eq!(ended.code, Some(0));

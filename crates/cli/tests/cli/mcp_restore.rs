@@ -69,7 +69,7 @@ fn where_nothing_is_left_it_says_so() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_a_killed_run_left_is_told_and_undone() {
+fn what_a_killed_run_left_is_reported_and_undone() {
     let opencode = killed();
     assert!(text(&opencode).contains("tracker"));
     let file = opencode.path("work/opencode.json");
@@ -118,7 +118,7 @@ DIR/opencode.json: restored, as it was before the run
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_somebody_changed_meanwhile_stays() {
+fn concurrent_changes_stay() {
     let opencode = killed();
     let changed = text(&opencode).replace("// mine", "// mine too");
     fs::write(opencode.path("work/opencode.json"), &changed).unwrap();

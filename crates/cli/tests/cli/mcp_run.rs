@@ -198,7 +198,7 @@ fn a_way_that_the_cli_does_not_have_is_called_as_it_was_typed() {
 }
 
 #[test]
-fn a_slip_in_a_configuration_is_told_once() {
+fn a_slip_in_a_configuration_is_reported_once() {
     let opencode = OpenCode::new("exit 1");
     let config = "--mcp-config={\"a\": {\"command\": \"x\", \"arg\": []}}";
     let ended = run(&mut opencode.run([config]));

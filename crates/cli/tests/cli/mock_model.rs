@@ -85,7 +85,7 @@ fn ask(url: &str) -> String {
 }
 
 #[test]
-fn it_serves_until_it_is_told_to_stop_and_tells_of_requests() {
+fn it_serves_until_it_is_stopped_and_shows_requests() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let place = Place::new();
         let mut model = Running::start(&mut place.model(["--json", "--log", "log.ndjson"]));
@@ -142,7 +142,7 @@ fn it_serves_until_it_is_told_to_stop_and_tells_of_requests() {
 }
 
 #[test]
-fn it_tells_how_each_cli_is_pointed_at_it() {
+fn it_prints_how_each_cli_is_pointed_at_it() {
     let place = Place::new();
     place.program("claude", "");
     let mut model = Running::start(

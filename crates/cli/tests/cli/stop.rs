@@ -90,7 +90,7 @@ fn a_sigint_that_was_ignored_at_the_start_stays_ignored() {
 }
 
 #[test]
-fn the_end_of_a_stopped_run_is_told() {
+fn the_end_of_a_stopped_run_is_reported() {
     let claude = Claude::new(&silent());
     let mut teamster = Running::start(&mut claude.run(["x"]));
     claude.report();
@@ -186,7 +186,7 @@ fn a_reader_that_does_not_read_never_holds_up_the_agent() {
 }
 
 #[test]
-fn one_signal_is_enough_although_nobody_reads() {
+fn one_signal_is_enough_although_unread() {
     let (_claude, mut teamster) = unread(Script::new());
     teamster.signal(Signal::SIGTERM);
     assert_eq!(teamster.wait().code(), Some(130));

@@ -256,7 +256,7 @@ error: --until is not after --since: there is nothing between them
 }
 
 #[test]
-fn files_that_are_broken_are_told_and_the_rest_counts() {
+fn files_that_are_broken_are_reported_and_the_rest_counts() {
     let home = home(&ALL[..1]);
     let projects = home.path().join(".claude/projects/-tmp-box-ws");
     fs::write(projects.join("broken.jsonl"), "{\"usage\":{broken\n").unwrap();
@@ -285,7 +285,7 @@ fn a_path_that_is_no_text_does_not_break_the_output_off() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_cannot_be_written_is_told() {
+fn what_cannot_be_written_is_reported() {
     let home = home(&ALL[..1]);
     for args in [&["--json"][..], &[]] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();

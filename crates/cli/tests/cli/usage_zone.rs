@@ -71,7 +71,7 @@ fn a_zone_is_known_by_its_name() {
 }
 
 #[test]
-fn a_rule_is_a_zone_and_what_is_none_is_told() {
+fn a_rule_is_a_zone_and_what_is_none_is_reported() {
     let zones = tempfile::tempdir().unwrap();
     let rule = "EST5EDT,M3.2.0,M11.1.0";
     let (report, ended) = usage(zones.path(), rule, &[]);

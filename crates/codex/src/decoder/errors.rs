@@ -81,8 +81,8 @@ pub(crate) fn of_message(message: &str) -> AgentError {
     AgentError::new(ErrorCode::CliError, kind, said).retry_after_ms(retry_after_ms(message))
 }
 
-/// What the service said in the body of an answer of 400. Of one that tells it nothing the CLI passes
-/// on the whole body; of all other answers it takes the words by itself.
+/// The service's message in the body of a 400 response. The CLI passes on the whole body of one it does not
+/// know; of other statuses it extracts the message itself.
 fn words_of<'a>(body: &Object<'a>) -> Option<Cow<'a, str>> {
     let error = body.object("error");
     error
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn why_the_model_stopped_is_told_also_where_it_was_asked_again() {
+    fn why_the_model_stopped_is_reported_also_where_it_was_asked_again() {
         let reason = "Incomplete response returned, reason: content_filter";
         let again = format!("stream disconnected before completion: {reason}");
         assert_eq!(stop_reason(reason), Some("content_filter"));

@@ -1,4 +1,4 @@
-//! MCP servers that did not start. In a run no event tells of them, only the log on stderr.
+//! MCP servers that did not start. In a run only the log on stderr has them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

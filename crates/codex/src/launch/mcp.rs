@@ -33,7 +33,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// The CLI ends with a panic on a limit that no clock can hold.
 const LONGEST_LIMIT: Duration = Duration::from_secs(1_000_000_000);
 
-/// The part of the CLI's log that tells which server did not start, and how much of it is wanted.
+/// The log target that reports servers which did not start, and its level.
 const STARTUP_LOG: &str = "codex_mcp::rmcp_client=warn";
 /// What the CLI logs where `RUST_LOG` is not set.
 const DEFAULT_LOG: &str = "error";
@@ -122,8 +122,8 @@ impl Servers {
     }
 }
 
-/// What the CLI shall log: what it would, and which server did not start, which nothing else tells.
-/// Its commands inherit this, as they would inherit the user's own.
+/// The CLI's log filter: the inherited one, plus servers that did not start, which are reported nowhere else.
+/// Its commands inherit the variable, as they would inherit the user's own.
 fn log_of(inherited: Option<&str>) -> String {
     let log = inherited.filter(|log| !log.trim().is_empty());
     format!("{},{STARTUP_LOG}", log.unwrap_or(DEFAULT_LOG))

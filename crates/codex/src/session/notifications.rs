@@ -1,4 +1,4 @@
-//! What the CLI tells: notifications, which want no answer.
+//! Notifications of the CLI, which need no response.
 
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, UsageReport};
@@ -58,7 +58,7 @@ const SILENT_ITEMS: &[&str] = &[
 
 impl CodexSession {
     /// Takes a notification. `None` if it is not known; then nothing has happened.
-    pub(super) fn told(
+    pub(super) fn notification(
         &mut self,
         method: &str,
         params: &Object<'_>,
@@ -98,13 +98,18 @@ impl CodexSession {
             "hook/completed" => self.hook_ended(params)?,
             "item/started" => self.item(Stage::Started, params, out)?,
             "item/completed" => self.item(Stage::Completed, params, out)?,
-            _ => self.told_of_turn(method, params, out)?,
+            _ => self.turn_notification(method, params, out)?,
         }
         Some(())
     }
 
-    /// What only the turn that is being played is told of.
-    fn told_of_turn(&mut self, method: &str, params: &Object<'_>, out: &mut Events) -> Option<()> {
+    /// Notifications that concern only the current turn.
+    fn turn_notification(
+        &mut self,
+        method: &str,
+        params: &Object<'_>,
+        out: &mut Events,
+    ) -> Option<()> {
         let is_current = self.is_current(params);
         let worker = self.worker(params);
         let playing = self.playing.as_mut().zip(worker.as_ref());
@@ -235,7 +240,7 @@ impl CodexSession {
                 playing.goes_on(id);
                 self.turn_started();
             }
-            // The answer tells which is ours.
+            // Matched by the response.
             Some(_) => {}
             None if self.waiting.turn.is_some() => {}
             // The CLI begins it by itself.
@@ -324,7 +329,7 @@ impl CodexSession {
         }
     }
 
-    /// A hook of the user's has ended. What it says of a tool or of the answer, the model is told.
+    /// A user's hook has ended. The model gets its output about the tool or the answer.
     fn hook_ended(&mut self, params: &Object<'_>) -> Option<()> {
         let run = params.object("run")?;
         let status = run.text("status")?;

@@ -281,7 +281,7 @@ impl CodexSession {
     }
 
     pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
-        // One that the CLI began by itself and that nobody heard of takes up this one.
+        // Takes over a turn that the CLI began by itself and that has no reader.
         self.playing = None;
         self.open_if_needed();
         self.turn_begins(out);

@@ -29,7 +29,7 @@ impl CodexSession {
             }
             (Some(method), None) => {
                 let params = message.object("params").or_else(none)?;
-                self.told(&method, &params, out)
+                self.notification(&method, &params, out)
             }
             (None, Some(id)) => self.answered(id.as_u64()?, message, out),
             (None, None) => None,
@@ -68,7 +68,7 @@ impl CodexSession {
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
             (Call::Open, Ok(result)) => self.opened_in_vain(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
-            // It had not begun, or has ended: the next line of it tells.
+            // Not begun, or already over: the next line shows which.
             (Call::Interrupt, Err(_)) => {
                 if let Some(playing) = &mut self.playing
                     && playing.interrupt == Interrupt::Told

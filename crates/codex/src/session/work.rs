@@ -91,7 +91,7 @@ impl Work {
         self.items.piece(item, Kind::Thinking, &piece, ids, out);
     }
 
-    /// Something failed: the CLI tries it again, or the end of the turn will tell.
+    /// A failure: the CLI retries it, or reports it at the end of the turn.
     pub(super) fn failed(&mut self, failure: Failure, again: bool, out: &mut Events) {
         if !again {
             self.settle_pending(out);

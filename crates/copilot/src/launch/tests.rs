@@ -93,7 +93,7 @@ fn permissions() {
 }
 
 #[test]
-fn a_new_session_gets_its_id_and_a_known_one_is_never_made_anew() {
+fn a_new_session_gets_its_id_and_a_known_one_is_never_made_again() {
     let mut params = ExecuteParams::new("hi");
     params.new_session_id = Some(SESSION.into());
     assert_eq!(args(&params)[4..], [format!("--session-id={SESSION}")]);

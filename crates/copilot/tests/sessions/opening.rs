@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_session_begins_anew() {
+fn a_session_begins_again() {
     let recording = include_str!("acp_second_session/stdout.ndjson");
     let bypass = |params: &mut ExecuteParams| params.permission = PermissionMode::Bypass;
     let mut replay = replay_of(recording, bypass);
@@ -41,7 +41,7 @@ fn a_session_begins_anew() {
 }
 
 #[test]
-fn what_a_session_had_before_is_not_told_again() {
+fn what_a_session_had_before_is_not_reported_again() {
     let recording = include_str!("acp_load/stdout.ndjson");
     let id = "98f15d1e-95a7-420c-b4e7-464146baf2b4";
     let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));

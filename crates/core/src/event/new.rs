@@ -1,4 +1,4 @@
-//! Constructors of payloads: what is always there, with everything else absent until it is set.
+//! Constructors of payloads: required fields as arguments, everything else absent until set.
 
 use serde_json::Value;
 

@@ -1,22 +1,20 @@
-//! What becomes of an event that only a newer version knows.
+//! Events that only a newer version knows.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// An event that only a newer version knows: its object, as it is on the wire.
-///
-/// Serializes as that object, so that a reader passes on what it does not know.
+/// An event that only a newer version knows: its JSON object, serialized again unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct NewerEvent(Box<Map<String, Value>>);
 
 impl NewerEvent {
-    /// Reads an event whose type is none of `known`.
+    /// Reads an event whose type is not in `known`.
     ///
     /// # Errors
     ///
-    /// Where it is no object, its `type` is no string, or is one of `known`.
+    /// If it is not an object, or its `type` is missing, not a string or in `known`.
     pub fn unless_known<'de, D: Deserializer<'de>>(
         deserializer: D,
         known: &[&str],
@@ -36,12 +34,12 @@ impl NewerEvent {
         (self.0.get("type").and_then(Value::as_str)).unwrap_or_default()
     }
 
-    /// All its fields, the `type` too.
+    /// All its fields, including `type`.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// The same without fields that belong to what is around it.
+    /// The same event without these fields.
     #[must_use]
     pub fn without(mut self, fields: &[&str]) -> Self {
         self.0.retain(|name, _| !fields.contains(&name.as_str()));

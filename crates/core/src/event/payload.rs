@@ -1,4 +1,4 @@
-//! What each event carries.
+//! Payloads of events.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub struct Session {
     /// Names of the tools that the agent has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// MCP servers and how they are.
+    /// MCP servers and their states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerStatus>>,
 }
 
-/// An MCP server as the CLI sees it.
+/// State of an MCP server as the CLI reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +41,7 @@ pub struct McpServerStatus {
     pub status: String,
 }
 
-/// Payload of `text`: a delta, to be appended to what came before.
+/// Payload of `text`: a delta, appended to the text before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -52,19 +52,18 @@ pub struct Text {
     /// The message it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Id>,
-    /// The tool call that started the sub-agent which says this; absent for the main agent.
+    /// The tool call that started the sub-agent which wrote this; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
 
-/// Payload of `retract`: the CLI dropped a half-written message and asks the model again.
+/// Payload of `retract`: the CLI discarded an unfinished message and asks the model again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Retract {
-    /// The `text` and `thinking` events with this message id that came before are void. Some may
-    /// follow anew.
+    /// The message whose `text` and `thinking` events so far are void. New ones may follow.
     pub message_id: Id,
 }
 
@@ -79,7 +78,7 @@ pub struct Thinking {
     /// The message it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Id>,
-    /// The tool call that started the sub-agent which thinks this; absent for the main agent.
+    /// The tool call that started the sub-agent which wrote this; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
@@ -96,12 +95,12 @@ pub struct ToolUse {
     pub tool_id: Id,
     /// The arguments, complete.
     pub input: Value,
-    /// What sort of thing the tool does.
+    /// The category of the tool.
     pub kind: ToolKind,
     /// Server and tool, for a tool of an MCP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpTool>,
-    /// The tool call that started the sub-agent which calls this; absent for the main agent.
+    /// The tool call that started the sub-agent which made this call; absent for the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
@@ -118,7 +117,7 @@ pub struct McpTool {
     pub tool: String,
 }
 
-/// What sort of thing a tool does: the same words for every CLI.
+/// Category of a tool, the same for every CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -136,8 +135,8 @@ pub enum ToolKind {
     Search,
     /// Runs a command.
     Execute,
-    /// Works on plans, to-do lists or other state that ends with the session. What is kept for later
-    /// sessions, such as a memory, is [`Edit`](Self::Edit).
+    /// Works on plans, to-do lists or other state that ends with the session. State that outlives the
+    /// session, such as a memory, is [`Edit`](Self::Edit).
     Think,
     /// Gets something from the network.
     Fetch,
@@ -145,7 +144,7 @@ pub enum ToolKind {
     Task,
     /// A tool of an MCP server, whatever it does.
     Mcp,
-    /// Anything else, also what only a newer version knows.
+    /// Anything else, including kinds that only a newer version knows.
     #[serde(other)]
     Other,
 }
@@ -154,14 +153,12 @@ impl ToolKind {
     /// Whether a tool of this kind may change something that outlives the run: a file, a process, a
     /// server, the work of another agent.
     ///
-    /// A run that has used such a tool must not be started over, or what it did is done twice. That
-    /// a tool failed or was denied says less than it seems to: a failed command may have done half
-    /// its work. So the kind decides, not the result, and what a tool is not known to leave alone
-    /// counts as changed: an MCP server's tool may do anything, another agent has tools of its own,
-    /// and [`Other`](Self::Other) is everything that nobody has looked at.
+    /// A run that used such a tool must not be started over: its changes would be made twice. A failed or
+    /// denied call counts too, because a failed command may have done half its work. A tool that is not known
+    /// to be harmless counts as well: MCP tools, other agents and [`Other`](Self::Other).
     ///
-    /// That no such tool was told is only worth something if the provider tells of tools before
-    /// they run ([`Capabilities::announces_tools`](crate::Capabilities::announces_tools)).
+    /// The absence of such a tool is only reliable if the provider emits `tool_use` before the tool runs
+    /// ([`Capabilities::announces_tools`](crate::Capabilities::announces_tools)).
     ///
     /// ```
     /// use teamster_core::ToolKind;
@@ -171,7 +168,7 @@ impl ToolKind {
     /// assert!(ToolKind::Other.has_side_effects());
     /// ```
     pub const fn has_side_effects(self) -> bool {
-        // No wildcard: a new kind has to be thought about here.
+        // No wildcard: a new kind must be decided here.
         match self {
             Self::Read | Self::Search | Self::Think | Self::Fetch => false,
             Self::Edit
@@ -195,7 +192,7 @@ pub struct ToolResult {
     pub tool_id: Id,
     /// The result as text, complete. Images become a placeholder with their type and size.
     pub output: String,
-    /// Whether the tool failed, where the CLI says so.
+    /// Whether the tool failed, if the CLI reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// As in the `tool_use`.
@@ -235,7 +232,7 @@ pub enum ChangeKind {
     Update,
 }
 
-/// Payload of `plan`: the to-do list as it now is.
+/// Payload of `plan`: the current to-do list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -251,31 +248,31 @@ pub struct Plan {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The task.
     pub content: String,
-    /// How far it is.
+    /// Its progress.
     pub status: PlanStatus,
 }
 
-/// How far an entry of a plan is.
+/// Progress of a plan entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PlanStatus {
-    /// Being done.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
-    /// Given up.
+    /// Cancelled.
     Cancelled,
-    /// Not begun, or what only a newer version knows.
+    /// Not started, or a status that only a newer version knows.
     #[serde(other)]
     Pending,
 }
 
 impl PlanStatus {
-    /// The status in the word that most CLIs have for it; any other word is pending.
+    /// The status in the word that most CLIs use for it; any other word is pending.
     pub fn of_word(word: Option<&str>) -> Self {
         match word {
             Some("completed") => Self::Completed,
@@ -297,17 +294,17 @@ pub struct Permission {
     /// The call in question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// Why, in the CLI's words.
+    /// The reason, in the CLI's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The request that callers can answer, in the log of a detached run.
+    /// Id of the request that callers can answer, in the log of a detached run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
 
-/// What became of a question of permission.
+/// Outcome of a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -324,7 +321,7 @@ pub enum Decision {
     Other,
 }
 
-/// Payload of `usage`: figures so far, not to be summed.
+/// Payload of `usage`: cumulative figures; do not sum them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -337,23 +334,22 @@ pub struct UsageReport {
     pub cost_usd: Option<f64>,
 }
 
-/// Payload of `retry`: the CLI itself tries a request again.
+/// Payload of `retry`: the CLI itself repeats a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Retry {
-    /// Which retry this is, from 1. On the wire it is `number`: the `attempt` of a log's entry is the
-    /// run's.
+    /// Number of this retry, from 1. On the wire it is `number`: an entry's `attempt` is that of the run.
     #[serde(rename = "number")]
     pub attempt: u32,
-    /// How many the CLI makes at most.
+    /// Limit of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// How long the CLI waits before it, in milliseconds.
+    /// Backoff before this retry, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// What failed.
+    /// The error that caused it.
     pub error: AgentError,
 }
 
@@ -368,10 +364,10 @@ pub struct RateLimit {
     /// When the limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<u64>,
-    /// Which limit, such as `five_hour`.
+    /// Name of the limit, such as `five_hour`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// How much of it is used, from 0 to 1.
+    /// Used share of the limit, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilization: Option<f64>,
 }
@@ -382,28 +378,28 @@ pub struct RateLimit {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Notice {
-    /// How much it matters.
+    /// Severity.
     pub level: NoticeLevel,
-    /// What there is to know.
+    /// The text, for a person.
     pub message: String,
-    /// Where it comes from.
+    /// Source.
     pub source: NoticeSource,
 }
 
-/// How much a notice matters.
+/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NoticeLevel {
-    /// Good to know.
+    /// Information.
     Info,
-    /// Something is not as it should be, or what only a newer version knows.
+    /// Something unexpected, or a level that only a newer version knows.
     #[serde(other)]
     Warning,
 }
 
-/// Where a notice comes from.
+/// Source of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -413,23 +409,23 @@ pub enum NoticeSource {
     Stdout,
     /// The CLI's standard error.
     Stderr,
-    /// Teamster itself, or what only a newer version knows.
+    /// Teamster itself, or a source that only a newer version knows.
     #[serde(other)]
     Runtime,
 }
 
-/// Payload of `unknown`: nothing that a CLI prints is dropped silently.
+/// Payload of `unknown`: a line that the decoder does not know. No output is dropped silently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Unknown {
-    /// The line, always.
+    /// The line.
     #[serde(default = "RawJson::null")]
     pub native: RawJson,
 }
 
-/// Payload of `turn_end`: the CLI says that its turn is over. `done` still waits for the process.
+/// Payload of `turn_end`: the CLI reports the end of its turn. `done` follows when the process has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -448,14 +444,14 @@ pub struct TurnEnd {
     pub cost_usd: Option<f64>,
 }
 
-/// Payload of `error`: the fields of [`AgentError`]. Only final errors; an attempt that the CLI
-/// repeats is a `retry`.
+/// Payload of `error`: the fields of [`AgentError`]. Final errors only; a failure that the CLI retries is a
+/// `retry`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ErrorEvent {
-    /// What went wrong.
+    /// The error.
     #[serde(flatten)]
     pub error: AgentError,
 }
@@ -466,6 +462,6 @@ pub struct ErrorEvent {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Done {
-    /// How the run ended.
+    /// The result of the run.
     pub result: Box<RunResult>,
 }

@@ -284,7 +284,7 @@ impl RunAssembler {
             }
         }
         while index < out.items.len() {
-            if self.is_told_already(&out.items[index]) {
+            if self.is_already_reported(&out.items[index]) {
                 out.items.remove(index);
             } else if self.observe(&out.items[index]) {
                 index += 1;
@@ -306,8 +306,8 @@ impl RunAssembler {
         }
     }
 
-    /// A denial of which both the CLI and the engine, which gave the answer, tell.
-    fn is_told_already(&self, event: &AgentEvent) -> bool {
+    /// Whether a denial was already reported: both the CLI and the engine, which answered, report it.
+    fn is_already_reported(&self, event: &AgentEvent) -> bool {
         let AgentEvent::Permission(e) = event else {
             return false;
         };

@@ -194,7 +194,7 @@ impl Turn<'_> {
             PermissionPolicy::Ask(ask) => ask.clone(),
             _ => {
                 return Ok(Err(format!(
-                    "nobody is there to ask whether {} may be used",
+                    "there is no permission handler for {}",
                     call.name
                 )));
             }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_in_a_row_is_told_and_then_is_enough() {
+    fn the_same_call_in_a_row_is_reported_and_then_is_enough() {
         let mut guard = LoopGuard::default();
         for _ in 0..2 {
             assert_eq!(note(&mut guard, 1, "a"), Advice::None);

@@ -187,7 +187,7 @@ parts = [{ tool = { name = "StructuredOutput", input = { answer = 42 } } }]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_is_told() {
+async fn a_plan_is_reported() {
     let script = "[[turn]]\nparts = [{ plan = [\"Read\", \"Write\"] }]\n[[turn]]\nparts = [{ text = \"Ok.\" }]";
     let stage = Stage::new(script).await;
     let (_, events) = stage.run("Plan.").await;

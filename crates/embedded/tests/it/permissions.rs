@@ -27,7 +27,7 @@ fn decisions(events: &[AgentEvent]) -> Vec<(String, Decision)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_run_nobody_is_asked_and_the_mode_decides() {
+async fn without_requests_the_mode_decides() {
     for (mode, shell, write) in [
         (PermissionMode::Default, false, false),
         (PermissionMode::ReadOnly, false, false),

@@ -82,7 +82,7 @@ async fn the_same_call_over_and_over_ends_the_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_a_command_ended_is_told() {
+async fn how_a_command_ended_is_reported() {
     let script = [
         "[[turn]]\nparts = [{ shell = \"echo out; echo err >&2; exit 3\" }]\n".to_owned(),
         "[[turn]]\nparts = [{ shell = \"true\" }]\n".to_owned(),

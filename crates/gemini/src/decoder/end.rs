@@ -212,7 +212,7 @@ impl End {
         let Some(Retry { how, kind }) = Retry::last(&exit.stderr) else {
             return;
         };
-        let last = format!("the last request that the CLI told of failed{how}");
+        let last = format!("the last reported request failed{how}");
         if exit.stop.is_some() || !exit.is_failure() {
             return out.notice(NoticeLevel::Warning, NoticeSource::Stderr, last);
         }

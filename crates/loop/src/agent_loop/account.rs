@@ -10,11 +10,11 @@ use super::turn::result_of;
 use crate::log::Log;
 use crate::tick_usage::{self, Known, UsageRecord};
 
-/// How often the CLI's files are looked at again if they tell less than the CLI has. Claude writes its last
-/// message some 0.1 s after it has said it.
+/// How often the CLI's files are read again while they lag behind the stream. Claude writes its last message
+/// about 0.1 s after printing it.
 const LOOKS_AT_FILES: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// The same if they tell nothing: it may be that there are none.
+/// The same while they have nothing: there may be none.
 const LOOKS_FOR_FILES: u32 = 2;
 /// How often a loop that sleeps looks for turns that the agent has begun by itself.
 const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
@@ -107,11 +107,11 @@ impl AgentLoop {
         self.log.line("the agent played a turn by itself");
         let session = result.session_id.clone();
         let session = session.or_else(|| self.adapter.session());
-        // The mark is that of the last tick: since then the files tell of that one too.
+        // From the mark of the previous tick, so the files include this one.
         self.record(result, &[], session.as_ref(), None);
     }
 
-    /// What the CLI's files tell from now on is the next tick's.
+    /// Starts the next tick's share of the CLI's files.
     pub(super) async fn mark(&mut self) {
         let session = self.adapter.session();
         if let Some(mut meter) = self.meter.take() {
@@ -124,8 +124,8 @@ impl AgentLoop {
         }
     }
 
-    /// Accounts for a tick; what it used, by model. `fallback` is the provider that has played it in the agent's
-    /// place: the agent's own files do not tell of that.
+    /// Records the usage of a tick, by model. `fallback` is the provider that ran it instead: the agent's own
+    /// files do not have that usage.
     pub(super) async fn account(
         &mut self,
         result: &RunResult,
@@ -165,8 +165,8 @@ impl AgentLoop {
         records
     }
 
-    /// What the CLI's files say of the tick. They may lag behind what it has said: they are looked at again
-    /// until they tell as much.
+    /// Usage of the tick in the CLI's files. They may lag behind the stream, so they are read until they have
+    /// caught up.
     ///
     /// Mutable, because an adapter is not shared between threads, and the loop shall be able to be a task.
     async fn measured(&mut self, result: &RunResult, session: Option<Id>) -> Vec<ModelTick> {

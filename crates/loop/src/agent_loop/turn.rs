@@ -48,7 +48,7 @@ impl AgentLoop {
         Ok(orchestrator)
     }
 
-    /// Lets the next tick ask the service, whatever it has said: somebody wants it to.
+    /// Lets the next tick ask the service despite a hold: the user asked for the tick.
     ///
     /// Mutable, because an adapter is not shared between threads.
     pub(super) async fn release_hold(&mut self) {
@@ -57,7 +57,7 @@ impl AgentLoop {
         }
     }
 
-    /// What the history and the fallbacks are told of a tick. How its process is started, its adapter knows.
+    /// Parameters of a tick for the history and the fallbacks. The adapter knows how its process starts.
     fn tick_params(&self, text: &str) -> ExecuteParams {
         let mut params = ExecuteParams::new(text);
         params.working_directory = Some(self.folder.directory().to_owned());
@@ -73,7 +73,7 @@ impl AgentLoop {
         let mut request = RunRequest::new(Arc::new(turns), params).run_id(run_id);
         for candidate in &self.options.fallbacks {
             let mut candidate = candidate.clone();
-            // It knows nothing of what the agent was told before.
+            // A new conversation: it needs the full prompt.
             self.prompts
                 .text(Prompt::Full)
                 .clone_into(&mut candidate.params.prompt);

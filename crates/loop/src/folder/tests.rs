@@ -43,7 +43,7 @@ fn what_is_missing_is_made_and_what_is_there_stays() {
 }
 
 #[test]
-fn a_directory_that_is_none_is_told() {
+fn a_directory_that_is_none_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("x");
     let error = AgentFolder::open(&missing).unwrap_err();
@@ -54,7 +54,7 @@ fn a_directory_that_is_none_is_told() {
 }
 
 #[test]
-fn a_second_loop_is_refused_and_told_of_the_first() {
+fn a_second_loop_is_refused_and_informed_of_the_first() {
     let (directory, first) = folder();
     let error = AgentFolder::open(directory.path()).unwrap_err().to_string();
     let pid = format!("(pid {})", std::process::id());

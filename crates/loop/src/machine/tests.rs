@@ -121,7 +121,7 @@ fn a_clear_comes_before_the_tick_and_the_next_one_is_held_back() {
 }
 
 #[test]
-fn a_reset_begins_anew() {
+fn a_reset_starts_over() {
     let mut machine = running();
     machine.rested();
     let seen = Input {
@@ -149,7 +149,7 @@ fn a_reset_begins_anew() {
 }
 
 #[test]
-fn a_dead_agent_is_resumed_and_told_everything() {
+fn a_dead_agent_is_resumed_with_the_full_prompt() {
     let mut machine = running();
     machine.rested();
     let dead = Input {
@@ -298,7 +298,7 @@ fn a_tick_that_failed_did_not_tell_everything() {
 }
 
 #[test]
-fn without_a_context_every_tick_tells_everything() {
+fn without_a_context_every_tick_has_the_full_prompt() {
     let mut machine = Machine::new(PACE, false, None);
     machine.next(&Input::default());
     machine.started();

@@ -78,7 +78,7 @@ fn names_of_runtimes_in_any_case_and_by_their_other_names() {
 }
 
 #[test]
-fn what_cannot_be_is_told_by_name() {
+fn what_cannot_be_is_reported_by_name() {
     for (name, value, message) in [
         (
             "RUNTIME",
@@ -134,7 +134,7 @@ fn what_cannot_be_is_told_by_name() {
 }
 
 #[test]
-fn a_parameter_is_told_by_what_says_it() {
+fn a_parameter_is_named_as_it_was_given() {
     let settings = read(&[("RUNTIME", "copilot")], "").unwrap();
     for (parameter, problem, expected) in [
         ("model", "no such", "COPILOT_MODEL: no such"),

@@ -50,7 +50,7 @@ pub struct AgentConfig {
     pub chrome: bool,
     /// Where it works, absolute.
     pub working_dir: PathBuf,
-    /// The file that tells it what to do, from `working_dir`.
+    /// Its instructions file, relative to `working_dir`.
     pub instructions_file: Option<PathBuf>,
 }
 

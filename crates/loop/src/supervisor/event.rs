@@ -1,4 +1,4 @@
-//! What a supervisor tells of itself.
+//! Events of a supervisor.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! `.orchestrator/last-start.json`: when the loop of an agent was started, and its process id.
 //!
-//! Dashboards count from it. It also tells of loops that another supervisor started.
+//! Dashboards count from it. It also covers loops that another supervisor started.
 
 use std::fs;
 use std::io;
@@ -45,8 +45,8 @@ impl LastStart {
         }
     }
 
-    /// The loop that the file of this directory tells of, if it certainly still runs: the process was started
-    /// at that time and is in that directory. And when it was started.
+    /// The process and start time in this directory's file, if it certainly still runs: started at that time,
+    /// in that directory.
     pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
         let start = Self::read(working_dir)?;
         let process = ProcessIdentity::of(start.pid)?;

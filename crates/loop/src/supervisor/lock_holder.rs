@@ -10,9 +10,9 @@ use super::last_start::TOLERANCE_MS;
 use crate::ORCHESTRATOR;
 use crate::folder::LOCK;
 
-/// The loop in this directory, and when it was started, as far as the file of the lock tells: the process with
-/// that id is in the directory, and was there when the file was written. The lock itself is let alone. To try
-/// it would keep out a loop that begins in that moment.
+/// The loop in this directory and its start time, from the lock file: the process with that id is in the
+/// directory, and was when the file was written. The lock itself is not tried: that could keep out a loop
+/// that starts at this moment.
 pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
     let file = working_dir.join(ORCHESTRATOR).join(LOCK);
     let found = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;

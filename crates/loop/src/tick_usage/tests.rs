@@ -81,7 +81,7 @@ fn nothing_known_is_said_to_be_so() {
     assert!(records(&nothing).is_empty());
     assert_eq!(
         line(&nothing, &[]),
-        "cost unknown: nothing tells what this tick used"
+        "cost unknown: no usage was reported for this tick"
     );
     let result = RunResult::default().usage(usage(1, 1)).model("made-up");
     let known = known(&result, &[]);

@@ -77,7 +77,7 @@ async fn an_agent_whose_skills_cannot_be_read_has_its_settings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whenever_the_process_goes_between_two_ticks_the_second_one_tells_everything() {
+async fn after_a_process_is_gone_the_next_tick_has_the_full_prompt() {
     let mut at = Vec::new();
     for dies in 2..=10 {
         let directory = tempfile::tempdir().unwrap();

@@ -119,7 +119,7 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_told_until_a_tick_completes() {
+async fn what_failed_is_reported_until_a_tick_completes() {
     let directory = tempfile::tempdir().unwrap();
     let error = |kind, words| AgentError::new(ErrorCode::CliError, kind, words);
     let errors = [

@@ -73,7 +73,7 @@ fn another_configuration_does_not_end_the_loops_of_the_one_before() {
 }
 
 #[test]
-fn a_stop_that_cannot_be_written_down_is_told_and_written_later() {
+fn a_stop_that_cannot_be_written_down_is_reported_and_written_later() {
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     let pid = company.running("a");

@@ -132,7 +132,7 @@ fn a_stubborn_loop_is_killed_with_its_group_when_its_time_is_up() {
 }
 
 #[test]
-fn the_second_request_to_end_waits_for_nobody() {
+fn the_second_request_to_end_does_not_wait() {
     let company = Company::new([("a", "trap '' TERM\nwhile :; do sleep 0.02; done\n")]);
     let mut settings = settings();
     settings.policy.grace = Duration::from_hours(1);

@@ -374,7 +374,7 @@ fn no_message_holds_a_value() {
 }
 
 #[test]
-fn what_has_no_effect_is_told() {
+fn what_has_no_effect_is_reported() {
     let ignored = |fields: &str| read(&format!(r#"{{"s": {{{fields}}}}}"#)).ignored;
     assert_eq!(
         ignored(

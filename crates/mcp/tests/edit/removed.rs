@@ -52,7 +52,7 @@ fn names_are_those_of_the_table() {
 }
 
 #[test]
-fn an_entry_that_somebody_changed_stays() {
+fn a_changed_entry_stays() {
     for text in [
         "{\"mcpServers\": {\"docs\": {\"command\": \"other\", \"env\": {\"KEY\": \"$TEAMSTER_KEY\"}}}}",
         "{\"mcpServers\": {\"docs\": {\"command\": \"docs-mcp\"}}}",
@@ -87,7 +87,7 @@ fn an_entry_with_more_inside_is_still_ours() {
 }
 
 #[test]
-fn a_number_that_was_written_anew_is_the_same() {
+fn a_number_that_was_written_again_is_the_same() {
     let ours = [(
         "a".to_owned(),
         json!({"x": 30_000.0, "y": 1e21, "z": 9_007_199_254_740_993_u64}),
@@ -181,7 +181,7 @@ fn the_table_goes_only_if_it_is_asked_for_and_nothing_is_left_in_it() {
 }
 
 #[test]
-fn an_object_that_somebody_formatted_is_theirs() {
+fn a_reformatted_object_stays() {
     for text in ["", "// a\n", "{}\n"] {
         let merged = merge(text, Json, JSON_KEY, &docs(), Clash::Refuse).unwrap();
         let (comment, object) = merged.split_at(if text.starts_with('/') { 5 } else { 0 });

@@ -159,7 +159,7 @@ fn a_lease_on_a_file_that_the_user_has_removed_makes_one_again_and_takes_it_away
 }
 
 #[test]
-fn a_folder_of_ours_stays_if_somebody_uses_it() {
+fn our_folder_stays_while_in_use() {
     let world = World::new("no folders");
     let lease = Lease::acquire(&world.edit(&["a"])).unwrap();
     let folder = world.file.parent().unwrap();
@@ -176,7 +176,7 @@ fn a_folder_of_ours_stays_if_somebody_uses_it() {
 }
 
 #[test]
-fn a_folder_that_somebody_removes_with_all_that_is_in_it_is_no_obstacle() {
+fn a_removed_folder_is_no_obstacle() {
     for name in ["plain", "no folder", "link"] {
         let world = World::new(name);
         let lease = Lease::acquire(&world.edit(&["a"])).unwrap();
@@ -444,7 +444,7 @@ fn an_edit_in_the_middle_of_our_change_is_not_lost() {
 }
 
 #[test]
-fn a_folder_that_somebody_makes_just_before_us_is_his() {
+fn a_folder_made_just_before_ours_is_not_ours() {
     let world = World::new("no folder");
     let folder = world.file.parent().unwrap().to_owned();
     let (made, count) = (folder.clone(), AtomicUsize::new(0));

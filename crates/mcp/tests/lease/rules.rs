@@ -219,7 +219,7 @@ fn the_journal_is_private_and_git_does_not_see_it() {
 }
 
 #[test]
-fn pending_leases_are_told_by_file_and_say_who_lives() {
+fn pending_leases_are_reported_by_file_and_say_who_lives() {
     let world = World::new("link");
     assert_eq!(pending(&world.file).unwrap(), None);
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
@@ -360,7 +360,7 @@ fn half_made_folders_and_drafts_are_swept() {
 }
 
 #[test]
-fn what_somebody_else_has_put_beside_the_journal_stays_and_is_no_obstacle() {
+fn foreign_files_beside_the_journal_stay() {
     let world = World::new("plain");
     let original = world.text();
     let folder = world.file.with_file_name(".teamster-lease-settings.json");
@@ -381,7 +381,7 @@ fn what_somebody_else_has_put_beside_the_journal_stays_and_is_no_obstacle() {
 }
 
 #[test]
-fn who_cannot_get_the_lock_is_told_and_changes_nothing() {
+fn a_failed_lock_is_reported_and_changes_nothing() {
     let mut world = World::new("plain");
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
     world.remember();

@@ -162,7 +162,7 @@ fn a_script_made_by_a_program_is_checked_like_one_that_is_read() {
 }
 
 #[test]
-fn a_mistake_in_a_long_line_is_told_in_short() {
+fn a_mistake_in_a_long_line_is_reported_in_short() {
     let text = format!(
         "[[turn]]\nparts = [{{ text = \"{}\" }}, ?]",
         "x".repeat(100_000)

@@ -139,7 +139,7 @@ mod tests {
         error=\"Cause([Fail(NpmInstallFailedError (cause: FetchError: failed, reason: ECONNREFUSED))])\"";
 
     #[test]
-    fn a_server_that_is_missing_is_told_once_with_its_name() {
+    fn a_server_that_is_missing_is_reported_once_with_its_name() {
         let stderr = [
             BROKEN,
             QUOTED,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_missing_in_two_ways_is_told_once() {
+    fn a_server_that_is_missing_in_two_ways_is_reported_once() {
         let closed = CLOSED.replace("server=crash", "server=broken");
         for (log, begin) in [
             (
@@ -184,7 +184,7 @@ mod tests {
 
     // Hand-made after the other: the status was read in the source.
     #[test]
-    fn a_server_that_lets_nobody_register_wants_a_login() {
+    fn a_server_without_registration_wants_a_login() {
         let line = LOGIN.replace("needs_auth", "needs_client_registration");
         let reported = missing_servers(&line);
         assert!(

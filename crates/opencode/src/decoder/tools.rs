@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_of_an_mcp_tool_is_told_only_if_it_is_known() {
+    fn the_server_of_an_mcp_tool_is_reported_only_if_it_is_known() {
         let servers =
             ["", "a", "a_b", "my server", "my.server", "🚀x", "ää", "___"].map(str::to_owned);
         let found = |name| mcp_tool(name, &servers).map(|t| (t.server, t.tool));

@@ -147,7 +147,7 @@ fn every_value_is_joined_to_its_flag() {
 }
 
 #[test]
-fn the_directory_is_told_from_the_root_because_the_cli_believes_a_stale_variable() {
+fn the_directory_is_distinguished_from_the_root_because_the_cli_believes_a_stale_variable() {
     let mut params = params("hi");
     params.working_directory = Some("a/--b".into());
     let here = env::current_dir().unwrap();

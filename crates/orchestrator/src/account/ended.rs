@@ -69,7 +69,7 @@ impl Current {
         }
         if !self.announces_tools {
             return Some(format!(
-                "{provider} tells of a tool only when it has ended, so one may have been running"
+                "{provider} reports a tool only after it has ended, so one may have been running"
             ));
         }
         (self.commands).then(|| "the prompt may have been a command that changes things".to_owned())
@@ -90,8 +90,8 @@ fn broke_off(error: &AgentError, result: &RunResult) -> bool {
             | ErrorCode::PromptTooLarge
             | ErrorCode::ConfigLease
     );
-    let told = error.code == ErrorCode::CliError && result.status == RunStatus::Failed;
-    !never_began && !told
+    let reported = error.code == ErrorCode::CliError && result.status == RunStatus::Failed;
+    !never_began && !reported
 }
 
 /// Whether the CLI ended the run itself because its last request failed.

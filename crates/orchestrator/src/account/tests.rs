@@ -35,7 +35,7 @@ fn result(id: &str) -> serde_json::Value {
 }
 
 #[test]
-fn turns_are_told_apart_by_the_results_between_them() {
+fn turns_are_distinguished_by_the_results_between_them() {
     let mut account = account();
     for (event, turns) in [
         (json!({"type": "thinking", "text": "hm"}), 1),
@@ -66,14 +66,14 @@ fn a_tool_of_a_sub_agent_is_no_turn_and_ends_no_message() {
     tell(&mut account, result("0"));
     let mut sub = tool("1");
     sub["parentToolId"] = json!("0");
-    let told = tell(&mut account, sub);
-    let names: Vec<_> = told.iter().map(RunEvent::type_name).collect();
+    let reported = tell(&mut account, sub);
+    let names: Vec<_> = reported.iter().map(RunEvent::type_name).collect();
     assert_eq!(names, ["tool:start"]);
     assert_eq!(account.spent_so_far().turns, 1);
 }
 
 #[test]
-fn a_message_that_was_told_and_is_retracted_is_no_payload() {
+fn a_message_that_was_reported_and_is_retracted_is_no_payload() {
     let mut account = account();
     for event in [
         text("a", "1"),

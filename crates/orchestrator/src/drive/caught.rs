@@ -21,7 +21,7 @@ pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHand
         abort.aborted().await;
         sleep(OBSERVER_OF_A_STOPPED_RUN).await;
     };
-    // What it missed by that is for the observer to tell.
+    // The observer must report what it missed.
     tokio::select! {
         _ = caught(future) => {}
         () = stopped => {}

@@ -236,7 +236,7 @@ impl Schedule {
         true
     }
 
-    /// Forgets the holds that are over at the time `now_ms`, and tells which.
+    /// Removes and returns the holds that are over at `now_ms`.
     pub(super) fn expire(&mut self, now_ms: u64) -> Vec<Key> {
         self.holds
             .extract_if(.., |_, held| held.until_ms <= now_ms)
@@ -244,7 +244,7 @@ impl Schedule {
             .collect()
     }
 
-    /// Forgets the holds of a group that are not over, and tells which.
+    /// Removes and returns the holds of a group that are not over.
     pub(super) fn release(&mut self, group: &str) -> Vec<Key> {
         self.holds
             .extract_if(.., |key, _| *key.group == *group)

@@ -50,12 +50,12 @@ async fn all(mut events: EventStream) -> Vec<AgentEvent> {
         all.push(event);
     }
     assert_eq!(grammar::check(&all), Ok(()), "{:#?}", short(&all));
-    told(&all);
+    assert_errors_in_result(&all);
     all
 }
 
 /// Every error of the stream is in its result.
-fn told(events: &[AgentEvent]) {
+fn assert_errors_in_result(events: &[AgentEvent]) {
     let errors: Vec<_> = (events.iter())
         .filter_map(|event| match event {
             AgentEvent::Error(e) => Some(e.error.clone()),

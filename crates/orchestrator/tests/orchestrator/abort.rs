@@ -122,12 +122,12 @@ async fn in_a_delay() {
     let claude = mock("claude", [fails(ErrorKind::Network), waits()]);
     let orchestrator = orchestrator();
     let mut run = orchestrator.run(request(&[&claude]));
-    let mut told = Vec::new();
-    while told
+    let mut seen = Vec::new();
+    while seen
         .last()
         .is_none_or(|last: &String| !last.starts_with("retry"))
     {
-        told.push(brief(&run.next().await.unwrap()));
+        seen.push(brief(&run.next().await.unwrap()));
     }
     settle().await;
     let active = orchestrator.active_runs().await.remove(0);
@@ -137,10 +137,10 @@ async fn in_a_delay() {
     );
     run.abort();
     while let Some(event) = run.next().await {
-        told.push(brief(&event));
+        seen.push(brief(&event));
     }
     assert_eq!(
-        told,
+        seen,
         [
             "start claude",
             "attempt 1 claude",
@@ -195,13 +195,13 @@ async fn by_dropping_it() {
     drop(run);
     claude.wait_until_idle().await;
     settle().await;
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     while let Ok(line) = heard.try_recv() {
-        told.push(line);
+        seen.push(line);
     }
     // The callback hears all of it.
     assert_eq!(
-        told,
+        seen,
         [
             "start claude",
             "attempt 1 claude",
@@ -229,7 +229,7 @@ async fn a_run_that_completes_all_the_same_is_a_success() {
     run.abort();
     let events = events(run).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         ["start claude", "chunk all", "message all", "end success"]
     );
     assert_eq!(outcome(&events).error, None);
@@ -274,7 +274,7 @@ async fn a_runtime_that_does_not_stop_is_dropped_after_its_grace() {
     );
     let events = events(run).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         [
             "start claude",
             "tool t",

@@ -8,7 +8,7 @@ use teamster_orchestrator::{Action, RunEvent};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
-use crate::side_effects::{assert_anew, assert_resumed, tool};
+use crate::side_effects::{assert_restarted, assert_resumed, tool};
 
 /// A failure that follows a resumed attempt in which something was changed.
 async fn lost_session(then: Vec<Script>) -> (Vec<Arc<MockRuntime>>, Vec<RunEvent>) {
@@ -139,7 +139,7 @@ async fn a_call_of_an_answer_that_broke_off_has_not_run() {
     ] {
         let broken = || tool(ToolKind::Execute).failed(error(kind));
         let claude = runs_calls_after_answer(broken());
-        assert_anew(&claude, request(&[&claude])).await;
+        assert_restarted(&claude, request(&[&claude])).await;
         // Elsewhere it may have run while the answer went on.
         let claude = mock("claude", [broken(), Script::new().session("s")]);
         assert_resumed(&claude, request(&[&claude])).await;
@@ -150,7 +150,7 @@ async fn a_call_of_an_answer_that_broke_off_has_not_run() {
             .tool_result("r", "ok")
             .tool_use("X", "t", ToolKind::Execute, json!({}));
         let claude = runs_calls_after_answer(read.failed(error(kind)));
-        assert_anew(&claude, request(&[&claude])).await;
+        assert_restarted(&claude, request(&[&claude])).await;
     }
     // The fallback is used as well.
     let claude = runs_calls_after_answer(tool(ToolKind::Edit).failed(error(ErrorKind::Quota)));

@@ -73,7 +73,7 @@ async fn tokens_over_all_attempts() {
     let events = events(orchestrator.run(request)).await;
     assert_spent(&events, "the run's budget of 100 tokens is spent");
     assert_eq!(
-        told(&events)[2..],
+        briefs(&events)[2..],
         ["chunk a", "message a", "error Budget", "end error"]
     );
     let done = outcome(&events);
@@ -115,7 +115,10 @@ async fn nothing_is_begun_with_nothing_left() {
         set(&mut request.budget);
         let events = events(orchestrator().run(request)).await;
         // Without a retry that is announced and never comes.
-        assert_eq!(told(&events), ["start claude", "error Budget", "end error"]);
+        assert_eq!(
+            briefs(&events),
+            ["start claude", "error Budget", "end error"]
+        );
         assert_spent(&events, &format!("the run's budget of {what} is spent"));
         assert_eq!(claude.runs().len(), 1);
     }
@@ -260,7 +263,7 @@ async fn time_is_over_wherever_the_run_is() {
     request1.budget.time = Some(secs(30));
     let events1 = events(orchestrator().run(request1.clone())).await;
     assert_spent(&events1, "the run's budget of 30 seconds is spent");
-    assert_eq!(told(&events1)[2], "tool-end t error 30000");
+    assert_eq!(briefs(&events1)[2], "tool-end t error 30000");
 
     let delayed = mock("claude", [fails_for(ErrorKind::Network, 40_000)]);
     request1.candidates[0].runtime = delayed;

@@ -142,11 +142,11 @@ pub(crate) fn check(events: &[RunEvent]) {
 
 /// The events of a run, each in a few words.
 pub(crate) async fn story(run: Run) -> Vec<String> {
-    told(&events(run).await)
+    briefs(&events(run).await)
 }
 
 /// All events but those of attempts that begin, which follow from the others.
-pub(crate) fn told(events: &[RunEvent]) -> Vec<String> {
+pub(crate) fn briefs(events: &[RunEvent]) -> Vec<String> {
     let events = events.iter();
     events
         .filter(|event| !matches!(event, RunEvent::Attempt { .. }))

@@ -33,10 +33,10 @@ async fn nothing_is_lost_and_the_order_is_kept() {
     // The run waits for its consumer: what waits is bounded.
     let waiting = count.load(Ordering::SeqCst);
     assert!((256..=384).contains(&waiting), "{waiting}");
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     while let Some(event) = run.next().await {
-        told.push(brief(&event));
-        if told.len() % 100 == 0 {
+        seen.push(brief(&event));
+        if seen.len() % 100 == 0 {
             tokio::time::sleep(ms(10)).await;
         }
     }
@@ -49,7 +49,7 @@ async fn nothing_is_lost_and_the_order_is_kept() {
         .chain(chunks)
         .chain([format!("message {whole}"), "end success".to_owned()])
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(seen, expected);
 }
 
 #[tokio::test(start_paused = true)]

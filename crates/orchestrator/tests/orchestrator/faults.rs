@@ -39,7 +39,7 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
     alone.run_id = Some("r".into());
     let events = events(orchestrator.run(alone.clone())).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         ["start broken", "error Internal", "end error"]
     );
     let done = outcome(&events);
@@ -79,7 +79,7 @@ async fn a_runtime_that_panics_on_the_way_ends_the_run_well() {
     let orchestrator = orchestrator();
     let events = events(orchestrator.run(request(&[&claude]))).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         [
             "start claude",
             "tool t",
@@ -99,7 +99,7 @@ async fn a_stream_without_done_ends_the_run_well() {
     request.retry.retries = 0;
     let events = events(orchestrator.run(request)).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         [
             "start claude",
             "chunk ha",
@@ -167,7 +167,7 @@ fn observed(request: &mut RunRequest, panics: bool) -> Arc<Log> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_in_order_and_may_panic() {
+async fn an_observer_is_called_in_order_and_may_panic() {
     for panics in [false, true] {
         let claude = mock(
             "claude",
@@ -202,7 +202,7 @@ async fn an_observer_is_told_in_order_and_may_panic() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_not_told_of_a_session_that_never_was() {
+async fn an_observer_is_not_informed_of_a_session_that_never_was() {
     let claude = mock("claude", [fails(ErrorKind::NotFound)]);
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some("wished".into());
@@ -214,7 +214,7 @@ async fn an_observer_is_not_told_of_a_session_that_never_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_hears_of_the_end_though_nobody_reads() {
+async fn an_observer_hears_of_the_end_though_unread() {
     let claude = mock("claude", [Script::new().session("s").wait_for_abort()]);
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
@@ -236,7 +236,7 @@ async fn an_observer_hears_of_the_end_though_nobody_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
+async fn an_observer_that_was_not_informed_of_a_run_is_not_informed_of_its_end() {
     let claude = mock("claude", [Script::new().wait_for_abort()]);
     let orchestrator = orchestrator();
     let first = orchestrator.run(request(&[&claude]));
@@ -246,7 +246,7 @@ async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
     let log = observed(&mut taken, false);
     let refused = events(orchestrator.run(taken)).await;
     assert_eq!(
-        told(&refused),
+        briefs(&refused),
         ["start claude", "error Invalid", "end error"]
     );
     let message = outcome(&refused).error.unwrap().message;
@@ -260,11 +260,11 @@ async fn an_observer_that_was_not_told_of_a_run_is_not_told_of_its_end() {
     zero.budget.turns = Some(0);
     events(orchestrator.run(zero)).await;
     // One that cannot be created.
-    let mut nobody = request(&[&claude]);
-    nobody.observer = Some(log.clone());
-    nobody.candidates.clear();
-    let none = events(orchestrator.run(nobody)).await;
-    assert_eq!(told(&none), ["start ", "error Invalid", "end error"]);
+    let mut empty = request(&[&claude]);
+    empty.observer = Some(log.clone());
+    empty.candidates.clear();
+    let none = events(orchestrator.run(empty)).await;
+    assert_eq!(briefs(&none), ["start ", "error Invalid", "end error"]);
     assert_eq!(log.heard(), [""; 0]);
     assert_over(&orchestrator, &[&claude]).await;
 }
@@ -299,7 +299,7 @@ async fn a_budget_that_cannot_be_is_refused() {
         set(&mut request.budget);
         let events = events(orchestrator().run(request)).await;
         assert_eq!(
-            told(&events),
+            briefs(&events),
             ["start claude", "error Invalid", "end error"]
         );
         let error = outcome(&events).error.unwrap();
@@ -317,7 +317,7 @@ async fn parameters_that_the_provider_refuses_are_not_tried_again() {
     request.candidates[0].params.prompt = String::new();
     let events = events(orchestrator().run(request)).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         ["start claude", "error Invalid", "end error"]
     );
     let done = outcome(&events);
@@ -343,7 +343,7 @@ impl RunObserver for Stuck {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_run_that_was_told_to_stop() {
+async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_stopped_run() {
     let claude = mock("claude", [Script::new().session("a").wait_for_abort()]);
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);

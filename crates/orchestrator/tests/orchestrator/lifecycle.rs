@@ -203,7 +203,7 @@ async fn the_agents_events_are_in_the_log_and_what_follows_from_them_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_are_told_apart_and_what_is_retracted_is_no_message() {
+async fn messages_are_distinguished_and_what_is_retracted_is_no_message() {
     let claude = mock(
         "claude",
         [Script::new()
@@ -216,7 +216,7 @@ async fn messages_are_told_apart_and_what_is_retracted_is_no_message() {
     );
     let events = events(orchestrator().run(request(&[&claude]))).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         [
             "start claude",
             "chunk one",

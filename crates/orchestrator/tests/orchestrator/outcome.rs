@@ -84,7 +84,7 @@ async fn a_run_that_fails_keeps_what_it_has() {
     );
     let events = events(orchestrator().run(request(&[&claude]))).await;
     assert_eq!(
-        told(&events),
+        briefs(&events),
         [
             "start claude",
             "chunk as far as I got",
@@ -116,7 +116,7 @@ async fn what_is_void_is_void_also_when_nothing_comes_after_it() {
     settle().await;
     run.abort();
     let events = events(run).await;
-    assert_eq!(told(&events).last().unwrap(), "end aborted");
+    assert_eq!(briefs(&events).last().unwrap(), "end aborted");
     assert_eq!(outcome(&events).result.messages(), []);
 }
 

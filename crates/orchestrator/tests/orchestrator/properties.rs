@@ -212,12 +212,12 @@ fn script(play: &Play) -> Script {
 
 /// Whether something may have been changed in a run that was played to its end.
 fn changed(play: &Play, announces: bool) -> bool {
-    let told = play.does.iter().any(|does| match does {
+    let seen = play.does.iter().any(|does| match does {
         Does::Tool { kind, denied, .. } => kind.has_side_effects() && !denied,
         Does::Changes => true,
         _ => false,
     });
-    told || match play.ends {
+    seen || match play.ends {
         Ends::Well | Ends::Fails(..) => false,
         Ends::Dies(_) | Ends::BreaksOff => !announces,
         Ends::NoDone | Ends::Panics | Ends::Hangs => true,
@@ -285,24 +285,24 @@ async fn play(case: &Case) {
             _ => drop(run.take()),
         }
     }
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     while let Some(event) = heard.recv().await {
-        told.push(event);
+        seen.push(event);
     }
-    check(&told);
+    check(&seen);
     if let Some(reader) = reader {
-        assert_eq!(reader.await.unwrap(), told);
+        assert_eq!(reader.await.unwrap(), seen);
     }
     assert_over(&orchestrator, &mocks.iter().collect::<Vec<_>>()).await;
-    assert_messages(&told);
-    assert_not_done_twice(case, &mocks, &told);
+    assert_messages(&seen);
+    assert_not_done_twice(case, &mocks, &seen);
 }
 
 /// The outcome has what was emitted and not retracted.
-fn assert_messages(told: &[RunEvent]) {
+fn assert_messages(seen: &[RunEvent]) {
     let mut stand: Vec<&str> = Vec::new();
     let mut first = 0;
-    for event in told {
+    for event in seen {
         match event {
             RunEvent::Message { content, .. } => stand.push(content),
             RunEvent::Retry { next, .. } | RunEvent::Fallback { next, .. } => {
@@ -314,17 +314,17 @@ fn assert_messages(told: &[RunEvent]) {
             _ => {}
         }
     }
-    assert_eq!(messages(told), stand);
+    assert_eq!(messages(seen), stand);
 }
 
 /// After something was changed the prompt is never sent again, and before that always.
-fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], told: &[RunEvent]) {
+fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], seen: &[RunEvent]) {
     // The candidate of each attempt.
     let mut candidates = Vec::new();
     let mut now = 0;
     let mut last = 1;
-    let done = outcome(told);
-    for event in told {
+    let done = outcome(seen);
+    for event in seen {
         match event {
             RunEvent::Retry { next, .. } => {
                 if next.attempt > last {

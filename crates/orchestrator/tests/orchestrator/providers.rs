@@ -98,7 +98,7 @@ impl Recorded {
         request.retry.retries = 1;
         request.retry.base_delay = Duration::from_millis(1);
         request.retry.side_effects.then = then;
-        // A crash tells nothing about its cause, so that by the table the next candidate is tried.
+        // A crash has no known cause, so by the table the next candidate follows.
         request
             .retry
             .actions

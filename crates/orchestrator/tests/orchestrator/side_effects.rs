@@ -33,7 +33,7 @@ pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunReques
     let continuation = request.retry.side_effects.continuation.clone();
     let events = events(orchestrator().run(request)).await;
     let runs = claude.runs();
-    assert_eq!(runs.len(), 2, "{:?}", told(&events));
+    assert_eq!(runs.len(), 2, "{:?}", briefs(&events));
     assert_eq!(runs[0].params.prompt, PROMPT);
     let params = &runs[1].params;
     assert!(
@@ -49,14 +49,14 @@ pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunReques
 }
 
 /// Asserts that the prompt was sent again.
-pub(crate) async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) {
+pub(crate) async fn assert_restarted(claude: &Arc<MockRuntime>, request: RunRequest) {
     let events = events(orchestrator().run(request)).await;
     let prompts: Vec<_> = claude
         .runs()
         .into_iter()
         .map(|run| run.params.prompt)
         .collect();
-    assert_eq!(prompts, [PROMPT, PROMPT], "{:?}", told(&events));
+    assert_eq!(prompts, [PROMPT, PROMPT], "{:?}", briefs(&events));
     assert_eq!(claude.runs()[1].params.session_id, None);
     assert!(!outcome(&events).attempts[1].resumed);
 }
@@ -65,7 +65,7 @@ pub(crate) async fn assert_anew(claude: &Arc<MockRuntime>, request: RunRequest) 
 async fn assert_ended(mocks: &[&Arc<MockRuntime>], request: RunRequest, why: &str) {
     let events = events(orchestrator().run(request)).await;
     let runs: usize = mocks.iter().map(|mock| mock.runs().len()).sum();
-    assert_eq!(runs, 1, "{:?}", told(&events));
+    assert_eq!(runs, 1, "{:?}", briefs(&events));
     let message = outcome(&events).error.unwrap().message;
     assert!(message.contains(why), "{message}");
     assert!(message.contains("not started over"), "{message}");
@@ -96,7 +96,7 @@ async fn every_kind_of_tool_counts_or_not() {
             if kind.has_side_effects() {
                 assert_resumed(&claude, request(&[&claude])).await;
             } else {
-                assert_anew(&claude, request(&[&claude])).await;
+                assert_restarted(&claude, request(&[&claude])).await;
             }
         }
     }
@@ -147,9 +147,9 @@ async fn a_changed_file_counts_also_without_its_tool() {
 async fn a_denied_tool_does_not_count() {
     let denied = || tool(ToolKind::Execute).permission_denied("X", "t", "no");
     let claude = fails_then(denied());
-    assert_anew(&claude, request(&[&claude])).await;
+    assert_restarted(&claude, request(&[&claude])).await;
     let claude = fails_then(denied().tool_error("t", "denied"));
-    assert_anew(&claude, request(&[&claude])).await;
+    assert_restarted(&claude, request(&[&claude])).await;
     // One of two.
     let claude = fails_then(denied().tool_use("Y", "u", ToolKind::Edit, json!({})));
     assert_resumed(&claude, request(&[&claude])).await;
@@ -186,7 +186,7 @@ async fn the_callers_rule_decides() {
     let claude = fails_then(tool(ToolKind::Execute));
     let mut harmless = request(&[&claude]);
     harmless.retry.side_effects.counts = Some(Arc::new(|tool| tool.tool_name != "X"));
-    assert_anew(&claude, harmless).await;
+    assert_restarted(&claude, harmless).await;
     let claude = fails_then(tool(ToolKind::Read));
     let mut harmful = request(&[&claude]);
     harmful.retry.side_effects.counts = Some(Arc::new(|tool| tool.tool_name == "X"));
@@ -282,7 +282,7 @@ async fn what_was_done_is_remembered_for_all_later_attempts() {
     let mut request = request(&[&claude]);
     request.retry.retries = 3;
     let events = events(orchestrator().run(request)).await;
-    let lines = told(&events);
+    let lines = briefs(&events);
     let steps: Vec<_> = lines.iter().filter(|l| l.starts_with("retry")).collect();
     assert_eq!(
         steps,
@@ -294,8 +294,8 @@ async fn what_was_done_is_remembered_for_all_later_attempts() {
         ]
     );
     let runs = claude.runs();
-    let anew: Vec<_> = runs.iter().map(|run| run.params.prompt == PROMPT).collect();
-    assert_eq!(anew, [true, true, false, false, false]);
+    let restarted: Vec<_> = runs.iter().map(|run| run.params.prompt == PROMPT).collect();
+    assert_eq!(restarted, [true, true, false, false, false]);
     // What the agent said on the way stands, as its session goes on.
     assert_eq!(messages(&events), ["a ", "b"]);
 }
@@ -308,7 +308,7 @@ fn announces(says: bool, scripts: [Script; 2]) -> Arc<MockRuntime> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_tells_of_tools_late_may_have_used_one_when_it_broke_off() {
+async fn tools_reported_late_may_have_run_before_a_break() {
     let text = || Script::new().session("s").text("x");
     let died = |code| {
         let error = teamster_core::AgentError::new(code, ErrorKind::Network, "gone");
@@ -325,7 +325,7 @@ async fn who_tells_of_tools_late_may_have_used_one_when_it_broke_off() {
         let late = announces(false, [script.clone(), Script::new()]);
         assert_resumed(&late, request(&[&late])).await;
         let before = announces(true, [script, Script::new()]);
-        assert_anew(&before, request(&[&before])).await;
+        assert_restarted(&before, request(&[&before])).await;
     }
     // It said itself that it failed, or never began.
     for script in [
@@ -334,7 +334,7 @@ async fn who_tells_of_tools_late_may_have_used_one_when_it_broke_off() {
         died(ErrorCode::ConfigLease),
     ] {
         let late = announces(false, [script, Script::new()]);
-        assert_anew(&late, request(&[&late])).await;
+        assert_restarted(&late, request(&[&late])).await;
     }
 }
 
@@ -362,7 +362,7 @@ async fn what_was_printed_and_not_understood_may_have_been_a_tool() {
     ];
     // Every new version of a CLI has some of these.
     let claude = fails_then(Script::new().session("s").event(unknown));
-    assert_anew(&claude, request(&[&claude])).await;
+    assert_restarted(&claude, request(&[&claude])).await;
     for lost in lost {
         let claude = fails_then(Script::new().session("s").adjust(lost));
         assert_resumed(&claude, request(&[&claude])).await;
@@ -381,7 +381,7 @@ async fn a_command_that_broke_off_may_have_changed_something() {
         if resumed {
             assert_resumed(&claude, request).await;
         } else {
-            assert_anew(&claude, request).await;
+            assert_restarted(&claude, request).await;
         }
     }
 }

@@ -133,7 +133,7 @@ fn a_model_without_a_price_has_no_cost() {
 }
 
 #[test]
-fn a_context_that_was_too_long_is_told_as_a_retry_once_it_goes_on() {
+fn a_context_that_was_too_long_is_reported_as_a_retry_once_it_goes_on() {
     let failed = json!({"stopReason": "error", "errorMessage": "400: prompt is too long",
         "usage": null, "content": []});
     let lines = [

@@ -72,7 +72,7 @@ pub(crate) struct SessionReading {
     closing: bool,
     /// The process is being stopped: the turn ends with it, and why is known only then.
     stopping: bool,
-    close_told: bool,
+    close_reported: bool,
     failed: Option<AgentError>,
     over: bool,
 }
@@ -105,7 +105,7 @@ impl SessionReading {
             input: Vec::new(),
             closing: false,
             stopping: false,
-            close_told: false,
+            close_reported: false,
             failed: None,
             over: false,
         };
@@ -230,8 +230,8 @@ impl SessionReading {
                 }
             }
         }
-        if self.closing && self.current.is_none() && !self.close_told {
-            self.close_told = true;
+        if self.closing && self.current.is_none() && !self.close_reported {
+            self.close_reported = true;
             self.setting.known.set_gone();
             self.setting.assembler.order(Order::Close);
             let written = self.setting.assembler.exchange(Exchange::take_written);
@@ -358,7 +358,7 @@ impl Reader for SessionReading {
         self.follow();
     }
 
-    /// What a turn used, the protocol tells.
+    /// The protocol itself reports usage.
     fn record_files(&self) -> Option<RecordFiles> {
         None
     }

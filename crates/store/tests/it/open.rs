@@ -262,7 +262,7 @@ async fn a_database_of_another_program_is_refused_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_place_where_no_file_can_be_is_told_with_the_next_step() {
+async fn a_place_where_no_file_can_be_is_reported_with_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -295,7 +295,7 @@ async fn an_existing_store_is_opened_and_read_while_another_writes() {
 }
 
 #[tokio::test]
-async fn urls_that_cannot_be_meant_are_told_without_their_password() {
+async fn urls_that_cannot_be_meant_are_reported_without_their_password() {
     for (url, reason) in [
         ("", "empty"),
         ("a\0b", "NUL"),
@@ -335,7 +335,7 @@ async fn urls_that_cannot_be_meant_are_told_without_their_password() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_at_once_and_without_the_password() {
+async fn a_server_that_is_not_there_is_reported_at_once_and_without_the_password() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -378,7 +378,7 @@ fn changed(url: &str, user: Option<(&str, &str)>, database: Option<&str>) -> Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_refuses_is_told_with_the_next_step() {
+async fn what_a_server_refuses_is_reported_with_the_next_step() {
     let Some(database) = Database::postgres().await else {
         return;
     };

@@ -34,7 +34,7 @@ mod asking {
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_in_its_own_words() {
+    async fn a_failure_is_reported_in_its_own_words() {
         let error = ask("echo no such thing >&2; exit 3", VERSION_LIMIT)
             .await
             .unwrap_err();

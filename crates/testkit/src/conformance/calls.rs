@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_told_at_the_wrong_time_is_found() {
+    fn a_call_that_is_reported_at_the_wrong_time_is_found() {
         use Announces::{Every, Nothing, SideEffects};
         for (kind, ended, expected) in [
             (ToolKind::Execute, Some(2), [true, true, false]),

@@ -216,7 +216,7 @@ pub(super) async fn answer(
     match policy {
         PermissionPolicy::Allow => PermissionAnswer::Allow,
         PermissionPolicy::Ask(ask) => ask(request).await,
-        _ => PermissionAnswer::Deny(Some("nobody is there to ask".to_owned())),
+        _ => PermissionAnswer::Deny(Some("there is no permission handler".to_owned())),
     }
 }
 

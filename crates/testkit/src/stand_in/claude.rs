@@ -292,7 +292,7 @@ impl Claude {
         let from = std::mem::replace(&mut self.session, to.clone());
         self.state.remember(&to)?;
         self.state.saw(What::Cleared { from, to })?;
-        if self.state.plan.totals_begin_anew {
+        if self.state.plan.totals_restart {
             self.total = Tokens::default();
         }
         self.begin(uuid, text, false);

@@ -44,7 +44,7 @@ pub struct Plan {
     /// After `/clear` the running totals of Claude Code start over, as they do since 2.1.330. In 2.1.197
     /// they go on.
     #[serde(default)]
-    pub totals_begin_anew: bool,
+    pub totals_restart: bool,
     /// How long a process lives at most, in seconds; `SIGALRM` ends it then.
     #[serde(default = "life_limit_seconds")]
     pub life_limit_seconds: u32,
@@ -86,7 +86,7 @@ impl Plan {
             seed: 0,
             full_mark: full_mark(),
             turn_ms: turn_ms(),
-            totals_begin_anew: false,
+            totals_restart: false,
             life_limit_seconds: life_limit_seconds(),
             turns: Vec::new(),
             chances: BTreeMap::new(),

@@ -119,7 +119,7 @@ async fn an_agent_has_a_group_and_a_run_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_agent_works_where_it_was_told_to() {
+async fn an_agent_works_in_its_working_directory() {
     let place = Place::new();
     let directory = fs::canonicalize(place.path(".")).unwrap();
     let report =
@@ -153,7 +153,7 @@ async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
 }
 
 #[tokio::test]
-async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_told_apart() {
+async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_distinguished() {
     let place = Place::new();
     let file = place.path("file");
     fs::write(&file, "").unwrap();

@@ -241,7 +241,7 @@ async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
 }
 
 #[tokio::test]
-async fn what_somebody_edited_meanwhile_stays_and_is_told() {
+async fn concurrent_edits_stay_and_are_reported() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
@@ -261,7 +261,7 @@ async fn what_somebody_edited_meanwhile_stays_and_is_told() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_restored_is_told() {
+async fn a_file_that_cannot_be_restored_is_reported() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();

@@ -90,7 +90,7 @@ async fn other_names_and_files_that_are_not_there_are_fine() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_is_told_and_left_to_the_cli() {
+async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
     let place = Place::new();
     let broken = place.path("opencode.json");
     fs::write(

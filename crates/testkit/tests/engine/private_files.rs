@@ -62,7 +62,7 @@ async fn all_private_files_of_a_run_are_in_one_folder_for_this_user_only() {
 }
 
 #[tokio::test]
-async fn the_cli_does_not_inherit_what_tells_that_we_live() {
+async fn the_cli_does_not_inherit_the_lifetime_lock() {
     let place = Place::new();
     let out = place.path("out");
     let script = format!("ls -l /proc/self/fd/ > {}; echo '{END}'", out.display());

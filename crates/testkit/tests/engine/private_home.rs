@@ -164,7 +164,7 @@ async fn what_the_cli_writes_is_the_users_afterwards_but_for_the_settings() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
+async fn changes_of_other_programs_stay_and_are_reported() {
     let place = Place::new();
     let home = home(&place);
     fs::write(home.join(".cli/index"), "old").unwrap();

@@ -120,7 +120,7 @@ async fn gemini_exits_with_success_at_sigterm_and_leaves_its_tool() {
 }
 
 #[tokio::test]
-async fn gemini_that_somebody_else_stops_has_not_completed() {
+async fn gemini_stopped_from_outside_has_not_completed() {
     let script = Script::new().play(recorded("gemini/0.61.0/sigterm_mid_stream"));
     let story = run("gemini", &script, None).await;
     assert_eq!(story.result.status, RunStatus::Incomplete);
@@ -155,7 +155,7 @@ async fn copilot_says_that_all_went_well_when_it_was_stopped() {
 }
 
 #[tokio::test]
-async fn copilot_that_somebody_else_stops_has_not_completed() {
+async fn copilot_stopped_from_outside_has_not_completed() {
     for recording in ["sigint_group_mid_stream", "sigterm_native_mid_stream"] {
         let recorded = recorded(&format!("copilot/1.0.102/{recording}"));
         let story = run("copilot", &Script::new().play(recorded), None).await;

@@ -95,7 +95,7 @@ async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_panic_of_a_decoder_at_the_end_is_told_too() {
+async fn a_panic_of_a_decoder_at_the_end_is_reported_too() {
     let script = Script::new()
         .line(r#"{"t":"before"}"#)
         .line(r#"{"panic":1}"#)

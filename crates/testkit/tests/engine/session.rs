@@ -147,7 +147,7 @@ async fn a_fork_that_did_not_come_about_is_made_by_the_next_process() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_cli_has_lost_is_said_to_be_so_once_and_then_begins_anew() {
+async fn a_session_that_the_cli_has_lost_is_said_to_be_so_once_and_then_begins_again() {
     let mut prepared = prepared();
     (prepared.options.params.env).insert("FORGETS".into(), "1".into());
     let session = prepared.open();
@@ -163,7 +163,7 @@ async fn a_session_that_the_cli_has_lost_is_said_to_be_so_once_and_then_begins_a
 }
 
 #[tokio::test]
-async fn an_end_between_two_turns_is_told_with_the_next() {
+async fn an_end_between_two_turns_is_reported_with_the_next() {
     let session = prepared().open();
     let process: u32 = say(&*session, "leave").await.result.text.parse().unwrap();
     assert!(wait_gone(process, LIMIT));
@@ -177,7 +177,7 @@ async fn an_end_between_two_turns_is_told_with_the_next() {
 }
 
 #[tokio::test]
-async fn what_it_writes_beside_its_events_is_told_at_once_also_between_turns() {
+async fn what_it_writes_beside_its_events_is_reported_at_once_also_between_turns() {
     let (sink, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let mut prepared = prepared();
     // The receiver is there to the end.
@@ -287,7 +287,7 @@ async fn what_a_process_says_while_it_is_stopped_is_not_why_its_turn_ends() {
 }
 
 #[tokio::test]
-async fn a_process_that_nobody_uses_ends_and_comes_back_without_a_word() {
+async fn a_process_that_is_unused_ends_and_comes_back_without_a_word() {
     let mut prepared = prepared();
     prepared.options.idle = Some(Duration::from_millis(20));
     let session = prepared.open();
@@ -301,7 +301,7 @@ async fn a_process_that_nobody_uses_ends_and_comes_back_without_a_word() {
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_asked_for_has_its_own_stream() {
+async fn a_turn_that_was_not_requested_has_its_own_stream() {
     let session = prepared().open();
     assert_eq!(say(&*session, "later").await.result.text, "now");
     let mut unasked = None;
@@ -364,7 +364,7 @@ async fn what_a_session_cannot_do_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_cleared_without_a_process_begins_anew() {
+async fn a_session_that_is_cleared_without_a_process_begins_again() {
     let mut prepared = prepared();
     prepared.options.params.session_id = Some("mine".into());
     let session = prepared.open();

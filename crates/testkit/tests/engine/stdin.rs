@@ -86,7 +86,7 @@ async fn input_and_output_flow_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn input_that_nobody_takes_is_no_error() {
+async fn input_that_is_not_taken_is_no_error() {
     let script = Script::new()
         .close(Pipe::Stdin)
         .line(r#"{"t":"no thanks"}"#)

@@ -25,7 +25,7 @@ fn assert_refused(output: &Output, message: &str) {
 }
 
 #[test]
-fn a_report_tells_how_it_was_launched() {
+fn a_report_has_the_launch() {
     let files = Files::new();
     let file = files.path("report.json");
     let script = Script::new().report(&file);
@@ -110,7 +110,7 @@ fn a_missing_script_is_refused() {
 }
 
 #[test]
-fn a_step_that_cannot_be_done_is_told() {
+fn a_step_that_cannot_be_done_is_reported() {
     let script = Script::new().line("before").play("/no/such").line("after");
     let output = run(&script);
     assert_refused(&output, "step 2: cannot play /no/such: No such file");

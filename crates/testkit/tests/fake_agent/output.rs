@@ -97,7 +97,7 @@ fn a_flood_goes_to_stderr_and_has_its_size() {
 }
 
 #[test]
-fn a_flood_that_nobody_reads_blocks_the_script() {
+fn a_flood_that_is_unread_blocks_the_script() {
     let mut agent = start(&Script::new().line("before").flood(1_000_000).line("after"));
     assert_eq!(agent.read_stdout(7), "before\n");
     let mut stderr = Vec::new();

@@ -170,7 +170,7 @@ async fn the_result_can_be_adjusted() {
 }
 
 #[tokio::test]
-async fn what_would_break_the_grammar_is_told() {
+async fn what_would_break_the_grammar_is_reported() {
     let done = AgentEvent::Done(teamster_core::Done::new(Box::default()));
     let tool = |script: Script| script.tool_use("Read", "t1", ToolKind::Read, json!({}));
     for (script, name, why) in [

@@ -30,7 +30,7 @@ async fn a_delay_takes_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_starts_of_runs_are_told() {
+async fn the_starts_of_runs_are_reported() {
     let mock = MockRuntime::new("claude")
         .run(Script::new().delay(HOUR))
         .repeat_last();

@@ -28,9 +28,9 @@ async fn say(session: &dyn AgentSession, prompt: &str) -> RunResult {
 
 #[tokio::test]
 async fn turns_tell_what_they_used_and_a_cleared_conversation_is_another_session() {
-    for totals_begin_anew in [false, true] {
+    for totals_restart in [false, true] {
         let place = place(|mut plan| {
-            plan.totals_begin_anew = totals_begin_anew;
+            plan.totals_restart = totals_restart;
             plan.turn([]).turn([Act::DidWork, Act::ClearSession])
         });
         let session = place.open(None);

@@ -173,7 +173,7 @@ fn a_copy_that_says_so_counts_for_the_other_session() {
 }
 
 #[test]
-fn the_largest_figures_count_and_a_cost_that_is_told() {
+fn the_largest_figures_count_and_a_cost_that_is_reported() {
     let part = |second, output| Answer {
         second,
         output,
@@ -219,7 +219,7 @@ fn what_another_model_advised_counts_for_that_model() {
 }
 
 #[test]
-fn what_is_wrong_with_a_part_hides_no_other_and_is_told() {
+fn what_is_wrong_with_a_part_hides_no_other_and_is_reported() {
     let part = r#"{"type":"advisor_message","model":"claude-opus-4-7","input_tokens":1000,"output_tokens":200MORE}"#;
     let message = r#"{"type":"message","input_tokens":10,"output_tokens":5}"#;
     let with = |parts: &str| {
@@ -251,7 +251,7 @@ fn what_is_wrong_with_a_part_hides_no_other_and_is_told() {
 }
 
 #[test]
-fn more_tokens_than_a_request_can_have_are_told_and_not_cut() {
+fn more_tokens_than_a_request_can_have_are_reported_and_not_cut() {
     let line = Answer {
         output: u64::from(u32::MAX) + 1,
         ..ANSWER

@@ -85,7 +85,7 @@ fn without_limits_sums_are_those_of_a_process() {
 }
 
 #[test]
-fn a_sum_that_began_anew_counts_as_it_is() {
+fn a_sum_that_began_again_counts_as_it_is() {
     let (found, ..) = read(&[
         begin("start"),
         asked(),
@@ -134,7 +134,7 @@ fn what_the_records_tell_is_not_counted_again_with_the_sum() {
 }
 
 #[test]
-fn a_process_that_ended_without_figures_is_told_and_none_are_invented() {
+fn a_process_that_ended_without_figures_is_reported_and_none_are_invented() {
     let (found, without, _) = read(&[begin("start"), asked()]);
     assert_eq!((found.len(), without), (0, true));
     let (found, without, _) = read(&[begin("start"), asked(), begin("resume"), record(1)]);
@@ -144,7 +144,7 @@ fn a_process_that_ended_without_figures_is_told_and_none_are_invented() {
 }
 
 #[test]
-fn what_is_no_figure_is_told() {
+fn what_is_no_figure_is_reported() {
     let (found, _, malformed) = read(&[
         begin("start"),
         r#"{"type":"session.usage_record","data":{"usage":{"model":"m","inputTokens":-1}},"timestamp":"2026-11-22T19:00:01Z"}"#.into(),
@@ -163,7 +163,7 @@ fn premium(recorded: f64, sum: f64) -> [String; 3] {
 }
 
 #[test]
-fn premium_requests_count_once_whichever_line_tells_them() {
+fn premium_requests_count_once_whichever_line_reports_them() {
     for (recorded, sum, expected) in [(3.0, 3.0, 3.0), (0.0, 3.0, 3.0), (0.33, 1.0, 1.0)] {
         let mut accounts = crate::Accounts::new(None, None, jiff::tz::TimeZone::UTC);
         let (found, ..) = read(&premium(recorded, sum));

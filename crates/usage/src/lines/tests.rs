@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_left_out_and_told(
+    fn a_line_that_is_too_long_is_left_out_and_reported(
         lengths in prop::collection::vec(0_usize..20, 0..20),
         at_once in 1_usize..70,
     ) {

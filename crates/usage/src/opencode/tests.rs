@@ -98,7 +98,7 @@ fn sub_agents_count_for_the_session_above_all_and_a_circle_ends() {
 }
 
 #[test]
-fn what_has_no_figures_is_nothing_and_what_cannot_be_understood_is_told() {
+fn what_has_no_figures_is_nothing_and_what_cannot_be_understood_is_reported() {
     let (found, malformed) = read(
         Sessions::new(),
         &[
@@ -196,7 +196,7 @@ fn the_price_depends_on_who_was_asked_for_the_model() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_is_told() {
+fn a_folder_that_cannot_be_read_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let places = Places {
         opencode: Some(folder.path().join("data")),

@@ -237,7 +237,7 @@ fn the_parts_of_a_time_are_the_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
+fn what_cannot_be_read_is_reported_and_the_rest_is_counted() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();

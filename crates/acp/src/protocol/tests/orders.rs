@@ -45,7 +45,7 @@ fn orders_wait_for_the_session_and_are_refused_with_it() {
 }
 
 #[test]
-fn to_begin_anew_is_another_session_with_the_model_that_was_chosen() {
+fn clear_opens_another_session_with_the_chosen_model() {
     let mut talk = Talk::ready();
     talk.begin("one");
     talk.says("a");

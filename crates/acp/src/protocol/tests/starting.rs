@@ -98,7 +98,7 @@ fn a_session_goes_on_by_what_the_agent_can() {
 }
 
 #[test]
-fn what_was_said_before_is_not_told_again() {
+fn what_was_said_before_is_not_reported_again() {
     let mut old = settings();
     old.session_id = Some("old".into());
     let mut talk = Talk::new(old);
@@ -115,7 +115,7 @@ fn what_was_said_before_is_not_told_again() {
 }
 
 #[test]
-fn servers_are_told_as_far_as_the_agent_takes_them() {
+fn servers_are_reported_as_far_as_the_agent_takes_them() {
     let mut with = settings();
     with.mcp_servers = vec![
         McpServer::stdio("a", "srv", ["-x"]).env("TOKEN", "sk-123456"),

@@ -66,7 +66,7 @@ fn a_character_may_be_cut_between_two_pieces() {
 }
 
 #[test]
-fn a_call_is_told_once_it_is_known_well_enough() {
+fn a_call_is_reported_once_it_is_known_well_enough() {
     let mut talk = Talk::ready();
     talk.begin("hi");
     let call = |fields: Value| {

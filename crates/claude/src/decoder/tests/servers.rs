@@ -201,7 +201,7 @@ fn one_odd_entry_in_the_list_of_servers_costs_no_other() {
 }
 
 #[test]
-fn a_server_that_fails_again_is_not_told_again() {
+fn a_server_that_fails_again_is_not_reported_again() {
     let is = |status: &str| init(&json!([{"name": "f", "status": status}]));
     let states = ["failed", "connected", "failed", "needs-auth", "failed"];
     let lines = states.map(|status| [is(status), end(&json!({}))]);
@@ -342,7 +342,7 @@ fn servers_of_a_recorded_command_line_are_known_and_not_missed() {
 }
 
 #[test]
-fn each_server_that_did_not_come_up_is_told_once() {
+fn each_server_that_did_not_come_up_is_reported_once() {
     let list = init(&json!([
         {"name": "good", "status": "connected"}, {"name": "slow", "status": "pending"},
         {"name": "bad", "status": "failed"}, {"name": "locked", "status": "needs-auth"},
@@ -376,6 +376,6 @@ fn each_server_that_did_not_come_up_is_told_once() {
 }
 
 #[test]
-fn a_run_without_a_first_line_tells_nothing_of_servers() {
+fn a_run_without_a_first_line_reports_nothing_of_servers() {
     assert!(warnings(&run_with(&["a"], &[end(&json!({}))])).is_empty());
 }

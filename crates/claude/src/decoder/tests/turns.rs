@@ -138,7 +138,7 @@ fn several_results_make_one_run() {
 }
 
 #[test]
-fn totals_that_begin_anew_are_carried_on() {
+fn totals_that_begin_again_are_carried_on() {
     let used = |tokens: u64| json!({"m": {"inputTokens": tokens}});
     let (events, result) = run(&[
         init(),
@@ -192,7 +192,7 @@ fn the_answer_of_an_earlier_turn_is_not_that_of_a_failed_one() {
 }
 
 #[test]
-fn another_model_is_told() {
+fn another_model_is_reported() {
     let fallback = json!({"type": "system", "subtype": "model_fallback", "content": "switched",
         "fallback_model": "other"});
     let (events, result) = run(&[init(), fallback.to_string(), end(&json!({}))]);
@@ -201,7 +201,7 @@ fn another_model_is_told() {
 }
 
 #[test]
-fn a_background_task_that_did_not_finish_is_told() {
+fn a_background_task_that_did_not_finish_is_reported() {
     let task = json!({"type": "system", "subtype": "task_notification", "task_id": "t",
         "status": "stopped", "summary": "long job"});
     let (events, _) = run(&[init(), task.to_string()]);
@@ -337,7 +337,7 @@ fn what_is_known_of_a_line_is_taken_and_the_rest_is_unknown() {
 }
 
 #[test]
-fn a_version_that_was_not_tested_is_told_once() {
+fn a_version_that_was_not_tested_is_reported_once() {
     let mut init: Value = serde_json::from_str(&init()).unwrap();
     init["claude_code_version"] = json!("9.9.9");
     let init = init.to_string();
@@ -357,7 +357,7 @@ fn a_version_that_was_not_tested_is_told_once() {
 }
 
 #[test]
-fn compaction_hooks_and_denials_are_told() {
+fn compaction_hooks_and_denials_are_reported() {
     let (events, result) = run(&[
         init(),
         json!({"type": "system", "subtype": "status", "status": "compacting"}).to_string(),

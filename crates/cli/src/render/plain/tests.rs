@@ -84,7 +84,7 @@ fn withdrawn_text_is_not_written() {
 }
 
 #[test]
-fn text_that_was_written_before_it_was_withdrawn_is_told_about() {
+fn text_that_was_written_before_it_was_withdrawn_is_explained() {
     let (out, err) = shown(
         view(),
         &[
@@ -155,7 +155,7 @@ fn quiet_is_the_last_message_only() {
 }
 
 #[test]
-fn quiet_still_tells_errors() {
+fn quiet_still_reports_errors() {
     let (out, err) = shown(
         quiet(),
         &[

@@ -131,7 +131,7 @@ fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
 
 #[test]
 fn what_the_next_attempt_makes_void_is_said_to_be() {
-    for (resumes, told) in [
+    for (resumes, reported) in [
         (None, " (what was said so far is void)\n"),
         (Some("s-1"), "overloaded\n"),
     ] {
@@ -148,7 +148,7 @@ fn what_the_next_attempt_makes_void_is_said_to_be() {
         current.observe(&retried(None));
         shown.event(&retry(), 600);
         let text = shown.screen.text();
-        assert!(text.contains(told), "{text}");
+        assert!(text.contains(reported), "{text}");
         assert!(!text.contains("withdrawn"), "{text}");
         assert_eq!(
             text.matches("void").count(),
@@ -195,7 +195,7 @@ fn an_error_comes_with_the_next_step() {
         error(
             ErrorCode::Aborted,
             ErrorKind::Aborted,
-            "not told: the end says it",
+            "not reported: the end says it",
         ),
         ended(RunResult::default().status(RunStatus::Aborted)),
     ]);

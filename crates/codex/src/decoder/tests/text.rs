@@ -260,7 +260,7 @@ fn the_same_line_again_is_no_other_message() {
         let (_, result) = turn_of(&[message(0, "Hello"), ran.clone(), again.clone()]);
         assert_eq!(result.text, "Hello", "{again}");
     }
-    // In another turn it is another message, and without an id nothing tells.
+    // Another turn means another message; without an id they cannot be matched.
     let (_, result) = turn_of(&[
         message(0, "Hello"),
         end(10, 0, 1),

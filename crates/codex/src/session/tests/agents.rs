@@ -221,7 +221,7 @@ fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
 }
 
 #[test]
-fn what_agents_use_is_the_turns_and_is_told_while_they_work() {
+fn what_agents_use_is_the_turns_and_is_reported_while_they_work() {
     let mut play = playing(&bypassing());
     play.json(&used(THREAD, "t1", 100, 100));
     play.agent("c1", "a", "ta");
@@ -261,9 +261,9 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     play.json(&of("a", command("started", "ta", "x1", "inProgress")));
     play.written.clear();
     play.order(Order::Interrupt);
-    let told = |play: &mut Play| -> Vec<_> {
+    let notified = |play: &mut Play| -> Vec<_> {
         let written = std::mem::take(&mut play.written);
-        let told = written.iter().map(|line| {
+        let notified = written.iter().map(|line| {
             let params = &line["params"];
             let what = params["turnId"].as_str().or(params["processId"].as_str());
             (
@@ -271,17 +271,17 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
                 what.unwrap().to_owned(),
             )
         });
-        told.collect()
+        notified.collect()
     };
     let interrupt = |turn: &str| ("turn/interrupt".to_owned(), turn.to_owned());
-    assert_eq!(told(&mut play), [interrupt("t1"), interrupt("ta")]);
+    assert_eq!(notified(&mut play), [interrupt("t1"), interrupt("ta")]);
     // One that begins now is ended as well.
     play.json(&begins("late", "tl", "t1"));
-    assert_eq!(told(&mut play), [interrupt("tl")]);
+    assert_eq!(notified(&mut play), [interrupt("tl")]);
     play.json(&turn_ended("t1", "interrupted"));
     assert!(!play.session.is_over());
     let terminate = "thread/backgroundTerminals/terminate".to_owned();
-    assert_eq!(told(&mut play), [(terminate, "77".to_owned())]);
+    assert_eq!(notified(&mut play), [(terminate, "77".to_owned())]);
     play.json(&used("a", "ta", 50, 50));
     play.json(&ends("a", "ta", "interrupted", &Value::Null));
     assert!(!play.session.is_over());
@@ -292,11 +292,11 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     assert_eq!(input_of(result.usage), Some(50));
     // One that the interrupted turn had asked for and that begins only now.
     play.json(&begins("later", "tm", "t1"));
-    assert_eq!(told(&mut play), [interrupt("tm")]);
+    assert_eq!(notified(&mut play), [interrupt("tm")]);
     assert_eq!(play.session.turn(), None);
 }
 
-/// The CLI refuses to interrupt it: it is not waited for, and not told in the next turn.
+/// The CLI refuses to interrupt it: it is not waited for, and not notified in the next turn.
 #[test]
 fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
     let mut play = playing(&bypassing());
@@ -401,7 +401,7 @@ fn a_turn_that_the_cli_begins_while_agents_work_belongs_to_the_same() {
     assert_eq!(result.text, "by itself");
 }
 
-/// The services of some models number their messages anew for each request.
+/// Some services restart their message ids with each request.
 #[test]
 fn ids_of_agents_are_not_those_of_others() {
     let mut play = playing(&bypassing());

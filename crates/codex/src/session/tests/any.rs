@@ -70,7 +70,7 @@ fn lines() -> impl Strategy<Value = Value> {
             json!({"threadId": "agent", "turn": {"id": turn, "rootTurnId": root}}),
         )
     });
-    let told = prop_oneof![
+    let notified = prop_oneof![
         agent,
         (turns(), 0u32..3, text.clone(), threads()).prop_map(|(turn, id, text, thread)| {
             on_thread(delta(turn, &format!("i{id}"), &text), thread)
@@ -119,7 +119,7 @@ fn lines() -> impl Strategy<Value = Value> {
     });
     let resolved =
         (0u64..4).prop_map(|id| notification("serverRequest/resolved", json!({"requestId": id})));
-    prop_oneof![4 => items, 4 => told, 1 => asks, 4 => answers, 1 => resolved]
+    prop_oneof![4 => items, 4 => notified, 1 => asks, 4 => answers, 1 => resolved]
 }
 
 fn steps() -> impl Strategy<Value = Step> {

@@ -233,7 +233,7 @@ fn command_request(id: u64, thread: &str, turn: &str) -> Value {
 }
 
 #[test]
-fn what_nobody_could_hear_of_is_declined() {
+fn requests_without_a_reader_are_declined() {
     let declined = |id: u64| json!({"id": id, "result": {"decision": "decline"}});
     let mut play = asking();
     play.json(&command_request(0, THREAD, "t0"));

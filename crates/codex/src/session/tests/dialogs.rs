@@ -343,7 +343,7 @@ fn agents_interrupted() {
     dialog.play.order(Order::Interrupt);
     let (_, result) = dialog.end();
     assert!(result.aborted);
-    // The command of each of the three, which the CLI was told to end.
+    // The commands of the three, which were asked to end.
     assert_eq!(result.open_tool_ids.len(), 3);
     assert_eq!(tokens(&result), Some((500, 100)));
     let (events, result) = dialog.turn(10, "Go on.");

@@ -260,7 +260,7 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
 #[test]
 fn what_is_said_too_early_waits_and_too_late_is_refused() {
     let mut play = Play::new(&bypassing());
-    play.order(Order::Steer(order(1), "nobody hears".into()));
+    play.order(Order::Steer(order(1), "no turn".into()));
     assert_eq!(
         play.settled,
         [(order(1), Err(AgentError::no_turn().message))]

@@ -18,7 +18,7 @@ fn who_answers_decides_whether_the_cli_asks() {
         let text = |name: &str| params[name].as_str().unwrap_or("-").to_owned();
         (text("sandbox"), text("approvalPolicy"))
     };
-    let somebody = || PermissionPolicy::ask(|_| async { PermissionAnswer::Allow });
+    let handler = || PermissionPolicy::ask(|_| async { PermissionAnswer::Allow });
     for (mode, permissions, expected) in [
         (Default, PermissionPolicy::Deny, ("-", "never")),
         (ReadOnly, PermissionPolicy::Deny, ("read-only", "never")),
@@ -32,10 +32,10 @@ fn who_answers_decides_whether_the_cli_asks() {
             PermissionPolicy::Deny,
             ("danger-full-access", "never"),
         ),
-        (Default, somebody(), ("-", "-")),
-        (ReadOnly, somebody(), ("read-only", "on-request")),
-        (AcceptEdits, somebody(), ("workspace-write", "on-request")),
-        (Bypass, somebody(), ("danger-full-access", "never")),
+        (Default, handler(), ("-", "-")),
+        (ReadOnly, handler(), ("read-only", "on-request")),
+        (AcceptEdits, handler(), ("workspace-write", "on-request")),
+        (Bypass, handler(), ("danger-full-access", "never")),
         (Default, PermissionPolicy::Allow, ("-", "-")),
         // Nothing may be changed, even where all requests are allowed.
         (ReadOnly, PermissionPolicy::Allow, ("read-only", "never")),

@@ -255,7 +255,7 @@ fn retries_and_failures() {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_told_at_once() {
+fn a_server_that_does_not_start_is_reported_at_once() {
     let mut play = Play::recorded("app_mcp_broken", &bypassing());
     check(
         &mut play,
@@ -338,7 +338,7 @@ fn something_is_said_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn what_is_asked_is_answered_and_a_refusal_is_told_once() {
+fn what_is_asked_is_answered_and_a_refusal_is_reported_once() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::AcceptEdits;
     options.permissions = PermissionPolicy::Allow;

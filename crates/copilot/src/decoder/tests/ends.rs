@@ -98,7 +98,7 @@ fn an_id_in_capitals_is_the_same_session() {
 }
 
 #[test]
-fn servers_of_mcp_are_told_with_the_model_and_again_if_they_change() {
+fn servers_of_mcp_are_reported_with_the_model_and_again_if_they_change() {
     let status = |status: &str, error: Value| {
         line(
             "session.mcp_server_status_changed",
@@ -205,7 +205,7 @@ fn a_run_that_the_caller_stopped_is_aborted_whatever_the_cli_says() {
 }
 
 #[test]
-fn that_the_cli_was_told_to_stop_is_no_news() {
+fn an_ordered_stop_is_no_error_of_the_cli() {
     let reported = line(
         "session.info",
         &json!({"infoType": "cancellation", "message": "Operation cancelled by user"}),
@@ -224,7 +224,7 @@ fn a_limit_of_credits_is_a_budget() {
 }
 
 #[test]
-fn a_sub_agent_that_is_stopped_interrupts_nobody_else() {
+fn stopping_a_sub_agent_interrupts_no_other() {
     let aborted = super::of_agent("A", "abort", &json!({"reason": "user_abort"}));
     let (_, done) = run(&[aborted, message("a", "x"), result(0)]);
     assert_eq!(done.status, RunStatus::Completed);

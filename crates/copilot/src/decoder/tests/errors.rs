@@ -97,7 +97,7 @@ fn what_a_failed_request_means() {
 }
 
 #[test]
-fn a_retry_that_only_a_notice_tells_of_is_told() {
+fn a_retry_that_only_a_notice_reports_is_reported() {
     let reported = line(
         "session.info",
         &json!({"infoType": "model_retry", "message": "Retrying..."}),
@@ -220,7 +220,7 @@ fn the_error_of_a_sub_agent_is_not_that_of_the_run() {
 }
 
 #[test]
-fn failures_of_the_start_are_told_on_stderr_alone() {
+fn failures_of_the_start_are_reported_on_stderr_alone() {
     let cases = [
         (
             "Error: No authentication information found.",

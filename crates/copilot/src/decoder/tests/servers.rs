@@ -29,7 +29,7 @@ fn loaded(servers: &Value) -> String {
 }
 
 #[test]
-fn each_server_that_did_not_come_up_is_told_once() {
+fn each_server_that_did_not_come_up_is_reported_once() {
     let list = loaded(&json!([
         {"name": "good", "status": "connected"}, {"name": "slow", "status": "pending"},
         {"name": "bad", "status": "failed", "error": "no such file"},

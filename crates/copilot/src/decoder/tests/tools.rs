@@ -108,7 +108,7 @@ fn parallel_calls_end_in_any_order() {
 }
 
 #[test]
-fn equal_call_ids_of_two_sub_agents_are_told_apart() {
+fn equal_call_ids_of_two_sub_agents_are_distinguished() {
     let start =
         |agent: &str, task: &str| of_agent(agent, "subagent.started", &json!({"toolCallId": task}));
     let inner = |agent: &str, kind: &str, task: &str, more: Value| {

@@ -83,7 +83,7 @@ fn the_servers_are_allowed_in_every_mode_and_what_is_denied_is_still_said() {
 }
 
 #[test]
-fn a_server_works_where_it_is_told_to_from_the_agents_directory() {
+fn a_server_works_in_its_directory_relative_to_the_agents() {
     let at = |dir: &str| {
         let mut server = echo();
         if let McpTransport::Stdio { cwd, .. } = &mut server.transport {

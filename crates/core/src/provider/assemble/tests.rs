@@ -217,7 +217,7 @@ fn what_the_cli_always_says_on_stderr_is_no_evidence() {
 }
 
 #[test]
-fn an_exit_code_tells_what_words_do_not() {
+fn an_exit_code_shows_what_words_do_not() {
     let kind = |code, stderr| run(&[], exit(code, stderr)).1.errors[0].kind;
     assert_eq!(kind(41, ""), ErrorKind::Auth);
     assert_eq!(kind(41, "no disk"), ErrorKind::Auth);
@@ -277,7 +277,7 @@ fn stopping_decides_the_status() {
 }
 
 #[test]
-fn an_interruption_that_we_asked_for_is_told_once() {
+fn an_interruption_that_we_asked_for_is_reported_once() {
     struct Interrupted;
     impl Decoder for Interrupted {
         fn line(&mut self, _: &[u8], out: &mut Events) {

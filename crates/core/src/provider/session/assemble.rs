@@ -19,9 +19,9 @@ const HEAD: usize = 256;
 ///
 /// Like that one it is pure: the engine and the tests both use it.
 ///
-/// The events of the turn that is being played, and only of that, are in [`out`](Self::out). Whoever
-/// calls takes them from there after each call, ends the turn when [`is_over`](Self::is_over) says so,
-/// and writes what [`exchange`](Self::exchange) holds.
+/// The events of the current turn, and only of that, are in [`out`](Self::out). After each call, the caller
+/// takes them from there, ends the turn when [`is_over`](Self::is_over) says so, and writes what
+/// [`exchange`](Self::exchange) holds.
 pub struct SessionAssembler {
     protocol: Shared,
     include_native: bool,
@@ -174,7 +174,7 @@ impl SessionAssembler {
         }
     }
 
-    /// The events of the turn so far that nobody has taken.
+    /// Events of the turn that have not been taken yet.
     pub fn out(&mut self) -> &mut Events {
         &mut self.out
     }
@@ -264,7 +264,7 @@ fn is_of_a_turn(event: &AgentEvent) -> bool {
     )
 }
 
-/// What is worth to be told with the next turn.
+/// Whether an entry between turns is kept for the next turn.
 fn is_kept(entry: &LogEntry) -> bool {
     matches!(
         entry.event,

@@ -95,13 +95,10 @@ fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() 
         format!("[INFO] {hint}\n"),
         format!("\u{1b}[33m{hint}\u{1b}[0m\n\u{1b}[33m[INFO] {hint}\u{1b}[0m\n"),
     ] {
-        let [of_nobody] = notices(&ExecuteParams::new("hi"), &said)
+        let [unnamed] = notices(&ExecuteParams::new("hi"), &said)
             .try_into()
             .unwrap();
-        assert!(
-            of_nobody.starts_with("MCP issues detected: "),
-            "{of_nobody}"
-        );
+        assert!(unnamed.starts_with("MCP issues detected: "), "{unnamed}");
         let [of_ours] = notices(&with_servers(&["a", "b"]), &said)
             .try_into()
             .unwrap();
@@ -113,7 +110,7 @@ fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() 
 }
 
 #[test]
-fn a_server_that_is_named_on_stderr_is_told_once_with_its_name() {
+fn a_server_that_is_named_on_stderr_is_reported_once_with_its_name() {
     let params = with_servers(&["tiny"]);
     let broke = "the MCP server tiny had an error in the run: Gemini CLI does not say why";
     // As the CLI prints it: from two places.

@@ -97,8 +97,8 @@ fn a_cli_that_is_killed_while_it_repeats_a_request() {
     );
     assert_eq!(
         message,
-        "the CLI was ended by SIGKILL before its run was over; the last request that the CLI \
-         told of failed with status 429"
+        "the CLI was ended by SIGKILL before its run was over; the last reported request \
+         failed with status 429"
     );
 }
 
@@ -148,7 +148,7 @@ fn a_run_that_was_ended_from_outside_has_its_own_error_and_a_notice_of_the_reque
             notices.collect::<Vec<_>>(),
             [(
                 NoticeSource::Stderr,
-                "the last request that the CLI told of failed with status 429"
+                "the last reported request failed with status 429"
             )]
         );
     }
@@ -195,8 +195,8 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
     );
     assert_eq!(
         message,
-        "the CLI was ended by SIGKILL before its run was over; the last request that the CLI \
-         told of failed: You exceeded your current quota, please check your plan."
+        "the CLI was ended by SIGKILL before its run was over; the last reported request \
+         failed: You exceeded your current quota, please check your plan."
     );
     let given_up = repeated + &limit(3, "Max attempts reached") + "It cannot go on.\n";
     let (_, result) = gone(given_up, exit(1), &[init()]);
@@ -208,7 +208,7 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
     assert!(
         error(&result)
             .message
-            .ends_with("told of failed: The model is overloaded. Please try again later.")
+            .ends_with("reported request failed: The model is overloaded. Please try again later.")
     );
     // Words that only begin so are of another program.
     let other = "Attempt 1 failed: no such hook\nNothing follows.";
@@ -216,7 +216,7 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
 }
 
 #[test]
-fn what_is_told_of_servers_explains_no_failure() {
+fn notices_of_servers_explain_no_failure() {
     let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
                 MCP ERROR (tiny)\n\
                 \u{1b}[31m[ERROR] MCP ERROR (tiny)\u{1b}[0m\n\

@@ -41,7 +41,7 @@ fn a_command_that_failed_is_a_success_to_the_cli_so_nothing_is_said() {
 }
 
 #[test]
-fn a_command_without_output_tells_how_it_ended() {
+fn a_command_without_output_reports_how_it_ended() {
     assert_eq!(shell(&json!("")), Some(false));
     assert_eq!(shell(&json!("Command exited with code: 3")), Some(true));
     assert_eq!(shell(&json!("Command terminated by signal: 9")), Some(true));
@@ -84,7 +84,7 @@ fn what_a_command_prints_is_not_how_it_ended() {
 }
 
 #[test]
-fn with_debug_every_command_tells_how_it_ended() {
+fn with_debug_every_command_reports_how_it_ended() {
     for (end, failed) in [
         ("Process Group PGID: 30144", false),
         ("Background PIDs: 30154\nProcess Group PGID: 30150", false),
@@ -128,7 +128,7 @@ fn a_result_without_output_is_one_all_the_same() {
 }
 
 #[test]
-fn a_failure_shows_what_the_model_was_told() {
+fn a_failure_shows_what_the_model_got() {
     let error = |output: &str, message: &str| {
         let result = json!({"status": "error", "output": output,
             "error": {"type": "mcp_tool_error", "message": message}});
@@ -149,7 +149,7 @@ fn a_failure_shows_what_the_model_was_told() {
         "File not found: /x"
     );
     assert_eq!(error("same", "same"), "same");
-    assert_eq!(error("", "only told"), "only told");
+    assert_eq!(error("", "only reported"), "only reported");
     assert_eq!(
         error("Error: MCP tool 'fail' reported an error.", "it said: no"),
         "Error: MCP tool 'fail' reported an error.\nit said: no"
@@ -255,7 +255,7 @@ fn denials(params: &ExecuteParams, tool: &str, kind: &str, message: &str) -> usi
 }
 
 #[test]
-fn denials_are_told_from_failures() {
+fn denials_are_distinguished_from_failures() {
     let params = ExecuteParams::new("hi");
     let denials = |tool, kind, message| denials(&params, tool, kind, message);
     let shell = "run_shell_command";
@@ -314,7 +314,7 @@ fn a_tool_that_the_cli_does_not_have_is_not_denied_in_any_mode() {
 }
 
 #[test]
-fn with_everything_allowed_nobody_denied_a_tool_that_is_not_there() {
+fn with_everything_allowed_a_missing_tool_is_not_denied() {
     let mut params = ExecuteParams::new("hi");
     params.permission = PermissionMode::Bypass;
     let hidden = |params: &ExecuteParams| {

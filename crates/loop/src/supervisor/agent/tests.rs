@@ -321,7 +321,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
 
 proptest! {
     #[test]
-    fn never_two_processes_and_no_start_that_nobody_asked_for(inputs in inputs()) {
+    fn never_two_processes_and_no_start_that_was_not_requested(inputs in inputs()) {
         let mut agent = Agent::new(POLICY);
         let mut now = Instant::now();
         let mut running: Option<ProcessIdentity> = None;

@@ -63,7 +63,7 @@ fn without_a_root_it_is_agents() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
+fn what_is_wrong_is_reported_with_its_line_and_what_to_write() {
     let (line, message) = wrong("{\n\"agents\": [\n{\"id\": \"a\"},,\n]}");
     assert_eq!(line, Some(3));
     assert!(message.starts_with("this is no JSON: "), "{message}");

@@ -202,7 +202,7 @@ fn a_cut_and_a_stall_are_the_last_step() {
 }
 
 #[test]
-fn a_turn_is_told_by_what_the_model_said() {
+fn a_turn_is_reported_by_what_the_model_said() {
     let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
     let model = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]});
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]});

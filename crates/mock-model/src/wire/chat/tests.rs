@@ -257,7 +257,7 @@ fn errors_have_the_bodies_of_the_service() {
 }
 
 #[test]
-fn the_request_tells_the_model_the_tools_and_the_turn() {
+fn the_request_reports_the_model_the_tools_and_the_turn() {
     let asked = Chat.asked(
         "/v1/chat/completions",
         &json!({

@@ -165,7 +165,7 @@ fn nothing_comes_after_a_cut_and_raw_bytes_stay_as_they_are() {
 }
 
 #[test]
-fn a_request_tells_its_model_its_form_and_its_functions() {
+fn a_request_reports_its_model_its_form_and_its_functions() {
     let body = json!({
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
         "tools": [

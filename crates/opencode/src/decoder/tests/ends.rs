@@ -235,7 +235,7 @@ fn a_resumed_session_that_says_nothing_may_be_another_directorys() {
 }
 
 #[test]
-fn a_start_that_failed_is_told_without_colours_and_without_the_log() {
+fn a_start_that_failed_is_reported_without_colours_and_without_the_log() {
     let stderr = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x\n\
         \u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found\n";
     let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, stderr));
@@ -270,7 +270,7 @@ fn the_race_of_first_runs_for_the_database_is_retryable() {
 }
 
 #[test]
-fn another_agent_than_the_one_asked_for_is_told() {
+fn another_agent_than_the_one_asked_for_is_reported() {
     let stderr = "\u{1b}[93m\u{1b}[1m! \u{1b}[0m agent \"nobody\" not found. Falling back to \
         default agent\n";
     let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, stderr));
@@ -361,7 +361,7 @@ fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind, &str)> {
 }
 
 #[test]
-fn requests_that_were_repeated_in_silence_are_told_by_the_log() {
+fn requests_that_were_repeated_in_silence_are_reported_by_the_log() {
     let stderr = failed(SESSION, false, UNAVAILABLE)
         + &failed(SESSION, true, UNAVAILABLE)
         + &failed("ses_of_a_sub_agent", false, UNAVAILABLE)
@@ -420,7 +420,7 @@ fn a_conversation_that_was_too_long_is_no_retry() {
 }
 
 #[test]
-fn a_try_that_was_told_is_not_told_again_by_the_log() {
+fn a_try_that_was_reported_is_not_reported_again_by_the_log() {
     let lines = [vec![start("m")], answer()].concat();
     let stderr = failed(SESSION, false, "error.error.message=Overloaded");
     let (events, _) = run_with(OpenCodeDecoder::new(), &lines, with_stderr(0, &stderr));

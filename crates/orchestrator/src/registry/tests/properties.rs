@@ -109,7 +109,7 @@ impl World<'_> {
                 || full(limit, running)
                 || self.holds[at] > self.now_ms;
             let waiting = self.waits.iter().any(|(group, ..)| *group == at);
-            assert!(blocked || !waiting, "{name} has room and somebody waits");
+            assert!(blocked || !waiting, "{name} has room while a run waits");
         }
     }
 }

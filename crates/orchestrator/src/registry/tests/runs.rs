@@ -51,7 +51,7 @@ async fn a_run_whose_owner_panics_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_registration_that_nobody_takes_is_removed() {
+async fn a_registration_that_is_not_taken_is_removed() {
     let registry = start(Limits::default());
     let mut asked = Box::pin(registry.register("x".into(), "p", None, AbortHandle::default()));
     let begun = std::future::poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx).is_pending()));
@@ -108,7 +108,7 @@ async fn the_time_of_a_phase_is_when_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_aborted_run_is_stopping_whoever_aborted_it_and_whatever_it_tells() {
+async fn an_aborted_run_is_stopping_whatever_it_reports() {
     let registry = start(Limits::default());
     let abort = AbortHandle::default();
     let run = registry
@@ -126,7 +126,7 @@ async fn an_aborted_run_is_stopping_whoever_aborted_it_and_whatever_it_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_and_sessions_are_told() {
+async fn attempts_and_sessions_are_reported() {
     let registry = start(Limits::default());
     let run = registry
         .register(

@@ -423,6 +423,6 @@ async fn nothing_is_lost_between_threads() {
     };
     tokio::time::timeout(Duration::from_mins(1), all)
         .await
-        .expect("somebody waits for ever");
+        .expect("a run waits for ever");
     assert!(registry.is_idle().await);
 }

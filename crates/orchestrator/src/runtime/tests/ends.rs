@@ -46,7 +46,7 @@ async fn aborted_while_it_waits_for_the_next_attempt() {
             "done Aborted ",
         ]
     );
-    told(&seen);
+    assert_errors_in_result(&seen);
     let result = result(&seen);
     assert!(result.aborted);
     assert_eq!(result.total_cost_usd, Some(0.5));
@@ -192,7 +192,7 @@ async fn on_hold_after_an_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn why_it_does_not_go_on_is_told() {
+async fn why_it_does_not_go_on_is_reported() {
     let claude = mock(
         "claude",
         [Script::new()
@@ -236,9 +236,9 @@ async fn a_runtime_that_breaks_its_promise() {
 #[tokio::test(start_paused = true)]
 async fn refused_before_any_attempt() {
     let claude = mock("claude", [Script::new()]);
-    let mut nobody = request(&claude);
-    nobody.candidates.clear();
-    let events = all(orchestrator().execute(nobody)).await;
+    let mut empty = request(&claude);
+    empty.candidates.clear();
+    let events = all(orchestrator().execute(empty)).await;
     assert_eq!(
         short(&events),
         [
@@ -311,7 +311,7 @@ async fn a_kill_reaches_the_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_stream_stops_the_run_and_one_that_nobody_polls_starts_none() {
+async fn a_dropped_stream_stops_the_run_and_one_that_is_not_polled_starts_none() {
     let orchestrator = orchestrator();
     let claude = mock("claude", [Script::new().text("a").wait_for_abort()]);
     drop(orchestrator.execute(request(&claude)));

@@ -103,7 +103,7 @@ async fn what_was_said_before_a_side_effect_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fallback_is_told() {
+async fn a_fallback_is_reported() {
     let claude = mock(
         "claude",
         [Script::new().text("a").failed(error(ErrorKind::Auth))],
@@ -125,7 +125,7 @@ async fn a_fallback_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_order_after_an_error_stays_and_the_last_one_is_told() {
+async fn the_order_after_an_error_stays_and_the_last_one_is_reported() {
     let script = || {
         Script::new()
             .error(error(ErrorKind::Overloaded))
@@ -349,9 +349,9 @@ async fn a_runtime_of_it_asks_everyone_in_their_own_words() {
     assert!(short(&refused)[0].starts_with("error InvalidParams the denied tools"));
     assert_eq!(short(&refused)[1], "done Failed ");
 
-    let mut nobody = request(&claude);
-    nobody.candidates.clear();
-    let error = OrchestratedRuntime::new(orchestrator(), nobody).unwrap_err();
+    let mut empty = request(&claude);
+    empty.candidates.clear();
+    let error = OrchestratedRuntime::new(orchestrator(), empty).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidParams);
 }
 

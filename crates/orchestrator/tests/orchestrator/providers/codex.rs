@@ -30,9 +30,9 @@ async fn a_command_that_was_run_is_not_run_again() {
     run.ends(Codex, "`command_execution`").await;
 }
 
-/// It does not tell of everything, so that a run that breaks off may have done something.
+/// Not every tool is announced, so a run that breaks off may have had side effects.
 #[tokio::test]
-async fn a_run_that_told_of_nothing_is_not_begun_again() {
+async fn a_run_without_reports_is_not_restarted() {
     let words = Recorded {
         until: &["agent_message"],
         ..COMMAND_RUNS

@@ -20,9 +20,9 @@ async fn a_command_that_was_run_is_not_run_again() {
     COMMAND_WAS_RUN.ends(OpenCode, "`bash`").await;
 }
 
-/// It tells of a command when that has ended, so that one may be running whenever it breaks off.
+/// A command is reported after its end, so one may be running when a run breaks off.
 #[tokio::test]
-async fn a_command_that_was_not_told_is_not_run_again() {
+async fn a_command_that_was_not_reported_is_not_run_again() {
     let words = Recorded {
         until: &[r#""type":"text""#],
         ..COMMAND_WAS_RUN

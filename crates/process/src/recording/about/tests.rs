@@ -65,7 +65,7 @@ fn credentials_inside_a_value_are_hidden_and_the_rest_stays() {
 }
 
 #[test]
-fn stdin_is_told_in_the_words_of_the_fixtures() {
+fn stdin_is_reported_in_the_words_of_the_fixtures() {
     assert_eq!(stdin(&Stdin::Closed, "hello"), "devnull");
     assert_eq!(stdin(&Stdin::Bytes(b"hello\n".to_vec()), "hello"), "prompt");
     assert_eq!(

@@ -62,7 +62,7 @@ fn of_a_session_that_the_files_know_only_the_cost_is_taken() {
 }
 
 #[test]
-fn runs_of_which_the_files_know_nothing_count_as_the_history_tells() {
+fn runs_of_which_the_files_know_nothing_count_as_the_history_reports() {
     let mut accounts = accounts("s", None);
     let runs = [
         run("1", Some("t"), 100, Some(0.25)),
@@ -170,7 +170,7 @@ fn the_parts_of_a_run_are_one_run() {
 }
 
 #[test]
-fn a_run_of_which_nobody_told_the_requests_is_not_silently_without_a_price() {
+fn a_run_without_requests_is_reported_as_unpriced() {
     let mut accounts = Accounts::new(None, None, TimeZone::UTC);
     let mut codex = run("1", Some("s"), 100, None);
     (codex.provider, codex.model, codex.requests) = (Provider::Codex, None, None);

@@ -189,7 +189,7 @@ fn a_turn_can_fail_before_it_has_begun() {
 }
 
 #[test]
-fn what_comes_between_two_turns_is_told_with_the_next_one() {
+fn what_comes_between_two_turns_is_reported_with_the_next_one() {
     let mut session = session();
     lines(
         &mut session,
@@ -205,7 +205,7 @@ fn what_comes_between_two_turns_is_told_with_the_next_one() {
 }
 
 #[test]
-fn a_turn_that_nobody_asked_for_is_a_turn() {
+fn a_turn_that_was_not_requested_is_a_turn() {
     let mut session = session();
     lines(
         &mut session,
@@ -231,7 +231,7 @@ fn an_order_is_settled_also_between_turns() {
 }
 
 #[test]
-fn a_denial_is_told_once_though_two_know_of_it() {
+fn a_denial_is_reported_once_though_two_know_of_it() {
     let mut session = session();
     session.begin(Turn::new("one"));
     lines(&mut session, &[r#"{"ask":"Write"}"#]);
