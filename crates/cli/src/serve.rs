@@ -94,6 +94,9 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
     config.hosts.clone_from(&args.allow_host);
     config.allow_bypass = args.allow_bypass;
     config.allow_commands = args.allow_commands;
+    config.callback.clone_from(&args.callback);
+    config.allow_private_callbacks = args.allow_private_callbacks;
+    config.on_warning = |text| crate::warn(&[text.to_owned()]);
     config.agents = match &args.agents {
         Some(file) if !file.is_file() => {
             return Err(anyhow!("--agents: there is no file {}", file.display()));

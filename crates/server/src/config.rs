@@ -24,6 +24,12 @@ pub struct ServerConfig {
     pub allow_commands: bool,
     /// The configuration of the supervisor whose agents are shown.
     pub agents: Option<PathBuf>,
+    /// The address that is told of all runs that end or need an answer.
+    pub callback: Option<String>,
+    /// Whether callbacks may go to addresses that are not public.
+    pub allow_private_callbacks: bool,
+    /// What is told of what goes wrong without a request, such as a callback that was given up.
+    pub on_warning: fn(&str),
     /// The most connections at a time; further ones are closed. 1024.
     pub max_connections: usize,
 }
@@ -39,6 +45,9 @@ impl ServerConfig {
             allow_bypass: false,
             allow_commands: false,
             agents: None,
+            callback: None,
+            allow_private_callbacks: false,
+            on_warning: |_| {},
             max_connections: 1024,
         }
     }

@@ -51,7 +51,7 @@ struct Progress {
     /// Requests without a decision in the log. An agent can withdraw one without an entry.
     open_requests: Vec<String>,
     /// Its end, which never changes.
-    ended: Option<Box<RunSummary>>,
+    ended: Option<Arc<RunSummary>>,
 }
 
 impl Index {
@@ -120,7 +120,7 @@ impl Index {
     }
 
     /// How the run is now.
-    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<RunSummary, Problem> {
+    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
         self.known(folder).summary().await
     }
 
@@ -148,25 +148,25 @@ pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
 }
 
 impl Known {
-    async fn summary(self: &Arc<Self>) -> Result<RunSummary, Problem> {
+    async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, Problem> {
         let known = self.clone();
         let (summary, asks) = blocking(move || known.read()).await?;
         if !asks {
             return Ok(summary);
         }
-        let mut summary = summary;
+        let mut summary = Arc::unwrap_or_clone(summary);
         summary.requests = requests(&self.folder).await?;
         if !summary.requests.is_empty() {
             summary.state = ViewState::Waiting;
         }
-        Ok(summary)
+        Ok(Arc::new(summary))
     }
 
     /// Reads what is new in the log; whether the runner is to be asked for requests.
-    fn read(&self) -> Result<(RunSummary, bool), Problem> {
+    fn read(&self) -> Result<(Arc<RunSummary>, bool), Problem> {
         let mut progress = lock(&self.progress);
         if let Some(ended) = &progress.ended {
-            return Ok(((**ended).clone(), false));
+            return Ok((ended.clone(), false));
         }
         if self.folder.settle()? == RunState::Ended {
             let last = self.folder.last_line()?;
@@ -177,7 +177,8 @@ impl Known {
                     take_result(&mut summary, &result);
                 }
             }
-            progress.ended = Some(Box::new(summary.clone()));
+            let summary = Arc::new(summary);
+            progress.ended = Some(summary.clone());
             return Ok((summary, false));
         }
         let mut log = self.folder.log(progress.seq)?;
@@ -185,7 +186,7 @@ impl Known {
             progress.take(&line);
         }
         let summary = self.summary_of(&progress, ViewState::Running);
-        Ok((summary, !progress.open_requests.is_empty()))
+        Ok((Arc::new(summary), !progress.open_requests.is_empty()))
     }
 
     fn summary_of(&self, progress: &Progress, state: ViewState) -> RunSummary {

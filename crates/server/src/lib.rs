@@ -10,9 +10,11 @@
 
 mod auth;
 mod backend;
+mod callbacks;
 mod config;
 mod events;
 mod extract;
+mod feed;
 mod guard;
 mod index;
 mod listen;

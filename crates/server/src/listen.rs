@@ -200,6 +200,7 @@ impl Bound {
     /// Serves until [`Server::end`], and then as long as requests take to finish, at most 5 s.
     pub async fn serve(self) {
         let Self { server, listener } = self;
+        let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.clone()));
         let tracker = TaskTracker::new();
         let free = Arc::new(Semaphore::new(server.shared.config.max_connections));
         let ending = server.shared.ending.clone();
@@ -238,6 +239,7 @@ impl Bound {
         tracker.close();
         // What is not finished by then is cut off.
         let _ = timeout(GRACE, tracker.wait()).await;
+        callbacks.abort();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The routes.
 
-mod agents;
+pub(crate) mod agents;
+mod feed;
 mod login;
 mod meta;
 mod requests;
@@ -19,6 +20,7 @@ use crate::operation::Operation;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
+pub(crate) use agents::AgentList;
 pub(crate) use runs::Starts;
 
 type App = axum::extract::State<Arc<Shared>>;
@@ -29,6 +31,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     let parts = [
         runs::operations(),
         requests::operations(),
+        feed::operations(),
         agents::operations(),
         meta::operations(),
         login::operations(),

@@ -10,6 +10,8 @@ use axum::response::Response;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Keys;
+use crate::callbacks::Callbacks;
+use crate::feed::Feed;
 use crate::index::Index;
 use crate::{Backend, Problem, ProblemCode, ServerConfig, guard, routes};
 
@@ -22,6 +24,15 @@ pub(crate) struct Shared {
     /// The server is to end: streams end.
     pub(crate) ending: CancellationToken,
     pub(crate) starts: routes::Starts,
+    pub(crate) feed: Feed,
+    pub(crate) callbacks: Callbacks,
+}
+
+impl Shared {
+    /// Tells the program of something that went wrong without a request.
+    pub(crate) fn warn(&self, text: &str) {
+        (self.config.on_warning)(text);
+    }
 }
 
 /// The server. It runs where it is [bound](Server::bind).
@@ -48,6 +59,8 @@ impl Server {
             backend: Box::new(backend),
             ending: CancellationToken::new(),
             starts: routes::Starts::default(),
+            feed: Feed::default(),
+            callbacks: Callbacks::new(config.tokens.folder()),
             config,
         });
         let router = routes::router(&shared)

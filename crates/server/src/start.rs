@@ -72,6 +72,9 @@ pub struct StartRun {
     /// How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
+    /// A URL that gets a request when the run has ended, and when it needs an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
 }
 
 /// What an agent may do without approval.

@@ -69,7 +69,7 @@ impl Scope {
 pub enum TokenError {
     /// Others can read the file.
     #[error(
-        "{}: other users can read this token; `chmod 600 {}`, and change it if somebody may have read it",
+        "{}: other users can read this token; `chmod 600 {}`, and replace it if it may have been read",
         path.display(),
         path.display()
     )]
@@ -156,6 +156,10 @@ impl Tokens {
         Self {
             folder: folder.into(),
         }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The tokens, in the order in which they were made.

@@ -1,5 +1,7 @@
 //! How runs are shown.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, RunResult, RunStatus, Usage};
@@ -63,7 +65,7 @@ pub struct RunSummary {
 pub struct RunView {
     /// What is known of it while it runs, too.
     #[serde(flatten)]
-    pub summary: RunSummary,
+    pub summary: Arc<RunSummary>,
     /// The result; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RunResult>>,
@@ -75,7 +77,7 @@ pub struct RunView {
 #[non_exhaustive]
 pub struct RunList {
     /// The runs.
-    pub runs: Vec<RunSummary>,
+    pub runs: Vec<Arc<RunSummary>>,
     /// The `cursor` of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

@@ -20,6 +20,8 @@ const EXEMPT: &[&str] = &[
     "crates/mock-model/src/wire",
     // What one CLI alone has: Copilot's premium requests, Codex's records of limits, Claude Code's status line.
     "crates/cli/src/usage/",
+    // Examples of requests, with their own quotes.
+    "crates/cli/src/args/serve.rs",
     // A recording of one of them.
     "crates/cli/src/demo/recording.rs",
     // What tests the CLIs themselves.

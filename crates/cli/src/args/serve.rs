@@ -64,6 +64,15 @@ pub(crate) struct ServeArgs {
     /// Allow runs whose agent is any command: `cmd:COMMAND`, `acp:COMMAND`
     #[arg(long)]
     pub(crate) allow_commands: bool,
+    /// A URL that gets a request when any run has ended, or needs an answer
+    ///
+    /// A run can also have a callback of its own. Requests are signed as Standard Webhooks has it; the secret is in
+    /// `teamster/server/webhook-secret` beside the token. Failed ones are retried for about an hour.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub(crate) callback: Option<String>,
+    /// Allow callbacks to addresses of this machine and its networks
+    #[arg(long, hide_short_help = true)]
+    pub(crate) allow_private_callbacks: bool,
     /// Listen beyond this machine without TLS; needs --token-file
     ///
     /// Everybody on the way can read the token and all that agents say. A proxy with TLS in front of

@@ -1,6 +1,10 @@
 //! `teamster serve`: the HTTP API, with real runs.
 
+mod callbacks;
 mod client;
+mod document;
+mod doors;
+mod feed;
 mod refusals;
 mod streams;
 

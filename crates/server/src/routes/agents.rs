@@ -50,7 +50,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 /// The agents of a supervisor.
 #[derive(Serialize, JsonSchema)]
-struct AgentList {
+pub(crate) struct AgentList {
     /// The configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<PathBuf>,

@@ -73,7 +73,7 @@ async fn list(State(shared): App) -> Answer {
             continue;
         };
         if run.state == ViewState::Waiting {
-            requests.extend(run.requests);
+            requests.extend(run.requests.iter().cloned());
         }
     }
     json(StatusCode::OK, &RequestList { requests })

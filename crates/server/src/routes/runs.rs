@@ -20,13 +20,15 @@ use uuid::Uuid;
 
 use super::{Answer, App, json};
 use crate::auth::Caller;
+use crate::callbacks::check_url;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
 use crate::index::{of_runner, order};
 use crate::openapi::Entry;
 use crate::operation::Operation;
+use crate::server::Shared;
 use crate::view::{RunList, RunView, ViewState};
-use crate::{BackendError, Permission, Problem, ProblemCode, Scope, StartRun};
+use crate::{Permission, Problem, ProblemCode, Scope, StartRun};
 
 /// How many runs are in a page, if the client does not say.
 const PAGE: usize = 50;
@@ -265,7 +267,7 @@ async fn start(
     let run = match key(&headers)? {
         None => {
             let id = Uuid::now_v7().to_string();
-            shared.backend.start(id.clone(), request).await?;
+            begin(&shared, &id, request).await?;
             shared.index.find(&id).await?
         }
         Some(key) => {
@@ -278,11 +280,13 @@ async fn start(
                 }
                 Ok(_) => return Err(key_reused()),
                 Err(problem) if problem.code == ProblemCode::RunNotFound => {
-                    match shared.backend.start(id.clone(), request).await {
+                    match begin(&shared, &id, request).await {
                         Ok(()) => {}
                         // Another server on the same runs was faster.
-                        Err(BackendError::Exists(_)) => status = StatusCode::OK,
-                        Err(error) => return Err(error.into()),
+                        Err(problem) if problem.code == ProblemCode::RunExists => {
+                            status = StatusCode::OK;
+                        }
+                        Err(problem) => return Err(problem),
                     }
                     shared.index.find(&id).await?
                 }
@@ -316,6 +320,14 @@ async fn start(
     Ok(response)
 }
 
+/// Starts the run. Its callback is known before, so that it is not lost whenever the server is killed.
+async fn begin(shared: &Shared, id: &str, request: StartRun) -> Result<(), Problem> {
+    if let Some(url) = &request.callback {
+        shared.callbacks.register(id, url)?;
+    }
+    Ok(shared.backend.start(id.to_owned(), request).await?)
+}
+
 fn check(request: &StartRun, bypass: bool, commands: bool) -> Result<(), Problem> {
     let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
     if request.permission == Permission::Bypass && !bypass {
@@ -346,6 +358,12 @@ fn check(request: &StartRun, bypass: bool, commands: bool) -> Result<(), Problem
             let detail = format!("workingDirectory: there is no directory {}", path.display());
             return Err(Problem::new(ProblemCode::InvalidParams, detail));
         }
+    }
+    if (request.output_schema.as_ref()).is_some_and(|schema| !schema.is_object()) {
+        return invalid("outputSchema: expected an object");
+    }
+    if let Some(Err(error)) = request.callback.as_deref().map(check_url) {
+        return invalid(&format!("callback: {error}"));
     }
     if request.fork && request.session_id.is_none() {
         return invalid("fork: goes with sessionId");

@@ -46,6 +46,10 @@ fn every_error_is_a_problem() {
             "workingDirectory",
         ),
         (
+            json!({"provider": "claude", "prompt": "x", "outputSchema": "/etc/passwd"}),
+            "outputSchema",
+        ),
+        (
             json!({"provider": "claude", "prompt": "x", "fork": true}),
             "sessionId",
         ),

@@ -1,0 +1,207 @@
+//! Callbacks: a request when a run has ended or needs an answer.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use nix::sys::signal::Signal;
+use ring::hmac;
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_until;
+
+use super::client::Served;
+use super::silent;
+use crate::cli::chat::Agent;
+use crate::cli::{Claude, LIMIT};
+
+/// A request that came.
+struct Came {
+    headers: HashMap<String, String>,
+    body: String,
+}
+
+/// A server that takes callbacks, with these statuses one after the other and then 200; where it is.
+fn receiver(statuses: &'static [u16]) -> (String, Receiver<Came>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (send, came) = channel();
+    thread::spawn(move || {
+        let mut statuses = statuses.iter();
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let mut headers = HashMap::new();
+            let mut line = String::new();
+            loop {
+                line.clear();
+                reader.read_line(&mut line).unwrap();
+                match line.trim_end().split_once(": ") {
+                    Some((name, value)) => {
+                        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+                    }
+                    None if line.trim_end().is_empty() => break,
+                    None => {}
+                }
+            }
+            let mut body = vec![0; headers["content-length"].parse().unwrap()];
+            reader.read_exact(&mut body).unwrap();
+            let status = statuses.next().unwrap_or(&200);
+            write!(
+                reader.get_mut(),
+                "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"
+            )
+            .unwrap();
+            let body = String::from_utf8(body).unwrap();
+            if send.send(Came { headers, body }).is_err() {
+                return;
+            }
+        }
+    });
+    (url, came)
+}
+
+impl Came {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    fn is_signed(&self, state: &std::path::Path) {
+        let secret = fs::read_to_string(state.join("teamster/server/webhook-secret")).unwrap();
+        let secret = STANDARD
+            .decode(secret.trim().strip_prefix("whsec_").unwrap())
+            .unwrap();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let (id, at) = (
+            &self.headers["webhook-id"],
+            &self.headers["webhook-timestamp"],
+        );
+        let signed = format!("{id}.{at}.{}", self.body);
+        let signature = self.headers["webhook-signature"]
+            .strip_prefix("v1,")
+            .unwrap();
+        let signature = STANDARD.decode(signature).unwrap();
+        hmac::verify(&key, signed.as_bytes(), &signature).unwrap();
+    }
+}
+
+fn files(state: &std::path::Path) -> usize {
+    fs::read_dir(state.join("teamster/server/callbacks")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
+    let agent = Agent::new();
+    let state = agent.path("state");
+    let served = Served::start(&["--allow-private-callbacks"], &state, |command| {
+        agent.environment(command);
+    });
+    // The first one fails and is sent again.
+    let (url, came) = receiver(&[503]);
+    let body = json!({"provider": "claude", "prompt": "write", "callback": url});
+    let id = served.post("/v1/runs", &body).json()["runId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let first = came.recv_timeout(LIMIT).unwrap();
+    first.is_signed(&state);
+    let again = came.recv_timeout(LIMIT).unwrap();
+    again.is_signed(&state);
+    assert_eq!(
+        (&again.body, &again.headers["webhook-id"]),
+        (&first.body, &first.headers["webhook-id"])
+    );
+    let message = first.json();
+    assert_eq!(
+        (&message["type"], &message["run"]["runId"]),
+        (&"run.needs_answer".into(), &id.clone().into())
+    );
+    assert_eq!(message["request"]["requestId"], format!("{id}/1"));
+    assert_eq!(
+        served
+            .post(
+                &format!("/v1/requests/{id}/1"),
+                &json!({"decision": "allow"})
+            )
+            .status,
+        204
+    );
+    let ended = came.recv_timeout(LIMIT).unwrap();
+    let message = ended.json();
+    assert_eq!(
+        (&message["type"], &message["run"]["status"]),
+        (&"run.finished".into(), &"completed".into())
+    );
+    assert_ne!(ended.headers["webhook-id"], first.headers["webhook-id"]);
+    // Nothing of it is kept.
+    assert!(wait_until(LIMIT, || files(&state) == 0));
+    served.end();
+}
+
+#[test]
+fn what_ended_while_no_server_ran_is_sent_by_the_next_one() {
+    let claude = Claude::new(&silent());
+    let state = claude.path("state");
+    let (url, came) = receiver(&[]);
+    // One of the run itself, and one of all runs.
+    let (global, all) = receiver(&[]);
+    let args = ["--allow-private-callbacks", "--callback", &global];
+    let served = Served::of(&claude, &args);
+    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0, "callback": url});
+    let id = served.post("/v1/runs", &body).json()["runId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let file = state.join(format!("teamster/server/callbacks/{id}.json"));
+    // Both are known.
+    assert!(wait_until(LIMIT, || {
+        fs::read_to_string(&file).is_ok_and(|text| text.contains(&global) && text.contains(&url))
+    }));
+    served.running.signal(Signal::SIGKILL);
+    drop(served);
+    assert_eq!(super::about(&claude, ["cancel", &id]).code, Some(0));
+    let served = Served::of(&claude, &args);
+    for came in [came, all] {
+        let message = came.recv_timeout(LIMIT).unwrap().json();
+        assert_eq!(
+            (&message["type"], &message["run"]["status"]),
+            (&"run.failed".into(), &"aborted".into())
+        );
+    }
+    assert!(wait_until(LIMIT, || !file.exists()));
+    served.end();
+}
+
+#[test]
+fn callbacks_to_private_addresses_are_refused() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let (url, came) = receiver(&[]);
+    let start = |url: &str| {
+        let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0, "callback": url});
+        served.post("/v1/runs", &body)
+    };
+    for url in [
+        "file:///etc/passwd",
+        "nonsense",
+        "http://user:secret@example.com/",
+        "/hook",
+    ] {
+        start(url).is_problem(422, "INVALID_PARAMS");
+    }
+    // By its address, and by a name that leads there.
+    for url in [url.clone(), url.replace("127.0.0.1", "localhost")] {
+        assert_eq!(start(&url).status, 201);
+    }
+    // They are given up at once.
+    assert!(wait_until(LIMIT, || files(&claude.path("state")) == 0));
+    assert!(came.try_recv().is_err());
+    served.running.signal(Signal::SIGTERM);
+    let mut running = served.running;
+    let ended = running.end();
+    let refused = ended.stderr.matches("this address is not public").count();
+    assert_eq!((ended.code, refused), (Some(0), 2), "{}", ended.stderr);
+}

@@ -1,0 +1,265 @@
+//! The `OpenAPI` document: what it says of the routes and of their responses is so.
+
+use std::collections::BTreeSet;
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_until;
+
+use super::client::{Request, Response, Served};
+use super::silent;
+use crate::cli::chat::Agent;
+use crate::cli::{Claude, LIMIT};
+
+/// The document of a server, and which of its responses were seen.
+struct Document {
+    document: Value,
+    seen: BTreeSet<String>,
+}
+
+impl Document {
+    fn of(served: &Served) -> Self {
+        let answer = Request::new(&served.address, "GET", "/v1/openapi.json").send();
+        assert_eq!(answer.status, 200);
+        Self {
+            document: answer.json(),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    fn operations(&self) -> Vec<(String, String)> {
+        let mut operations = Vec::new();
+        for (path, methods) in self.document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                operations.push((method.to_ascii_uppercase(), path.clone()));
+            }
+        }
+        operations
+    }
+
+    /// A validator of one schema of the document.
+    fn validator(&self, schema: &Value) -> Validator {
+        let root = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "components": self.document["components"],
+            "allOf": [schema],
+        });
+        jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .build(&root)
+            .unwrap()
+    }
+
+    /// The response is one that the document has for this operation, and its body is what it says.
+    #[track_caller]
+    fn has(&mut self, method: &str, path: &str, response: &Response) {
+        let operation = &self.document["paths"][path][method.to_ascii_lowercase()];
+        let documented = &operation["responses"][response.status.to_string()];
+        assert!(
+            documented.is_object(),
+            "{method} {path}: {}",
+            response.status
+        );
+        self.seen
+            .insert(format!("{method} {path} {}", response.status));
+        let Some(media) = response.header("content-type") else {
+            assert!(documented.get("content").is_none() && response.body.is_empty());
+            return;
+        };
+        let schema = &documented["content"][media]["schema"];
+        assert!(schema.is_object(), "{method} {path}: {media}");
+        let validator = self.validator(schema);
+        let bodies = match media {
+            "application/x-ndjson" => response.body.lines().map(str::to_owned).collect(),
+            "text/event-stream" => {
+                let data = response
+                    .body
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data: "));
+                data.filter(|data| *data != "{}")
+                    .map(str::to_owned)
+                    .collect()
+            }
+            _ => vec![response.body.clone()],
+        };
+        assert!(!bodies.is_empty());
+        for body in bodies {
+            let body: Value = serde_json::from_str(&body).unwrap();
+            let errors: Vec<_> = validator
+                .iter_errors(&body)
+                .map(|error| error.to_string())
+                .collect();
+            assert!(errors.is_empty(), "{method} {path}: {errors:?} {body}");
+        }
+    }
+}
+
+#[test]
+fn every_documented_operation_has_a_route_and_needs_a_token() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let document = Document::of(&served);
+    let operations = document.operations();
+    assert!(operations.len() > 14, "{operations:?}");
+    for (method, path) in operations {
+        let free = ["/healthz", "/v1/openapi.json", "/v1/login"].contains(&&*path);
+        let concrete = path
+            .replace("{id}", "x")
+            .replace("{run}", "x")
+            .replace("{number}", "1")
+            .replace("{command}", "stop");
+        let answer = Request::new(&served.address, &method, &concrete).send();
+        if free {
+            assert_ne!(answer.status, 404, "{method} {path}");
+        } else {
+            answer.is_problem(401, "UNAUTHORIZED");
+        }
+        assert_ne!(answer.status, 405, "{method} {path}");
+    }
+}
+
+#[test]
+fn real_responses_are_what_the_document_says() {
+    let agent = Agent::new();
+    let served = Served::start(&["--allow-commands"], &agent.path("state"), |command| {
+        agent.environment(command);
+    });
+    let mut document = Document::of(&served);
+    let started = served.post(
+        "/v1/runs",
+        &json!({"provider": "claude", "prompt": "write"}),
+    );
+    document.has("POST", "/v1/runs", &started);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    let run = format!("/v1/runs/{id}");
+    assert!(wait_until(LIMIT, || served.get(&run).json()["state"] == "waiting"));
+    document.has("GET", "/v1/runs/{id}", &served.get(&run));
+    document.has("GET", "/v1/requests", &served.get("/v1/requests"));
+    document.has("GET", "/v1/runs", &served.get("/v1/runs"));
+    document.has(
+        "GET",
+        "/v1/runs/{id}/events",
+        &served.get(&format!("{run}/events?wait=10")),
+    );
+    let answer = format!("/v1/requests/{id}/1");
+    let answers = "/v1/requests/{run}/{number}";
+    document.has(
+        "POST",
+        answers,
+        &served.post(&answer, &json!({"decision": "maybe"})),
+    );
+    document.has(
+        "POST",
+        answers,
+        &served.post(&answer, &json!({"decision": "allow"})),
+    );
+    document.has(
+        "POST",
+        answers,
+        &served.post(&answer, &json!({"decision": "allow"})),
+    );
+    served.ended(&id);
+    document.has("GET", "/v1/runs/{id}", &served.get(&run));
+    document.has(
+        "GET",
+        "/v1/runs/{id}/events",
+        &served.get(&format!("{run}/events")),
+    );
+    let sse = served
+        .request("GET", &format!("{run}/events"))
+        .header("Accept", "text/event-stream");
+    document.has("GET", "/v1/runs/{id}/events", &sse.send());
+    document.has(
+        "GET",
+        "/v1/runs/{id}/events",
+        &served.get(&format!("{run}/events?after=100000")),
+    );
+    document.has(
+        "POST",
+        "/v1/runs/{id}/cancel",
+        &served.request("POST", &format!("{run}/cancel")).send(),
+    );
+    let command = json!({"provider": "cmd:false", "prompt": "x", "askTimeoutMs": 0});
+    let failed = served
+        .request("POST", "/v1/runs")
+        .header("Prefer", "wait=60")
+        .json(&command)
+        .send();
+    assert_eq!(failed.json()["status"], "failed");
+    document.has("POST", "/v1/runs", &failed);
+    for path in [
+        "/v1/runs",
+        "/v1/agents",
+        "/v1/providers",
+        "/v1/usage",
+        "/healthz",
+        "/v1/openapi.json",
+    ] {
+        document.has("GET", path, &served.get(path));
+    }
+    document.has("GET", "/v1/runs/{id}", &served.get("/v1/runs/unknown"));
+    document.has("GET", "/v1/usage", &served.get("/v1/usage?by=x"));
+    document.has("POST", "/v1/runs", &served.post("/v1/runs", &json!({})));
+    document.has(
+        "POST",
+        "/v1/agents/{id}/{command}",
+        &served.request("POST", "/v1/agents/a/stop").send(),
+    );
+    document.has(
+        "POST",
+        "/v1/login",
+        &served.post("/v1/login", &json!({"token": "x"})),
+    );
+    document.has(
+        "POST",
+        "/v1/login",
+        &served.post("/v1/login", &json!({"token": served.token})),
+    );
+    document.has(
+        "DELETE",
+        "/v1/login",
+        &served.request("DELETE", "/v1/login").send(),
+    );
+    let mut stream = served.request("GET", "/v1/events").open();
+    let snapshot = stream.until("\n");
+    let schema = &document.document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]["application/x-ndjson"]
+        ["schema"];
+    let value: Value = serde_json::from_str(&snapshot).unwrap();
+    let errors: Vec<_> = document
+        .validator(schema)
+        .iter_errors(&value)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?} {value}");
+    // Each operation was seen in at least one response, but the one that is the same as another.
+    for (method, path) in document.operations() {
+        let own = format!("{method} {path} ");
+        let seen = document.seen.iter().any(|seen| seen.starts_with(&own));
+        assert!(
+            seen || ["/v1/events", "/v1/requests/{id}"].contains(&&*path),
+            "{own}"
+        );
+    }
+}
+
+#[test]
+fn the_schemas_refuse_what_is_wrong() {
+    let claude = Claude::new(&silent());
+    let served = Served::of(&claude, &[]);
+    let document = Document::of(&served);
+    let of =
+        |name: &str| document.validator(&json!({"$ref": format!("#/components/schemas/{name}")}));
+    assert!(
+        of("StartRun")
+            .is_valid(&json!({"provider": "a", "prompt": "b", "permission": "read-only"}))
+    );
+    for wrong in [
+        json!({"provider": "a"}),
+        json!({"provider": "a", "prompt": "b", "permission": "readonly"}),
+        json!({"provider": "a", "prompt": "b", "other": 1}),
+    ] {
+        assert!(!of("StartRun").is_valid(&wrong), "{wrong}");
+    }
+    assert!(!of("Problem").is_valid(&json!({"code": "NO_SUCH_CODE"})));
+    assert!(!of("Entry").is_valid(&json!({"type": "text"})));
+}

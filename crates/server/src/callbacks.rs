@@ -1,0 +1,438 @@
+//! Callbacks: a request to an address when a run has finished, has failed, or needs an answer.
+//!
+//! What is to be sent is in a file for each run until it was sent or given up, so that it outlives the server. It
+//! may come twice, then with the same `webhook-id`.
+
+mod post;
+mod public_address;
+mod secret;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use serde::{Deserialize, Serialize};
+use teamster_core::RunStatus;
+use teamster_core::time::epoch_ms;
+use teamster_runner::protocol::PendingRequest;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::sleep;
+
+use crate::feed::Feed;
+use crate::server::Shared;
+use crate::token::{hash, make_private, replace};
+use crate::view::{RunSummary, ViewState};
+use crate::{Problem, ProblemCode, RunSummary as Run};
+pub(crate) use post::check_url;
+use post::{Failure, Poster};
+use secret::Secret;
+
+/// The folder of what is to be sent, in that of the server.
+const FOLDER: &str = "callbacks";
+/// How long a run may take to be there after its callback is.
+const START_LIMIT: Duration = Duration::from_hours(1);
+/// How often is looked without any change.
+const LOOK: Duration = Duration::from_mins(1);
+/// How often it is tried to send that a run has ended, with growing delays: about an hour in all.
+const ATTEMPTS: usize = 10;
+/// The same for a request, which may have been answered by then: about two minutes.
+const ATTEMPTS_OF_REQUESTS: usize = 5;
+
+/// Callbacks of a server.
+#[derive(Debug)]
+pub(crate) struct Callbacks {
+    folder: PathBuf,
+    news: UnboundedSender<News>,
+    inbox: std::sync::Mutex<Option<UnboundedReceiver<News>>>,
+}
+
+#[derive(Debug)]
+enum News {
+    /// A run with a callback of its own.
+    Registered { run_id: String, url: String },
+    /// It was sent, or given up.
+    Settled {
+        run_id: String,
+        url: String,
+        key: String,
+    },
+}
+
+/// What is to be sent of a run.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+struct Record {
+    targets: Vec<Target>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Target {
+    url: String,
+    /// What was sent or given up.
+    settled: Vec<String>,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Serialize)]
+struct Message {
+    r#type: &'static str,
+    /// When it was sent first, in milliseconds since the Unix epoch.
+    #[serde(rename = "atMs")]
+    at_ms: u64,
+    run: Arc<RunSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<PendingRequest>,
+}
+
+impl Record {
+    fn add(&mut self, url: &str) -> bool {
+        let is_new = self.targets.iter().all(|target| target.url != url);
+        if is_new {
+            self.targets.push(Target {
+                url: url.to_owned(),
+                settled: Vec::new(),
+            });
+        }
+        is_new
+    }
+
+    fn settle(&mut self, url: &str, key: &str) {
+        let target = self.targets.iter_mut().find(|target| target.url == url);
+        if let Some(target) = target {
+            target.settled.push(key.to_owned());
+        }
+    }
+
+    fn has_sent_its_end(&self) -> bool {
+        let sent = |target: &Target| target.settled.iter().any(|key| key == END);
+        self.targets.iter().all(sent)
+    }
+}
+
+/// The key of the message that the run has ended; those of requests are their ids.
+const END: &str = "end";
+
+/// What is to be sent of a run as it is now, with its key.
+fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
+    let message = |r#type, request| Message {
+        r#type,
+        at_ms: epoch_ms(),
+        run: run.clone(),
+        request,
+    };
+    if run.state == ViewState::Ended {
+        let kind = match run.status {
+            Some(RunStatus::Completed) => "run.finished",
+            _ => "run.failed",
+        };
+        return vec![(END.to_owned(), message(kind, None))];
+    }
+    let requests = run.requests.iter().cloned();
+    let messages = requests.map(|request| {
+        let key = request.request_id.clone();
+        (key, message("run.needs_answer", Some(request)))
+    });
+    messages.collect()
+}
+
+impl Callbacks {
+    /// The callbacks of a server with this folder.
+    pub(crate) fn new(server: &Path) -> Self {
+        let (news, inbox) = unbounded_channel();
+        Self {
+            folder: server.join(FOLDER),
+            news,
+            inbox: std::sync::Mutex::new(Some(inbox)),
+        }
+    }
+
+    /// Remembers the callback of a run that is about to be started.
+    pub(crate) fn register(&self, run_id: &str, url: &str) -> Result<(), Problem> {
+        let mut record = Record::default();
+        record.add(url);
+        self.save(run_id, &record)?;
+        // Without a task that listens, the next server reads the file.
+        let _ = self.news.send(News::Registered {
+            run_id: run_id.to_owned(),
+            url: url.to_owned(),
+        });
+        Ok(())
+    }
+
+    fn file(&self, run_id: &str) -> PathBuf {
+        self.folder.join(format!("{run_id}.json"))
+    }
+
+    fn save(&self, run_id: &str, record: &Record) -> Result<(), Problem> {
+        let written = make_private(&self.folder).and_then(|()| {
+            let json = serde_json::to_vec(record)?;
+            replace(&self.file(run_id), &json)
+        });
+        written.map_err(|error| {
+            let detail = format!(
+                "cannot keep the callback in {}: {error}",
+                self.folder.display()
+            );
+            Problem::new(ProblemCode::Internal, detail)
+        })
+    }
+
+    /// What earlier servers have left to be sent.
+    fn load(&self) -> HashMap<String, Record> {
+        let mut records = HashMap::new();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            if let Some(run_id) = name.strip_suffix(".json")
+                && let Some(record) = fs::read(entry.path())
+                    .ok()
+                    .and_then(|json| serde_json::from_slice(&json).ok())
+            {
+                records.insert(run_id.to_owned(), record);
+            }
+        }
+        records
+    }
+
+    fn is_old(&self, run_id: &str) -> bool {
+        let written = fs::metadata(self.file(run_id)).and_then(|about| about.modified());
+        let age = written
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        age.is_none_or(|age| age > START_LIMIT)
+    }
+
+    fn forget(&self, run_id: &str) {
+        // One that stays is looked at again by the next server.
+        let _ = fs::remove_file(self.file(run_id));
+    }
+}
+
+/// Sends what is due, until the server ends.
+pub(crate) async fn send_all(shared: Arc<Shared>) {
+    let inbox = teamster_core::sync::lock(&shared.callbacks.inbox).take();
+    // Another listener of the same server sends already.
+    let Some(mut inbox) = inbox else { return };
+    let mut sender = Sender {
+        records: shared.callbacks.load(),
+        seen: None,
+        under_way: HashSet::new(),
+        tools: None,
+        shared: shared.clone(),
+    };
+    let global = shared.config.callback.clone();
+    if sender.records.is_empty() && global.is_none() {
+        // Runs are looked at only if something may be to be sent.
+        tokio::select! {
+            news = inbox.recv() => {
+                if let Some(news) = news {
+                    sender.take(news);
+                }
+            }
+            () = shared.ending.cancelled() => return,
+        }
+    }
+    let mut world = loop {
+        match Feed::watch(&shared).await {
+            Ok(world) => break world,
+            Err(problem) => shared.warn(&format!("callbacks: {}", problem.detail)),
+        }
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = shared.ending.cancelled() => return,
+        }
+    };
+    loop {
+        let now = world.borrow_and_update().clone();
+        if let Some(url) = &global {
+            sender.watch_all(&now.runs, url);
+        }
+        sender.look(&now.runs).await;
+        tokio::select! {
+            () = shared.ending.cancelled() => return,
+            changed = world.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            Some(news) = inbox.recv() => sender.take(news),
+            () = sleep(LOOK) => {}
+        }
+    }
+}
+
+/// What is to be sent, and what is being sent.
+struct Sender {
+    records: HashMap<String, Record>,
+    /// The runs that were there at the first look or later, for the callback of all runs.
+    seen: Option<HashSet<String>>,
+    under_way: HashSet<(String, String, String)>,
+    /// Made with the first message.
+    tools: Option<Result<(Poster, Secret), String>>,
+    shared: Arc<Shared>,
+}
+
+impl Sender {
+    fn take(&mut self, news: News) {
+        match news {
+            News::Registered { run_id, url } => {
+                self.records.entry(run_id).or_default().add(&url);
+            }
+            News::Settled { run_id, url, key } => {
+                self.under_way
+                    .remove(&(run_id.clone(), url.clone(), key.clone()));
+                let Some(record) = self.records.get_mut(&run_id) else {
+                    return;
+                };
+                record.settle(&url, &key);
+                if record.has_sent_its_end() {
+                    self.records.remove(&run_id);
+                    self.shared.callbacks.forget(&run_id);
+                } else if let Err(problem) = self.shared.callbacks.save(&run_id, record) {
+                    self.shared.warn(&problem.detail);
+                }
+            }
+        }
+    }
+
+    /// Remembers the callback of all runs for those that have not ended before this server began.
+    fn watch_all(&mut self, runs: &[Arc<Run>], url: &str) {
+        let is_first = self.seen.is_none();
+        let seen = self.seen.get_or_insert_default();
+        for run in runs {
+            let id = &run.info.run_id;
+            if !seen.insert(id.clone()) || is_first && run.state == ViewState::Ended {
+                continue;
+            }
+            let record = self.records.entry(id.clone()).or_default();
+            if record.add(url)
+                && let Err(problem) = self.shared.callbacks.save(id, record)
+            {
+                self.shared.warn(&problem.detail);
+            }
+        }
+    }
+
+    /// Sends what is due of all runs with a callback.
+    async fn look(&mut self, runs: &[Arc<Run>]) {
+        let ids: Vec<_> = self.records.keys().cloned().collect();
+        for id in ids {
+            let known = runs.iter().find(|run| run.info.run_id == id).cloned();
+            let run = match known {
+                Some(run) => run,
+                None => match self.summary(&id).await {
+                    Ok(run) => run,
+                    Err(problem) if problem.code == ProblemCode::RunNotFound => {
+                        if self.shared.callbacks.is_old(&id) {
+                            self.records.remove(&id);
+                            self.shared.callbacks.forget(&id);
+                        }
+                        continue;
+                    }
+                    Err(_) => continue,
+                },
+            };
+            for (key, message) in due(&run) {
+                self.send(&id, &key, &message);
+            }
+        }
+    }
+
+    async fn summary(&self, id: &str) -> Result<Arc<Run>, Problem> {
+        let folder = self.shared.index.find(id).await?;
+        self.shared.index.summary(folder).await
+    }
+
+    /// Begins to send this to all addresses that do not have it.
+    fn send(&mut self, run_id: &str, key: &str, message: &Message) {
+        let Some(record) = self.records.get(run_id) else {
+            return;
+        };
+        for target in record.targets.clone() {
+            if target.settled.iter().any(|settled| settled == key) {
+                continue;
+            }
+            let own = (run_id.to_owned(), target.url.clone(), key.to_owned());
+            if !self.under_way.insert(own) {
+                continue;
+            }
+            let config = &self.shared.config;
+            let tools = self.tools.get_or_insert_with(|| {
+                let secret = Secret::read_or_make(config.tokens.folder());
+                let secret = secret.map_err(|error| error.to_string())?;
+                Ok((Poster::new(config.allow_private_callbacks)?, secret))
+            });
+            let (poster, secret) = match tools {
+                Ok(tools) => tools.clone(),
+                Err(error) => {
+                    self.shared.warn(&format!("callbacks: {error}"));
+                    continue;
+                }
+            };
+            let attempts = if key == END {
+                ATTEMPTS
+            } else {
+                ATTEMPTS_OF_REQUESTS
+            };
+            let delivery = Delivery {
+                id: format!(
+                    "msg_{}",
+                    &hash(&format!("{run_id} {key} {}", target.url))[..32]
+                ),
+                url: target.url.clone(),
+                body: serde_json::to_vec(message).unwrap_or_default(),
+                attempts,
+            };
+            let (shared, run_id, key) = (self.shared.clone(), run_id.to_owned(), key.to_owned());
+            tokio::spawn(async move {
+                if let Err(error) = delivery.send(&poster, &secret).await {
+                    let run = &run_id;
+                    shared.warn(&format!("the callback of run {run} was given up: {error}"));
+                }
+                let url = target.url;
+                // Without a task that listens, the server ends, and the next one sends it again.
+                let _ = shared
+                    .callbacks
+                    .news
+                    .send(News::Settled { run_id, url, key });
+            });
+        }
+    }
+}
+
+/// One message to one address.
+struct Delivery {
+    id: String,
+    url: String,
+    body: Vec<u8>,
+    attempts: usize,
+}
+
+impl Delivery {
+    async fn send(&self, poster: &Poster, secret: &Secret) -> Result<(), String> {
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_secs(1))
+            .with_max_delay(Duration::from_mins(15))
+            .with_factor(3.0)
+            .with_jitter()
+            .with_max_times(self.attempts - 1)
+            .build();
+        loop {
+            let at = (epoch_ms() / 1000).to_string();
+            let headers = [
+                ("webhook-id", self.id.clone()),
+                ("webhook-timestamp", at.clone()),
+                ("webhook-signature", secret.sign(&self.id, &at, &self.body)),
+            ];
+            match poster.post(&self.url, &headers, self.body.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Again(error)) => match delays.next() {
+                    Some(delay) => sleep(delay).await,
+                    None => return Err(error),
+                },
+            }
+        }
+    }
+}

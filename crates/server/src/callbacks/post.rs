@@ -1,0 +1,160 @@
+//! Requests to the addresses of callbacks.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::http::header::{CONTENT_TYPE, USER_AGENT};
+use axum::http::{HeaderValue, Request, Uri};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::TokioExecutor;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use super::public_address::is_public;
+
+/// How long a request may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// How we call ourselves.
+const AGENT: &str = concat!("teamster/", env!("CARGO_PKG_VERSION"));
+
+/// A client that connects to public addresses only, unless it is told otherwise.
+#[derive(Debug, Clone)]
+pub(crate) struct Poster {
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    private: bool,
+}
+
+impl Poster {
+    /// A client; `private` is whether it may connect to addresses that are not public.
+    pub(crate) fn new(private: bool) -> Result<Self, String> {
+        let mut http = HttpConnector::new_with_resolver(Resolver { private });
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(LIMIT));
+        let ring = rustls::crypto::ring::default_provider();
+        let builder = HttpsConnectorBuilder::new()
+            .with_provider_and_native_roots(ring)
+            .map_err(|error| format!("the system's certificates cannot be read: {error}"))?;
+        let connector = builder.https_or_http().enable_http1().wrap_connector(http);
+        // No connection is kept: callbacks are rare.
+        let client = Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(0)
+            .build(connector);
+        Ok(Self { client, private })
+    }
+
+    /// Sends it once. Redirects are not followed: they could lead anywhere.
+    pub(crate) async fn post(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<(), Failure> {
+        let uri = check_url(url).map_err(Failure::Final)?;
+        // An address in place of a name is not resolved.
+        let host = uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = host.parse::<IpAddr>()
+            && !self.private
+            && !is_public(address)
+        {
+            return Err(Failure::Final(NOT_PUBLIC.to_owned()));
+        }
+        let mut request = Request::post(uri)
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, AGENT);
+        for (name, value) in headers {
+            let value =
+                HeaderValue::try_from(value).map_err(|error| Failure::Final(error.to_string()))?;
+            request = request.header(*name, value);
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| Failure::Final(error.to_string()))?;
+        let sent = timeout(LIMIT, self.client.request(request)).await;
+        let response = sent
+            .map_err(|_| Failure::Again(format!("no response within {LIMIT:?}")))?
+            .map_err(|error| of_connection(&error))?;
+        match response.status() {
+            status if status.is_success() => Ok(()),
+            // It does not want any.
+            status if status.as_u16() == 410 => Err(Failure::Final(format!("HTTP {status}"))),
+            status => Err(Failure::Again(format!("HTTP {status}"))),
+        }
+    }
+}
+
+/// Why a request was not accepted.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It may be accepted later.
+    Again(String),
+    /// It never will be.
+    Final(String),
+}
+
+const NOT_PUBLIC: &str =
+    "this address is not public: `teamster serve --allow-private-callbacks` allows it";
+
+fn of_connection(error: &hyper_util::client::legacy::Error) -> Failure {
+    let mut source: Option<&dyn std::error::Error> = Some(error);
+    let mut text = error.to_string();
+    while let Some(error) = source {
+        text = error.to_string();
+        if text == NOT_PUBLIC {
+            return Failure::Final(text);
+        }
+        source = error.source();
+    }
+    Failure::Again(text)
+}
+
+/// The address of a callback, if it can be one.
+pub(crate) fn check_url(url: &str) -> Result<Uri, String> {
+    let uri: Uri = url.parse().map_err(|_| "expected a URL".to_owned())?;
+    let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+    let host = uri.authority().map_or("", |authority| authority.as_str());
+    match () {
+        () if !is_http || host.is_empty() => Err("expected a URL of http or https".to_owned()),
+        () if host.contains('@') => Err("expected a URL without a user and a password".to_owned()),
+        () => Ok(uri),
+    }
+}
+
+/// Resolves names to addresses to which it may be connected. The check is of the addresses themselves, so a name
+/// that points elsewhere a moment later gains nothing.
+#[derive(Debug, Clone, Copy)]
+struct Resolver {
+    private: bool,
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let private = self.private;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let (allowed, others): (Vec<_>, Vec<_>) =
+                found.partition(|address| private || is_public(address.ip()));
+            if allowed.is_empty() && !others.is_empty() {
+                return Err(io::Error::other(NOT_PUBLIC));
+            }
+            Ok(allowed.into_iter())
+        })
+    }
+}

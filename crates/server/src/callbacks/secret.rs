@@ -1,0 +1,75 @@
+//! The secret with which callbacks are signed, as the Standard Webhooks specification has it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::token::{make_private, replace};
+
+/// The file of the secret in the server's folder.
+const FILE: &str = "webhook-secret";
+/// How it begins.
+const PREFIX: &str = "whsec_";
+
+/// The secret.
+#[derive(Debug, Clone)]
+pub(crate) struct Secret(hmac::Key);
+
+impl Secret {
+    /// The secret in this folder, which is made if it is missing.
+    pub(crate) fn read_or_make(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut bytes = [0; 32];
+                let filled = SystemRandom::new().fill(&mut bytes);
+                filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+                let text = format!("{PREFIX}{}\n", STANDARD.encode(bytes));
+                make_private(folder)?;
+                replace(&path, text.as_bytes())?;
+                text
+            }
+            text => text?,
+        };
+        Self::parse(&text).ok_or_else(|| {
+            let path = path.display();
+            io::Error::other(format!(
+                "{path}: expected `{PREFIX}` and base64; remove it to have a new one"
+            ))
+        })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let key = STANDARD.decode(text.trim().strip_prefix(PREFIX)?).ok()?;
+        Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
+    }
+
+    /// The value of `webhook-signature`.
+    pub(crate) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> String {
+        let mut signed = format!("{id}.{timestamp}.").into_bytes();
+        signed.extend_from_slice(body);
+        let signature = hmac::sign(&self.0, &signed);
+        format!("v1,{}", STANDARD.encode(signature.as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The expected value is of Python's `hmac`.
+    #[test]
+    fn a_signature_is_that_of_the_specification() {
+        let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();
+        let body = br#"{"test": 2432232314}"#;
+        assert_eq!(
+            secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", body),
+            "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+        );
+    }
+}

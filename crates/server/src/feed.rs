@@ -1,0 +1,189 @@
+//! What goes on, as state: one snapshot for all watchers, which is read while there are any.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use teamster_core::sync::lock;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::routes::{AgentList, agents};
+use crate::server::Shared;
+use crate::view::{RunSummary, ViewState};
+use crate::{Problem, ProblemCode};
+
+/// How often runs are looked at.
+const TICK: Duration = Duration::from_millis(500);
+/// How many looks at runs come for one at agents.
+const AGENTS_EVERY: u32 = 4;
+/// How many of the newest runs are shown, beside all that have not ended.
+const RECENT: usize = 50;
+
+/// How things stand.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct World {
+    /// The newest runs and all that have not ended, the newest first.
+    pub(crate) runs: Vec<Arc<RunSummary>>,
+    agents: Option<Arc<Value>>,
+}
+
+/// One message of the stream.
+#[derive(Serialize, JsonSchema)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum Change {
+    /// How things stand: the first message.
+    Snapshot {
+        /// The newest 50 runs and all that have not ended, the newest first.
+        runs: Vec<Arc<RunSummary>>,
+        /// The agents; absent if the server has no configuration of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<AgentList>")]
+        agents: Option<Arc<Value>>,
+    },
+    /// A run has begun, has ended, or is not as it was: its requests are in it.
+    Run {
+        /// How it is now.
+        run: Arc<RunSummary>,
+    },
+    /// A run was forgotten, or is not among the newest any more.
+    Gone {
+        /// Its id.
+        run_id: String,
+    },
+    /// The agents are not as they were.
+    Agents {
+        /// How they are now.
+        #[schemars(with = "AgentList")]
+        agents: Arc<Value>,
+    },
+}
+
+/// Reads how things stand while there are watchers.
+#[derive(Debug, Default)]
+pub(crate) struct Feed {
+    state: watch::Sender<Arc<World>>,
+    /// Whether a task reads.
+    is_reading: Mutex<bool>,
+    /// One reads at a time.
+    turn: tokio::sync::Mutex<u32>,
+}
+
+impl Feed {
+    /// How things stand now, and whenever that changes.
+    pub(crate) async fn watch(
+        shared: &Arc<Shared>,
+    ) -> Result<watch::Receiver<Arc<World>>, Problem> {
+        let feed = &shared.feed;
+        let mut receiver = feed.state.subscribe();
+        feed.read(shared, true).await?;
+        receiver.borrow_and_update();
+        let mut is_reading = lock(&feed.is_reading);
+        if !std::mem::replace(&mut *is_reading, true) {
+            tokio::spawn(read_on(shared.clone()));
+        }
+        Ok(receiver)
+    }
+
+    async fn read(&self, shared: &Shared, with_agents: bool) -> Result<(), Problem> {
+        let mut turn = self.turn.lock().await;
+        *turn = turn.wrapping_add(1);
+        let mut world = World::default();
+        for (number, folder) in shared.index.folders().await?.into_iter().enumerate() {
+            // It may be removed just now, and one that is damaged must not hide the others.
+            let Ok(run) = shared.index.summary(folder).await else {
+                continue;
+            };
+            if number < RECENT || run.state != ViewState::Ended {
+                world.runs.push(run);
+            }
+        }
+        world.agents = if with_agents || turn.is_multiple_of(AGENTS_EVERY) {
+            match agents::status(shared).await? {
+                Some(status) => Some(Arc::new(value(&status)?)),
+                None => None,
+            }
+        } else {
+            self.state.borrow().agents.clone()
+        };
+        self.state.send_if_modified(|known| {
+            let changed = **known != world;
+            if changed {
+                *known = Arc::new(world);
+            }
+            changed
+        });
+        Ok(())
+    }
+}
+
+fn value(status: &impl Serialize) -> Result<Value, Problem> {
+    serde_json::to_value(status)
+        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
+}
+
+/// Reads until there is no watcher.
+async fn read_on(shared: Arc<Shared>) {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shared.ending.cancelled() => return,
+        }
+        if shared.feed.state.receiver_count() == 0 {
+            // Who comes now waits for this lock, and starts another task.
+            let mut is_reading = lock(&shared.feed.is_reading);
+            if shared.feed.state.receiver_count() == 0 {
+                *is_reading = false;
+                return;
+            }
+        }
+        // What cannot be read now is read the next time.
+        let _ = shared.feed.read(&shared, false).await;
+    }
+}
+
+impl World {
+    /// All of it.
+    pub(crate) fn snapshot(&self) -> Change {
+        Change::Snapshot {
+            runs: self.runs.clone(),
+            agents: self.agents.clone(),
+        }
+    }
+
+    /// What is not as it was in `before`.
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
+        let find = |world: &'_ Self, id: &str| {
+            world.runs.iter().find(|run| run.info.run_id == id).cloned()
+        };
+        let mut changes = Vec::new();
+        // The oldest first, as they came.
+        for run in self.runs.iter().rev() {
+            if find(before, &run.info.run_id).as_ref() != Some(run) {
+                changes.push(Change::Run { run: run.clone() });
+            }
+        }
+        for run in &before.runs {
+            let run_id = &run.info.run_id;
+            if find(self, run_id).is_none() {
+                let run_id = run_id.clone();
+                changes.push(Change::Gone { run_id });
+            }
+        }
+        if self.agents != before.agents
+            && let Some(agents) = &self.agents
+        {
+            let agents = agents.clone();
+            changes.push(Change::Agents { agents });
+        }
+        changes
+    }
+}

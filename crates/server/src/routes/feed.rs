@@ -1,0 +1,87 @@
+//! `/v1/events`: one stream for a page.
+
+use std::sync::Arc;
+
+use async_stream::try_stream;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::routing::get;
+use bytes::{Bytes, BytesMut};
+use schemars::SchemaGenerator;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::{Answer, App};
+use crate::events::{Form, HEARTBEAT};
+use crate::feed::{Change, Feed, World};
+use crate::operation::Operation;
+use crate::server::Shared;
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new(Method::GET, "/v1/events", "watch", get(watch))
+            .about(
+                "Watch what goes on",
+                "State, not history: a snapshot first, then what changes of it, at most twice a second. A client \
+                 that connects again needs nothing of before. It ends only with the server.",
+            )
+            .reply(
+                StatusCode::OK,
+                "Messages, by `Accept`.",
+                vec![
+                    ("application/x-ndjson", SchemaGenerator::subschema_for::<Change>),
+                    ("text/event-stream", SchemaGenerator::subschema_for::<Change>),
+                ],
+            ),
+    ]
+}
+
+async fn watch(State(shared): App, headers: HeaderMap) -> Answer {
+    let form = Form::wanted(&headers);
+    let state = Feed::watch(&shared).await?;
+    Ok(form.response(Body::from_stream(messages(shared, state, form))))
+}
+
+fn messages(
+    shared: Arc<Shared>,
+    mut state: watch::Receiver<Arc<World>>,
+    form: Form,
+) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
+    try_stream! {
+        let mut beats = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut out = BytesMut::new();
+        form.begin(&mut out);
+        let mut known = state.borrow_and_update().clone();
+        push(form, &mut out, &known.snapshot())?;
+        yield out.split().freeze();
+        loop {
+            let changed = tokio::select! {
+                biased;
+                () = shared.ending.cancelled() => return,
+                changed = state.changed() => Some(changed.is_ok()),
+                _ = beats.tick() => None,
+            };
+            match changed {
+                Some(true) => {
+                    let now = state.borrow_and_update().clone();
+                    for change in now.changes_since(&known) {
+                        push(form, &mut out, &change)?;
+                    }
+                    known = now;
+                }
+                Some(false) => return,
+                None => form.heartbeat(&mut out),
+            }
+            if !out.is_empty() {
+                yield out.split().freeze();
+            }
+        }
+    }
+}
+
+fn push(form: Form, out: &mut BytesMut, change: &Change) -> std::io::Result<()> {
+    form.entry(out, None, &serde_json::to_vec(change)?);
+    Ok(())
+}
