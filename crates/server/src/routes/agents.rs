@@ -1,22 +1,32 @@
 //! `/v1/agents`: agents in a loop, and their supervisor.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Method, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
-use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_loop::supervisor::protocol::{Command, ErrorCode, Selection, Status};
-use teamster_loop::supervisor::{Client, Config, Error, offline_status};
+use teamster_loop::supervisor::{Client, Config, Error, log_path, offline_status};
 
 use super::{Answer, App, json};
-use crate::extract::Path;
+use crate::extract::{Path, Query};
+use crate::index::blocking;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode, Scope};
+
+/// How many lines of a log are sent, if the client does not say.
+const LINES: usize = 100;
+/// How much of the end of a log is read, in bytes.
+const LOG_PIECE: u64 = 256 << 10;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -27,6 +37,18 @@ pub(super) fn operations() -> Vec<Operation> {
                  a configuration there is none.",
             )
             .json::<AgentList>(StatusCode::OK, "The agents."),
+        Operation::new(Method::GET, "/v1/agents/{id}/log", "getAgentLog", get(log))
+            .about(
+                "The last lines of an agent's log",
+                "What its loop has written, of the last 256 KiB.",
+            )
+            .query::<LogQuery>()
+            .reply(
+                StatusCode::OK,
+                "The lines.",
+                vec![("text/plain; charset=utf-8", SchemaGenerator::subschema_for::<String>)],
+            )
+            .problems(&[ProblemCode::AgentNotFound]),
         Operation::new(
             Method::POST,
             "/v1/agents/{id}/{command}",
@@ -46,6 +68,14 @@ pub(super) fn operations() -> Vec<Operation> {
             ProblemCode::NotFound,
         ]),
     ]
+}
+
+/// How much of a log is wanted.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LogQuery {
+    /// How many of the last lines: 100 if left out.
+    lines: Option<usize>,
 }
 
 /// The agents of a supervisor.
@@ -116,6 +146,50 @@ async fn command(State(shared): App, Path((id, command)): Path<(String, String)>
         .map_err(|error| problem(&error))?;
     let status = client.ask(command).await.map_err(|error| problem(&error))?;
     json(StatusCode::ACCEPTED, &status)
+}
+
+async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<LogQuery>) -> Answer {
+    let agents = status(&shared)
+        .await?
+        .map_or(Vec::new(), |status| status.agents);
+    let Some(agent) = agents.into_iter().find(|agent| agent.id == id) else {
+        let detail = format!("no agent `{id}`");
+        return Err(Problem::new(ProblemCode::AgentNotFound, detail));
+    };
+    let lines = query.lines.unwrap_or(LINES);
+    let text = blocking(move || {
+        let path = log_path(&agent.working_dir);
+        match last_lines(&path, lines) {
+            // It has not begun to write.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => {
+                let detail = format!("cannot read {}: {error}", path.display());
+                Err(Problem::new(ProblemCode::Internal, detail))
+            }
+            Ok(text) => Ok(text),
+        }
+    });
+    let mut response = Response::new(Body::from(text.await?));
+    let media = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, media);
+    Ok(response)
+}
+
+/// The last lines of a file, as far as they are in its last piece.
+fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let begin = file.metadata()?.len().saturating_sub(LOG_PIECE);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_PIECE).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    // What is left of a line in front is none.
+    let whole = match (begin, text.split_once('\n')) {
+        (1.., Some((_, rest))) => rest,
+        _ => &text,
+    };
+    let skipped = whole.lines().count().saturating_sub(lines);
+    Ok(whole.split_inclusive('\n').skip(skipped).collect())
 }
 
 fn problem(error: &Error) -> Problem {

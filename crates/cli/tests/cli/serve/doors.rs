@@ -106,6 +106,20 @@ fn agents_are_those_of_the_configuration() {
         .send()
         .is_problem(503, "SUPERVISOR_NOT_RUNNING");
     served
+        .get("/v1/agents/other/log")
+        .is_problem(404, "AGENT_NOT_FOUND");
+    assert_eq!(served.get("/v1/agents/qa/log").body, "");
+    let log = teamster::agent_loop::supervisor::log_path(&claude.path("agents/qa"));
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    fs::write(log, format!("{}\none\ntwo\n", "x".repeat(300_000))).unwrap();
+    assert_eq!(served.get("/v1/agents/qa/log").body, "one\ntwo\n");
+    let last = served.get("/v1/agents/qa/log?lines=1");
+    assert_eq!(last.body, "two\n");
+    assert_eq!(
+        last.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    served
         .request("POST", "/v1/agents/qa/dance")
         .send()
         .is_problem(404, "NOT_FOUND");
