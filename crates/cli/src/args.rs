@@ -24,8 +24,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use agent_loop::LoopArgs;
-pub(crate) use chat::ChatArgs;
-pub(crate) use detached::{AnswerArgs, AttachArgs, CancelArgs, RequestsArgs, WaitArgs};
+pub(crate) use chat::{ChatArgs, TurnArgs};
+pub(crate) use detached::{AnswerArgs, AttachArgs, CancelArgs, RequestsArgs, SayArgs, WaitArgs};
 pub(crate) use mcp::{
     McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, ServerArgs,
 };
@@ -133,6 +133,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Chat(Box<ChatArgs>),
     Attach(AttachArgs),
+    Say(SayArgs),
     Wait(WaitArgs),
     Cancel(CancelArgs),
     Requests(RequestsArgs),

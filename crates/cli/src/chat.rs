@@ -1,13 +1,14 @@
 //! `teamster chat`.
 
 mod account;
-mod command;
+pub(crate) mod command;
+pub(crate) mod detached;
 mod editor;
-mod input;
+pub(crate) mod input;
 pub(crate) mod permission;
 mod signals;
 mod talk;
-mod terminal;
+pub(crate) mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -24,9 +25,10 @@ use teamster_core::time::epoch_ms;
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
+use crate::detached::session_locks;
 use crate::guard::Guard;
 use crate::render::Current;
-use crate::{detached, drive, exit_code, orphans, params, store, tokio_runtime, words, worktree};
+use crate::{drive, exit_code, orphans, params, runner, store, tokio_runtime, words, worktree};
 use editor::{EditorOptions, LineEditor};
 use input::{Input, Lines};
 use signals::Signals;
@@ -37,6 +39,9 @@ const HISTORY: &str = "teamster/chat-history";
 
 /// Talks with an agent; the exit code.
 pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
+    if args.detach {
+        return runner::launch(&args.provider, None);
+    }
     let id = Uuid::now_v7().to_string();
     match worktree::enter(&mut args.place, &id, args.output.quiet) {
         Ok(worktree) => {
@@ -84,7 +89,7 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
         display.resume = Some(resume_command(args));
     }
 
-    let mut writer = detached::session_locks(None).map(|locks| locks.writer(info.id));
+    let mut writer = session_locks(None).map(|locks| locks.writer(info.id));
     if let Some(writer) = &mut writer
         && let Err(error) = writer.begin(&params)
     {
@@ -117,7 +122,8 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
-        let input = input(args, info, at_terminal).context("cannot read messages")?;
+        let input =
+            messages(info.id, args.no_history, at_terminal).context("cannot read messages")?;
         let mut chat = Chat::new(session, info, display, signals, questions).writing(writer);
         anyhow::Ok(chat.run(input, at_terminal).await)
     });
@@ -164,8 +170,9 @@ fn missing(info: &CliInfo, path: Option<&String>, config: &RuntimeConfig) -> Opt
     find_program(program, path.as_deref()).err()
 }
 
-fn input(args: &ChatArgs, info: &CliInfo, at_terminal: bool) -> anyhow::Result<Input> {
-    let prompt = format!("{}> ", info.id);
+/// Messages for this agent that are typed at the terminal.
+pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyhow::Result<Input> {
+    let prompt = format!("{agent}> ");
     // The editor would not know how to move in it.
     let dumb = env::var_os("TERM")
         .is_some_and(|term| ["dumb", "emacs", "cons25"].iter().any(|it| term == *it));
@@ -178,7 +185,7 @@ fn input(args: &ChatArgs, info: &CliInfo, at_terminal: bool) -> anyhow::Result<I
         prompt,
         colour: choice != anstream::ColorChoice::Never,
         tty: !io::stdout().is_terminal(),
-        history: if args.no_history {
+        history: if no_history {
             None
         } else {
             store::state_file(HISTORY)

@@ -5,6 +5,9 @@ pub(crate) mod attach;
 pub(crate) mod cancel;
 mod questions;
 pub(crate) mod requests;
+pub(crate) mod say;
+mod screen;
+mod speak;
 pub(crate) mod wait;
 
 use std::path::Path;

@@ -24,6 +24,7 @@ mod params;
 mod record;
 mod render;
 mod run;
+mod runner;
 mod runs;
 mod serve;
 mod signals;
@@ -31,6 +32,7 @@ mod stdin;
 mod store;
 mod supervise;
 mod table;
+mod turns;
 mod usage;
 mod words;
 mod worktree;
@@ -67,7 +69,6 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Some(first) if first == guard::ARGUMENT => {
             return guard::main(&args.collect::<Vec<_>>(), mcp::restore_quietly);
         }
-        Some(first) if first == run::detached::ARGUMENT => return exit(run::detached::runner()),
         _ => {}
     }
     let providers = match own_agents::with_own(providers) {
@@ -79,6 +80,12 @@ pub fn main_with(providers: Providers) -> ExitCode {
     };
     // Only a second call of this function could come too late.
     let _ = PROVIDERS.set(providers);
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == runner::ARGUMENT)
+    {
+        return exit(runner::main());
+    }
     completion::answer();
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
@@ -90,6 +97,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Run(mut args) => run::main(&mut args),
         Command::Chat(mut args) => chat::main(&mut args),
         Command::Attach(args) => detached::attach::main(&args),
+        Command::Say(args) => detached::say::main(&args),
         Command::Wait(args) => detached::wait::main(&args),
         Command::Cancel(args) => detached::cancel::main(&args),
         Command::Requests(args) => detached::requests::main(&args),

@@ -150,7 +150,7 @@ pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     other_config(&args.place, info)
 }
 
-fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
     if args.clean_env {

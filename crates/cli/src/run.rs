@@ -1,9 +1,9 @@
 //! `teamster run`.
 
-mod asking;
+pub(crate) mod asking;
 mod closing;
 pub(crate) mod detached;
-mod history;
+pub(crate) mod history;
 mod output;
 mod request;
 
@@ -200,7 +200,12 @@ impl<'a> Prepared<'a> {
         detached: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
-        let history = History::asked(args)?;
+        let history = History::new(
+            &args.store,
+            args.session.session_key.as_deref(),
+            args.again.run_id.as_deref(),
+            args.output.quiet,
+        )?;
         let (request, notices) = request::new(args, info, params, asking, detached)?;
         ignored.extend(notices);
         let output = args.output_file.as_deref().map(Output::open).transpose()?;

@@ -84,6 +84,12 @@ pub trait AgentSession: Send + Sync {
     /// in the background that has ended. Only the last few are kept.
     fn unasked(&self) -> Option<EventStream>;
 
+    /// Waits until [`unasked`](Self::unasked) may have a turn, for one caller at a time. Cancel-safe. A session with
+    /// [`SessionCapabilities::unasked`] implements it; the default waits for ever.
+    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Ends the process, in the way that lets the CLI clean up, and waits for that. A turn that is being
     /// played is aborted. Another turn would start the process again.
     fn close(&self) -> SessionFuture<'_, ()>;

@@ -168,6 +168,22 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
+    /// In the log of a session: what somebody says to the agent. The entry comes before those of the turn that it
+    /// begins; a `steer` one goes to the turn in progress. No run sends it.
+    #[serde(rename = "user:message")]
+    #[non_exhaustive]
+    UserMessage {
+        /// The turn.
+        run_id: Id,
+        /// What is said.
+        text: String,
+        /// Who says it, such as `terminal pts/3`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// The turn is in progress already.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        steer: bool,
+    },
     /// In a log on disk: stands for the entries before it, which were removed to make room. Its number is that of the
     /// last of them. No run sends it.
     #[serde(rename = "reset")]
@@ -183,7 +199,7 @@ pub enum RunEvent {
 }
 
 /// The types that this version knows.
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 13] = [
     "run:start",
     "run:end",
     "run:error",
@@ -195,6 +211,7 @@ const TYPES: [&str; 12] = [
     "tool:end",
     "assistant:chunk",
     "assistant:message",
+    "user:message",
     "reset",
 ];
 
@@ -223,6 +240,21 @@ impl RunEvent {
         }
     }
 
+    /// Somebody says something to the agent, in this turn.
+    pub fn user_message(
+        run_id: Id,
+        text: impl Into<String>,
+        from: Option<String>,
+        steer: bool,
+    ) -> Self {
+        Self::UserMessage {
+            run_id,
+            text: text.into(),
+            from,
+            steer,
+        }
+    }
+
     /// The entries before this one were removed.
     pub fn reset(run_id: Id) -> Self {
         Self::Reset { run_id }
@@ -242,6 +274,7 @@ impl RunEvent {
             Self::ToolEnd { .. } => "tool:end",
             Self::Chunk { .. } => "assistant:chunk",
             Self::Message { .. } => "assistant:message",
+            Self::UserMessage { .. } => "user:message",
             Self::Reset { .. } => "reset",
             Self::Newer(_) => "newer",
         }
@@ -273,6 +306,7 @@ impl RunEvent {
             | Self::ToolEnd { run_id, .. }
             | Self::Chunk { run_id, .. }
             | Self::Message { run_id, .. }
+            | Self::UserMessage { run_id, .. }
             | Self::Reset { run_id } => run_id,
             Self::Newer(_) => return None,
         })

@@ -59,6 +59,7 @@ mod registry;
 mod request;
 mod run_log;
 mod runtime;
+mod session_turns;
 
 pub use event::{Next, RunEvent};
 pub use log::{LifecycleEntry, RunLogEntry};
@@ -70,3 +71,4 @@ pub use registry::{ActiveRun, Held, Limits, RunPhase};
 pub use request::{Budget, Candidate, OnEvent, RunRequest};
 pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
+pub use session_turns::SessionTurns;

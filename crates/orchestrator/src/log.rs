@@ -163,6 +163,16 @@ impl RunLogEntry {
         })
     }
 
+    /// An event of a run itself, as an entry of a log that numbers it.
+    pub fn of_run(event: RunEvent, at_ms: u64, attempt: u32) -> Self {
+        Self::Run(LifecycleEntry {
+            seq: 0,
+            at_ms,
+            attempt,
+            event,
+        })
+    }
+
     /// The entry's number in its log: from 1, without gaps.
     pub fn seq(&self) -> u64 {
         match self {

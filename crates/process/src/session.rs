@@ -15,7 +15,7 @@ use teamster_core::{
     NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy, SessionCapabilities,
     SessionFuture, SessionOptions, SessionProvider, SessionRuntime, Turn,
 };
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
@@ -64,6 +64,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
             provider: self.shared_provider(),
             config: self.shared_config(),
             turns: Arc::new(Semaphore::new(1)),
+            has_unasked: Arc::default(),
             state: Mutex::new(State {
                 options,
                 session_id,
@@ -82,6 +83,8 @@ struct Inner<P> {
     config: Arc<RuntimeConfig>,
     /// Held by the turn in progress, or while the process starts.
     turns: Arc<Semaphore>,
+    /// Notified of turns that the CLI began by itself, whichever process it was.
+    has_unasked: Arc<Notify>,
     state: Mutex<State>,
 }
 
@@ -235,7 +238,7 @@ impl<P: SessionProvider> Inner<P> {
             ));
         }
         let (commands, receiver) = mpsc::unbounded_channel();
-        let known = Arc::new(Known::default());
+        let known = Arc::new(Known::new(self.has_unasked.clone()));
         // Until it has played a turn, that is what is known.
         known.set_cost(
             options.params.session_id.as_deref().map(Id::from),
@@ -382,6 +385,10 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
 
     fn unasked(&self) -> Option<EventStream> {
         lock(&self.0.state).talk.as_ref()?.known.take_unasked()
+    }
+
+    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
+        Box::pin(self.0.has_unasked.notified())
     }
 
     fn close(&self) -> SessionFuture<'_, ()> {

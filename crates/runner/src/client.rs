@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use teamster_core::PermissionMode;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -12,7 +13,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::protocol::{Answer, Command, PendingRequest, Reply};
 use crate::server::SOCKET;
 use crate::socket_path::with_short_path;
-use crate::{LogLine, RunFolder, RunLogReader, RunState, RunsError};
+use crate::{LiveStatus, LogLine, RefusalCode, RunFolder, RunLogReader, RunState, RunsError};
 
 /// How long until a runner that lives but does not listen is tried again: it is about to end.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -171,11 +172,95 @@ pub async fn answer(run: &RunFolder, request_id: &str, answer: Answer) -> Result
     call(run, &command).await.map(drop)
 }
 
+/// What a live run or session is doing.
+pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
+    match call(run, &Command::Status).await? {
+        Reply::Status { status } => Ok(*status),
+        other => Err(odd(&other)),
+    }
+}
+
+/// A turn of a session that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StartedTurn {
+    /// The turn's id: that of the session, `.` and a number.
+    pub run_id: String,
+    /// The number of the log's entry with the prompt. Those of the turn follow, up to the `done` with its id.
+    pub seq: u64,
+}
+
+/// Sends a prompt to a session, from somebody whom other clients see. Refused
+/// ([`RefusalCode::Busy`](crate::RefusalCode::Busy)) while a turn is in progress.
+pub async fn send(
+    session: &RunFolder,
+    prompt: impl Into<String>,
+    from: Option<String>,
+) -> Result<StartedTurn, RunsError> {
+    let command = Command::Send {
+        prompt: prompt.into(),
+        images: Vec::new(),
+        from,
+    };
+    match call(session, &command).await? {
+        Reply::Turn { run_id, seq } => Ok(StartedTurn { run_id, seq }),
+        other => Err(odd(&other)),
+    }
+}
+
+/// Says something more to the agent, in the turn in progress.
+pub async fn steer(
+    session: &RunFolder,
+    text: impl Into<String>,
+    from: Option<String>,
+) -> Result<(), RunsError> {
+    let text = text.into();
+    call(session, &Command::Steer { text, from })
+        .await
+        .map(drop)
+}
+
+/// Ends the turn in progress, and keeps the session; with `kill` by force.
+pub async fn interrupt(session: &RunFolder, kill: bool) -> Result<(), RunsError> {
+    call(session, &Command::Interrupt { kill }).await.map(drop)
+}
+
+/// Has the session go on with an empty context.
+pub async fn clear(session: &RunFolder) -> Result<(), RunsError> {
+    call(session, &Command::Clear).await.map(drop)
+}
+
+/// Another model, from the next turn on.
+pub async fn set_model(session: &RunFolder, model: impl Into<String>) -> Result<(), RunsError> {
+    let model = model.into();
+    call(session, &Command::SetModel { model }).await.map(drop)
+}
+
+/// Another permission mode, from the next turn on.
+pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result<(), RunsError> {
+    call(session, &Command::SetPermission { mode })
+        .await
+        .map(drop)
+}
+
+/// A reply to another command than was sent.
+fn odd(reply: &Reply) -> RunsError {
+    RunsError::Refused {
+        code: RefusalCode::Other,
+        message: format!("the runner is of another version: it replied {reply:?}"),
+    }
+}
+
 /// Sends a command to the runner of a run that goes on; its reply.
 async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
+    // What was said twice would be done twice: after a connection that broke off, only the end is waited for.
+    let mut sent = false;
+    let once = matches!(command, Command::Send { .. } | Command::Steer { .. });
     loop {
-        if let Some(mut runner) = Connection::open(run)? {
+        if !(sent && once)
+            && let Some(mut runner) = Connection::open(run)?
+        {
             let reply = match runner.send(command).await {
                 Ok(()) => runner.reply().await.map_err(failed())?,
                 Err(error) if is_absent(&error) => None,
@@ -186,7 +271,7 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
                     return Err(RunsError::Refused { code, message });
                 }
                 Some(reply) => return Ok(reply),
-                None => {}
+                None => sent = true,
             }
         }
         if run.settle()? == RunState::Ended {

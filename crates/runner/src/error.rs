@@ -107,8 +107,14 @@ pub enum RefusalCode {
     InvalidAnswer,
     /// The runner does not know this command, or it makes no sense for this run.
     Unsupported,
-    /// Another client speaks at the moment.
+    /// A turn of the session is in progress: it takes a prompt when that has ended.
     Busy,
+    /// No turn is in progress.
+    NoTurn,
+    /// The session is being ended.
+    Ending,
+    /// The budget of the session is spent.
+    OverBudget,
     /// What only a newer version knows.
     #[serde(other)]
     Other,

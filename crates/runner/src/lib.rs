@@ -14,6 +14,12 @@
 //! has been handed to the operating system. Readers ([`RunLogReader`], [`client::Follow`]) read the file and ask
 //! the runner for nothing but the number of the newest entry, so a slow reader costs the runner nothing.
 //!
+//! A live session has such a folder too. Each of its turns is a run with an id of its own, the session's, `.` and a
+//! number; the `done` with the session's id is the last entry.
+//!
+//! [`launch`] starts a runner, [`DetachedRun`] and [`DetachedSession`] are what it does, and [`client`] speaks with
+//! it.
+//!
 //! Whether a runner lives is a lock, never a process id. A runner that was killed leaves a log without its end:
 //! whoever notices first appends `error` (kind `interrupted`) and `done`, under the lock
 //! ([`RunFolder::settle`]).
@@ -22,18 +28,29 @@
 #![warn(missing_docs)]
 
 pub mod client;
+mod detached_run;
+mod detached_session;
 mod error;
 mod folder;
+pub mod launch;
 mod log;
+mod log_task;
 pub mod protocol;
 mod recover;
 mod requests;
 pub mod server;
+mod session_control;
 mod sessions;
 mod socket_path;
+mod status;
 
+pub use detached_run::{DetachedRun, Finished};
+pub use detached_session::{DetachedSession, SessionCandidate, SessionPlan};
 pub use error::{RefusalCode, RunsError};
 pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
+pub use log_task::BeforeDone;
 pub use requests::Requests;
+pub use session_control::SessionControl;
 pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};
+pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -7,10 +7,20 @@ mod search;
 mod tail;
 mod writer;
 
+use std::path::Path;
+
+use teamster_core::Id;
+
 pub use line::LogLine;
 pub use reader::RunLogReader;
 pub(crate) use tail::last_entry;
 pub use writer::{LogLimits, Position, RunLogWriter};
+
+/// The run whose log is in this folder: the folder has the run's id for a name.
+pub(crate) fn run_id_of(folder: &Path) -> Id {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().as_ref().into()
+}
 
 /// The name of the log in a run's folder.
 pub(crate) const FILE: &str = "events.ndjson";

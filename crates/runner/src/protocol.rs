@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
+use teamster_core::{Id, Image, PermissionAnswer, PermissionMode, PermissionRequest, ToolKind};
 
-use crate::RefusalCode;
+use crate::{LiveStatus, RefusalCode};
 
 /// What a client wants of a runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,45 @@ pub enum Command {
         request_id: String,
         /// The answer.
         answer: Answer,
+    },
+    /// What it is doing. One [`Reply::Status`].
+    Status,
+    /// To a session: a prompt, which begins a turn. One [`Reply::Turn`]; refused while a turn is in progress.
+    Send {
+        /// The prompt.
+        prompt: String,
+        /// Images that go with it.
+        #[serde(default, skip_serializing)]
+        images: Vec<Image>,
+        /// Who speaks, for the log and for other clients.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// To a session: something more to the agent, in the turn in progress.
+    Steer {
+        /// What is said.
+        text: String,
+        /// Who speaks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// To a session: end the turn in progress, and keep the session.
+    Interrupt {
+        /// Without letting the CLI clean up: its process is ended, and the next turn starts another.
+        #[serde(default)]
+        kill: bool,
+    },
+    /// To a session: go on in a new session of the provider, with an empty context.
+    Clear,
+    /// To a session: another model from the next turn on.
+    SetModel {
+        /// The model, by the CLI's own name.
+        model: String,
+    },
+    /// To a session: another permission mode from the next turn on.
+    SetPermission {
+        /// The mode.
+        mode: PermissionMode,
     },
     /// What only a newer version knows.
     #[serde(other)]
@@ -118,6 +157,18 @@ pub enum Reply {
     Requests {
         /// In the order in which they came.
         requests: Vec<PendingRequest>,
+    },
+    /// What the run or session is doing.
+    Status {
+        /// That.
+        status: Box<LiveStatus>,
+    },
+    /// A turn has begun.
+    Turn {
+        /// The turn's id: that of the session, `.` and a number.
+        run_id: String,
+        /// The number of the entry with the prompt; those of the turn follow, up to the `done` with its id.
+        seq: u64,
     },
     /// It is not done.
     Refused {

@@ -5,18 +5,19 @@ use std::path::Path;
 
 use teamster_core::time::epoch_ms;
 use teamster_core::{
-    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
 };
 use teamster_core::{TextLedger, ToolLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
-use crate::log::{FILE, LogLine, last_entry};
+use crate::log::{FILE, LogLine, last_entry, run_id_of};
+use crate::status::Totals;
 use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError};
 
 /// The last whole entry of the log in this folder.
 pub(crate) fn last_line(folder: &Path) -> Result<Option<LogLine>, RunsError> {
     let path = folder.join(FILE);
-    let last = File::open(&path).and_then(|file| last_entry(&file));
+    let last = File::open(&path).and_then(|file| last_entry(&file, &run_id_of(folder)));
     Ok(last.map_err(RunsError::io("read", &path))?.1)
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
         "the runner of this run was killed or its machine went down: what the agent did until then is \
          done; go on with its session, or start over",
     );
-    let run_id = (folder.file_name().and_then(|name| name.to_str())).map(Id::from);
+    let run_id = Some(run_id_of(folder));
     let attempt = known.attempt;
     let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
     for event in [AgentEvent::error(error), done] {
@@ -56,6 +57,8 @@ struct Known {
     text: TextLedger,
     tools: ToolLedger,
     result: RunResult,
+    /// The turns of a session that have ended.
+    turns: Totals,
 }
 
 impl Known {
@@ -113,12 +116,27 @@ impl Known {
                 self.result.total_cost_usd = report.cost_usd.or(self.result.total_cost_usd);
             }
             AgentEvent::Error(error) => self.result.errors.push(error.error),
+            // Of a turn: the log has no end of its own.
+            AgentEvent::Done(done) => {
+                self.turns.add(&done.result);
+                self.text = TextLedger::default();
+                self.tools = ToolLedger::default();
+                self.result.errors.clear();
+                self.result.usage = None;
+                self.result.total_cost_usd = None;
+            }
             _ => {}
         }
     }
 
     fn into_result(self, error: AgentError) -> RunResult {
         let mut result = self.result;
+        if self.turns.turns > 0 {
+            let mut turns = self.turns;
+            // What is known of the turn that was cut off.
+            turns.add(&result);
+            turns.write_to(&mut result);
+        }
         result.status = RunStatus::Incomplete;
         result.duration_ms = self.last_at - self.started_at.unwrap_or(self.last_at);
         result.final_message = self.text.last_message();

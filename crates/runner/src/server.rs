@@ -14,7 +14,9 @@ use tokio::sync::watch;
 
 use crate::protocol::{Command, Reply};
 use crate::requests::Requests;
+use crate::session_control::SessionControl;
 use crate::socket_path::with_short_path;
+use crate::status::StatusBoard;
 use crate::{Position, RefusalCode, RunsError};
 
 /// The name of the socket in a run's folder.
@@ -43,7 +45,7 @@ impl Listener {
 }
 
 /// What clients of a run can see and do.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Control {
     /// How far the log has been written.
@@ -52,6 +54,8 @@ pub struct Control {
     pub abort: AbortHandle,
     /// What waits for an answer.
     pub requests: Requests,
+    session: Option<SessionControl>,
+    status: Option<StatusBoard>,
 }
 
 impl Control {
@@ -65,7 +69,27 @@ impl Control {
             position,
             abort,
             requests,
+            session: None,
+            status: None,
         }
+    }
+
+    /// The control of a live session.
+    pub(crate) fn of_session(
+        position: watch::Receiver<Position>,
+        session: SessionControl,
+        requests: Requests,
+    ) -> Self {
+        Self {
+            session: Some(session),
+            ..Self::new(position, AbortHandle::default(), requests)
+        }
+    }
+
+    /// The same with a status for its clients.
+    pub(crate) fn status(mut self, status: StatusBoard) -> Self {
+        self.status = Some(status);
+        self
     }
 }
 
@@ -92,7 +116,7 @@ async fn client(stream: UnixStream, control: Control) {
                 // Nothing but the end of the connection is expected of such a client.
                 return follow(&mut lines, &mut writer, control.position).await;
             }
-            Ok(command) => send(&mut writer, &answer(command, &control)).await,
+            Ok(command) => send(&mut writer, &answer(command, &control).await).await,
             Err(error) => {
                 let message = format!("this is no command: {error}");
                 send(&mut writer, &refused(RefusalCode::Unsupported, message)).await
@@ -104,9 +128,16 @@ async fn client(stream: UnixStream, control: Control) {
     }
 }
 
-fn answer(command: Command, control: &Control) -> Reply {
+async fn answer(command: Command, control: &Control) -> Reply {
     match command {
         Command::Cancel { kill } => {
+            if let Some(session) = &control.session {
+                session.end(kill);
+                return Reply::Done;
+            }
+            if let Some(status) = &control.status {
+                status.ending();
+            }
             if kill {
                 control.abort.kill();
             } else {
@@ -123,14 +154,33 @@ fn answer(command: Command, control: &Control) -> Reply {
                 Err((code, message)) => refused(code, message),
             }
         }
-        _ => refused(
-            RefusalCode::Unsupported,
-            "the runner of this run is of another version and does not know this command",
-        ),
+        Command::Status => match &control.status {
+            Some(status) => {
+                let is_waiting = !control.requests.pending().is_empty();
+                let status = Box::new(status.status(is_waiting));
+                Reply::Status { status }
+            }
+            None => unknown(),
+        },
+        Command::Follow | Command::Other => unknown(),
+        command => match &control.session {
+            Some(session) => session.carry_out(command).await,
+            None => refused(
+                RefusalCode::Unsupported,
+                "this is a run and takes no further prompt: `teamster chat --detach` begins a session that does",
+            ),
+        },
     }
 }
 
-fn refused(code: RefusalCode, message: impl Into<String>) -> Reply {
+fn unknown() -> Reply {
+    refused(
+        RefusalCode::Unsupported,
+        "the runner of this run is of another version and does not know this command",
+    )
+}
+
+pub(crate) fn refused(code: RefusalCode, message: impl Into<String>) -> Reply {
     Reply::Refused {
         code,
         message: message.into(),

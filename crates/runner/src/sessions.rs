@@ -161,6 +161,12 @@ impl SessionWriter {
         }
     }
 
+    /// Gives up the sessions, for those of another provider.
+    pub(crate) fn switch(&mut self, provider: &str) {
+        self.held.clear();
+        provider.clone_into(&mut self.provider);
+    }
+
     fn hold(&mut self, session_id: &str) -> Result<(), AgentError> {
         if self.held.iter().all(|held| held.session_id != session_id) {
             self.held

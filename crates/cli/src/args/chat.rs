@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::mcp::McpArgs;
-use super::provider::ProviderParser;
+use super::provider::{Fallback, ProviderParser};
 use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs, TimeoutArgs};
-use super::{OutputArgs, value};
-use crate::exit_code;
+use super::store::StoreArgs;
+use super::{COMMON, OutputArgs, value};
+use crate::{completion, exit_code};
 
 const SHORT: &str = "\
 Examples:
@@ -22,6 +24,7 @@ Examples:
   teamster chat claude --model opus --permission accept-edits -C ~/work/app
   teamster chat claude --resume 15a95919-ea0a-4b0d-a4a0-45e8d7697535
   printf '%s\\n' \"Run the tests\" \"Fix what fails\" | teamster chat claude --permission accept-edits
+  id=$(teamster chat --detach claude)    and then: teamster attach $id, teamster say $id \"Run the tests\"
   teamster chat claude --json < messages.txt | jq -r 'select(.type == \"done\").result.finalMessage'
 
 At the prompt, Enter sends the message. A line that ends with `\\` continues on the next one; pasted
@@ -49,6 +52,39 @@ pub(crate) struct ChatArgs {
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
+    /// Give the session a process of its own, which goes on without this terminal; prints its id, and nothing else
+    ///
+    /// `teamster attach ID` at a terminal shows it and speaks with it, `teamster say ID PROMPT` says something from a
+    /// script, `teamster runs list --live` shows what is running, `teamster cancel ID` ends it.
+    #[arg(
+        long,
+        short = 'd',
+        conflicts_with_all = ["json", "native", "verbose"],
+        help_heading = COMMON
+    )]
+    pub(crate) detach: bool,
+    /// With --detach: how long a request for permission waits for an answer, before it is denied
+    /// [default: 1h]
+    ///
+    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
+    /// denies at once; `off` waits without limit.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::patience,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) ask_timeout: Option<Duration>,
+    /// With --detach: end the session when no turn was played for this long [default: off]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) end_idle: Option<Duration>,
     /// Do not read or write the message history
     ///
     /// The history is `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`; only you can
@@ -77,6 +113,64 @@ pub(crate) struct ChatArgs {
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) limits: ChatLimitArgs,
+    #[command(flatten)]
+    pub(crate) turns: TurnArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What holds for each turn of a session, which is a run, and for all of them together.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits, retry and fallback")]
+pub(crate) struct TurnArgs {
+    /// With --detach: retry transient failures of a turn this often
+    ///
+    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to go on.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) retries: u32,
+    /// With --detach: use this agent when the previous ones fail in the first turn (repeatable)
+    ///
+    /// The session stays with the first agent that has answered: another would not know what was said.
+    #[arg(
+        long,
+        value_name = "AGENT",
+        value_parser = Fallback::parse,
+        requires = "detach",
+        hide_short_help = true,
+        add = ArgValueCandidates::new(completion::fallbacks)
+    )]
+    pub(crate) fallback: Vec<Fallback>,
+    /// With --detach: the longest wait for a limit to reset, such as 90s or 1h
+    /// [default: 5m with --retries, else no waiting]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) max_wait: Option<Duration>,
+    /// With --detach: begin no turn once all turns together have cost this much, and stop the one that goes over
+    #[arg(long, value_name = "USD", value_parser = value::usd, requires = "detach", hide_short_help = true)]
+    pub(crate) max_budget_usd: Option<f64>,
+    /// The same for tokens
+    #[arg(long, value_name = "N", requires = "detach", hide_short_help = true)]
+    pub(crate) max_tokens: Option<u64>,
+    /// The same for the time of the turns, without that between them
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) max_time: Option<Duration>,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::OutputArgs;
+use super::{OutputArgs, StdinMode};
 use crate::exit_code;
 
 const ATTACH_EXAMPLES: &str = "\
@@ -12,10 +12,13 @@ Examples:
   teamster attach agents/triage          the current tick of an agent in a loop
   teamster attach 0199d --json | jq -c 'select(.type == \"tool_use\")'";
 
-/// Show a detached run, from its beginning and then as it happens
+/// Show a detached run or session, from its beginning and then as it happens
 ///
 /// It looks like `teamster run` does. Any number of terminals can be attached to one run, and none of them is
 /// needed for it to go on. Ctrl-C detaches; `teamster cancel` stops the run.
+///
+/// At a terminal, a session is spoken with: a line is the next turn, and /help lists the commands. One speaks at a
+/// time, and everybody sees it. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_EXAMPLES, after_long_help = format!("{ATTACH_EXAMPLES}\n\n{}", exit_code::ATTACH_HELP))]
 pub(crate) struct AttachArgs {
@@ -25,6 +28,53 @@ pub(crate) struct AttachArgs {
     /// Leave out the entries of the log up to this number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) after: u64,
+    /// At a terminal attached to a session: do not read or write the message history
+    #[arg(long)]
+    pub(crate) no_history: bool,
+    #[command(flatten)]
+    pub(crate) output: AttachOutputArgs,
+}
+
+const SAY_EXAMPLES: &str = "\
+Examples:
+  id=$(teamster chat --detach claude)
+  teamster say $id \"Run the tests\"
+  git diff | teamster say $id \"Review this diff\" --quiet
+  teamster say $id \"And the docs, too\" --steer     while it works";
+
+/// Say something to a session, and show the turn
+///
+/// The session is one of `teamster chat --detach`. It looks like `teamster run` does, and the exit code is that of
+/// the turn. Ctrl-C interrupts the turn; a second one ends it by force. The session goes on.
+///
+/// One speaks at a time: while a turn is in progress, a prompt is refused, unless it waits (--queue) or goes to that
+/// turn (--steer).
+#[derive(Debug, Args)]
+#[command(after_help = SAY_EXAMPLES, after_long_help = format!("{SAY_EXAMPLES}\n\n{}", exit_code::HELP))]
+pub(crate) struct SayArgs {
+    /// The session's id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// What to say; `-` reads it from stdin
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// Wait for the end of the turn in progress first
+    #[arg(long, conflicts_with = "steer")]
+    pub(crate) queue: bool,
+    /// Say it in the turn in progress, where the CLI can take it
+    #[arg(long)]
+    pub(crate) steer: bool,
+    /// Do not wait for the turn: print its id, and nothing else
+    #[arg(long, conflicts_with_all = ["steer", "json", "quiet", "verbose"])]
+    pub(crate) no_wait: bool,
+    /// Whether text on stdin goes with the prompt
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_short_help = true
+    )]
+    pub(crate) stdin: StdinMode,
     #[command(flatten)]
     pub(crate) output: AttachOutputArgs,
 }

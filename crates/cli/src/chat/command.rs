@@ -4,8 +4,13 @@ use teamster::PermissionMode;
 
 use crate::words;
 
+/// Ends a session that has a process of its own. In a chat it is as good as `/quit`.
+const END: (&str, &str, &str) = ("/end", "", "end the session, and its agent");
+/// What `/quit` does there.
+const DETACH: &str = "detach: the session goes on";
+
 /// A command, its argument, and what it does.
-pub(super) const COMMANDS: [(&str, &str, &str); 7] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
     ("/help", "", "show this"),
     (
         "/clear",
@@ -33,7 +38,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 7] = [
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Nothing,
     Message(String),
     Command(Command),
@@ -42,7 +47,7 @@ pub(super) enum Typed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(crate) enum Command {
     Help,
     Clear,
     Model(String),
@@ -50,10 +55,11 @@ pub(super) enum Command {
     Cost,
     Session,
     Quit,
+    End,
 }
 
 /// Reads what was typed.
-pub(super) fn read(text: &str) -> Typed {
+pub(crate) fn read(text: &str) -> Typed {
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Typed::Nothing;
@@ -85,6 +91,7 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
         "/cost" => alone(Command::Cost),
         "/session" => alone(Command::Session),
         "/quit" => alone(Command::Quit),
+        "/end" => alone(Command::End),
         "/model" if argument.is_empty() || argument.contains(char::is_whitespace) => {
             Err("/model needs the name of a model, as in `/model NAME`".to_owned())
         }
@@ -102,13 +109,13 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
 }
 
 /// The modes that `/permission` takes.
-pub(super) fn modes() -> Vec<String> {
+pub(crate) fn modes() -> Vec<String> {
     let modes = PermissionMode::ALL.iter();
     modes.map(ToString::to_string).collect()
 }
 
 /// What can stand in the place of the last word of a line that begins like this, and where that begins.
-pub(super) fn completions(line: &str) -> (usize, Vec<String>) {
+pub(crate) fn completions(line: &str) -> (usize, Vec<String>) {
     if let Some(begun) = line.strip_prefix("/permission ") {
         let start = line.len() - begun.len();
         let modes = modes().into_iter().filter(|mode| mode.starts_with(begun));
@@ -127,12 +134,27 @@ pub(super) fn completions(line: &str) -> (usize, Vec<String>) {
     (0, found.collect())
 }
 
-/// What `/help` says.
-pub(super) fn help() -> String {
-    let commands = COMMANDS.map(|(name, argument, what)| {
-        let command = format!("{name} {argument}");
-        format!("  {:<18}{what}", command.trim_end())
+fn listed((name, argument, what): (&str, &str, &str)) -> String {
+    let command = format!("{name} {argument}");
+    format!("  {:<18}{what}", command.trim_end())
+}
+
+/// What `/help` says at a terminal that is attached to a session.
+pub(crate) fn attached_help() -> String {
+    let commands = COMMANDS.map(|(name, argument, what)| match name {
+        "/quit" => listed((name, argument, DETACH)),
+        _ => listed((name, argument, what)),
     });
+    format!(
+        "{}\n{}\n\nCtrl-C interrupts the turn in progress. Between two turns Ctrl-C and Ctrl-D detach: the session goes on.",
+        commands.join("\n"),
+        listed(END)
+    )
+}
+
+/// What `/help` says.
+pub(crate) fn help() -> String {
+    let commands = COMMANDS.map(listed);
     format!(
         "{}\n\nA line that ends with `\\` goes on with the next one. A message that begins with a slash is\n\
          written with two. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",

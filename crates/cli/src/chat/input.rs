@@ -11,7 +11,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// What was read.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     Text(String),
     /// The user threw away what was typed.
     Cleared,
@@ -23,12 +23,12 @@ pub(super) enum Entry {
 }
 
 /// Something that messages are read from. It waits for them.
-pub(super) trait Source {
+pub(crate) trait Source {
     fn read(&mut self) -> Entry;
 }
 
 /// Messages from a source, which waits in a thread of its own: the end of the chat does not wait for it.
-pub(super) struct Input {
+pub(crate) struct Input {
     wanted: Sender<()>,
     entries: mpsc::UnboundedReceiver<Entry>,
     waiting: bool,
@@ -36,7 +36,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Reads from the source that this makes.
-    pub(super) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
         let (wanted, wants) = channel();
         let (tell, entries) = mpsc::unbounded_channel();
         thread::Builder::new()
@@ -50,7 +50,7 @@ impl Input {
     }
 
     /// The next entry. Nothing is read before this is waited for. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Entry {
+    pub(crate) async fn next(&mut self) -> Entry {
         if !self.waiting {
             // If it fails, the thread is gone, and then nothing comes.
             let _ = self.wanted.send(());
@@ -71,7 +71,7 @@ fn serve(source: &mut impl Source, wants: &Receiver<()>, tell: &mpsc::UnboundedS
 }
 
 /// Every line is a message; one that ends with `\` goes on with the next.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     reader: R,
     prompt: Option<String>,
     begun: bool,
@@ -79,7 +79,7 @@ pub(super) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     /// With a prompt, which goes to stderr, for a user who types without an editor.
-    pub(super) fn new(reader: R, prompt: Option<String>) -> Self {
+    pub(crate) fn new(reader: R, prompt: Option<String>) -> Self {
         Self {
             reader,
             prompt,

@@ -194,7 +194,9 @@ impl Chat {
                         self.display.mention("");
                     }
                 }
-                Typed::Command(Command::Quit) => return ControlFlow::Break(self.code),
+                Typed::Command(Command::Quit | Command::End) => {
+                    return ControlFlow::Break(self.code);
+                }
                 Typed::Command(command) => self.command(command).await,
                 Typed::Wrong(why) => self.display.complain(&why),
             },
@@ -290,7 +292,7 @@ impl Chat {
                 }
             }
             // Dealt with by who reads the input.
-            Command::Quit => {}
+            Command::Quit | Command::End => {}
         }
     }
     fn tell_session(&mut self) {

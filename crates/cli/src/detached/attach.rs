@@ -1,229 +1,217 @@
 //! `teamster attach`.
 
-use std::io::{self, Write};
-use std::time::Duration;
+use std::io::Write;
 
 use anyhow::Context;
-use teamster::orchestrator::{RunEvent, RunLogEntry};
-use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
-use teamster_core::time::epoch_ms;
-use teamster_runner::client::Follow;
-use teamster_runner::{LogLine, RunFolder};
+use teamster_runner::client::{self, Follow};
+use teamster_runner::{RunFolder, RunKind, RunsError};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::find;
 use super::questions::{Questions, Reader};
+use super::screen::Screen;
+use super::speak::{Speaker, Spoken};
 use crate::args::{AttachArgs, OutputArgs};
+use crate::chat::terminal;
 use crate::drive::{self, TICK};
-use crate::render::{Current, Sink, TextIsFinal, View};
-use crate::signals::Source;
-use crate::{exit_code, tokio_runtime, words};
+use crate::signals::{Request, Source};
+use crate::{exit_code, tokio_runtime};
 
-/// Shows a run; its exit code.
+/// Shows a run or a session; its exit code.
 pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
     let run = find(&args.id)?;
     let output: OutputArgs = args.output.into();
     let mut screen = Screen::new(&run, output);
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(show(run, args.after, &mut screen, output.quiet))
-}
-
-/// What shows the entries of a log.
-enum Screen {
-    /// As they are in the file.
-    Lines(io::BufWriter<io::Stdout>),
-    /// As `teamster run` shows them.
-    Run {
-        sink: Box<dyn Sink>,
-        current: Current,
-        /// When the first entry shown was written: times are those of the run.
-        began: Option<u64>,
-        /// What is asked here; nothing if there is no one to ask.
-        questions: Option<Questions>,
-    },
-}
-
-impl Screen {
-    fn new(run: &RunFolder, output: OutputArgs) -> Self {
-        let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
-        // Entries of an agent that this program does not know are shown as they are.
-        let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
-            return Self::Lines(io::BufWriter::new(io::stdout()));
-        };
-        let others: Vec<&'static CliInfo> = (crate::providers().all().iter())
-            .map(|provider| provider.info())
-            .collect();
-        let current = Current::new(first, &others);
-        let directory = run.info().directory.clone();
-        let cwd = (directory.as_deref())
-            .filter(|dir| std::env::current_dir().is_ok_and(|here| here != *dir))
-            .map(|dir| format!("--cwd {} ", words::shell_word(&dir.to_string_lossy())));
-        let view = View {
-            current: current.clone(),
-            verbose: output.verbose,
+    let speaks = run.info().kind == RunKind::Session
+        && !output.json
+        && !output.quiet
+        && Questions::can_ask();
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        let speaker = speaks.then(|| Speaker::new(&run, args.no_history));
+        let mut view = Attached {
+            run: run.clone(),
             quiet: output.quiet,
-            directory,
-            resume: Some(format!("{}--resume", cwd.unwrap_or_default())),
-            mcp: None,
-            clock: epoch_ms,
+            speaker: speaker.transpose()?,
+            interrupts: 0,
         };
-        Self::Run {
-            sink: drive::sink(output, view, TextIsFinal::WithMessage),
-            current,
-            began: None,
-            questions: Questions::can_ask().then(Questions::default),
-        }
-    }
-
-    /// Shows an entry; the run's exit code if it is the last one.
-    fn show(&mut self, line: &LogLine) -> io::Result<Option<u8>> {
-        let entry = line.entry();
-        let code = match &entry {
-            Ok(RunLogEntry::Agent(entry)) => match &entry.event {
-                AgentEvent::Done(done) => Some(exit_code::of(&done.result)),
-                _ => None,
-            },
-            _ => None,
-        };
-        match self {
-            Self::Lines(out) => {
-                out.write_all(line.json())?;
-                out.write_all(b"\n")?;
-            }
-            Self::Run {
-                sink,
-                current,
-                began,
-                questions,
-            } => match entry {
-                Ok(RunLogEntry::Agent(entry)) => {
-                    let began = *began.get_or_insert(entry.at_ms);
-                    let now = Duration::from_millis(entry.at_ms.saturating_sub(began));
-                    sink.event(&entry, now)?;
-                    if let Some(questions) = questions {
-                        questions.see(&entry.event);
-                    }
-                }
-                Ok(RunLogEntry::Run(entry)) => {
-                    if let RunEvent::Reset { .. } = entry.event {
-                        let message =
-                            format!("entries 1 to {} were removed to make room", entry.seq);
-                        let message = AgentEvent::notice(
-                            NoticeLevel::Warning,
-                            NoticeSource::Runtime,
-                            message,
-                        );
-                        sink.event(&message.into(), Duration::ZERO)?;
-                    }
-                    began.get_or_insert(entry.at_ms);
-                    current.observe(&entry.event);
-                }
-                // Of a newer version.
-                _ => {}
-            },
-        }
-        Ok(code)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Lines(out) => out.flush(),
-            Self::Run { sink, .. } => sink.flush(),
-        }
-    }
-
-    /// Whether something is to be asked here.
-    fn asks(&self) -> bool {
-        matches!(self, Self::Run { questions: Some(questions), .. } if !questions.is_empty())
-    }
-
-    /// Asks for an answer to one request.
-    async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
-        let Self::Run {
-            sink,
-            questions: Some(questions),
-            ..
-        } = self
-        else {
-            return Ok(());
-        };
-        sink.make_room();
-        let directory = reader.run().info().directory.clone();
-        questions.ask(reader, directory.as_deref()).await
-    }
-
-    fn tick(&mut self) {
-        if let Self::Run { sink, began, .. } = self {
-            let since = began.map_or(0, |began| epoch_ms().saturating_sub(began));
-            sink.tick(Duration::from_millis(since));
-        }
-    }
+        view.show(Follow::new(run, args.after)?, &mut screen).await
+    });
+    terminal::restore();
+    // What waits for the terminal in a thread does not hold up the end.
+    runtime.shutdown_background();
+    code
 }
 
-async fn show(run: RunFolder, after: u64, screen: &mut Screen, quiet: bool) -> anyhow::Result<u8> {
-    let id = run.id().to_owned();
-    let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut reader = Reader::new(Follow::new(run, after)?);
-    let mut ticks = interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let stdout = drive::pipe_to_a_reader();
-    let mut code = None;
-    loop {
-        let next = tokio::select! {
-            biased;
-            () = signals.next() => return Ok(leave(screen, &id, quiet)),
-            next = reader.next() => next?,
-            () = std::future::ready(()) => {
-                if let Err(error) = screen.flush() {
-                    return Ok(exit_code::of_lost(error));
-                }
-                if screen.asks() {
-                    tokio::select! {
-                        biased;
-                        () = signals.next() => return Ok(leave(screen, &id, quiet)),
-                        asked = screen.ask(&mut reader) => asked?,
+/// A view of a run or a session.
+struct Attached {
+    run: RunFolder,
+    quiet: bool,
+    /// A user who can say something to the session.
+    speaker: Option<Speaker>,
+    /// How often the turn in progress was interrupted here.
+    interrupts: u32,
+}
+
+/// What happens beside the log.
+enum Beside {
+    Signal(Request),
+    Spoken(Spoken),
+    Tick,
+}
+
+impl Attached {
+    async fn show(&mut self, follow: Follow, screen: &mut Screen) -> anyhow::Result<u8> {
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let mut reader = Reader::new(follow);
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let stdout = drive::pipe_to_a_reader();
+        let mut code = None;
+        loop {
+            // While something is typed, the log waits.
+            let is_typing = self.speaker.as_ref().is_some_and(Speaker::is_typing);
+            let next = tokio::select! {
+                biased;
+                next = reader.next(), if !is_typing => next?,
+                () = std::future::ready(()) => {
+                    if let Err(error) = screen.flush() {
+                        return Ok(exit_code::of_lost(error));
                     }
-                    continue;
-                }
-                tokio::select! {
-                    biased;
-                    next = reader.next() => next?,
-                    () = signals.next() => return Ok(leave(screen, &id, quiet)),
-                    _ = ticks.tick() => {
-                        if stdout.as_ref().is_some_and(drive::reader_is_gone) {
-                            return Ok(exit_code::ABORTED);
+                    if screen.asks() {
+                        tokio::select! {
+                            biased;
+                            request = signals.request() => {
+                                if let Some(code) = self.signal(request, screen).await? {
+                                    return Ok(code);
+                                }
+                            }
+                            asked = screen.ask(&mut reader) => asked?,
                         }
-                        screen.tick();
                         continue;
                     }
+                    let at_rest = !screen.is_in_turn();
+                    let speaker = self.speaker.as_mut().filter(|_| at_rest);
+                    let beside = tokio::select! {
+                        biased;
+                        next = reader.next(), if !is_typing => Err(next?),
+                        request = signals.request() => Ok(Beside::Signal(request)),
+                        spoken = Speaker::listen(speaker) => Ok(Beside::Spoken(spoken)),
+                        _ = ticks.tick() => Ok(Beside::Tick),
+                    };
+                    match beside {
+                        Err(next) => next,
+                        Ok(Beside::Signal(request)) => {
+                            if let Some(code) = self.signal(request, screen).await? {
+                                return Ok(code);
+                            }
+                            continue;
+                        }
+                        Ok(Beside::Spoken(spoken)) => {
+                            if let Some(code) = self.spoken(spoken, screen).await? {
+                                return Ok(code);
+                            }
+                            continue;
+                        }
+                        Ok(Beside::Tick) => {
+                            if stdout.as_ref().is_some_and(drive::reader_is_gone) {
+                                return Ok(exit_code::ABORTED);
+                            }
+                            screen.tick();
+                            continue;
+                        }
+                    }
                 }
+            };
+            let Some(line) = next else { break };
+            if let Some(speaker) = &mut self.speaker {
+                speaker.make_room();
             }
-        };
-        let Some(line) = next else { break };
-        match screen.show(&line) {
-            Ok(ended) => code = ended.or(code),
-            Err(error) => return Ok(exit_code::of_lost(error)),
+            match screen.show(&line) {
+                Ok(seen) => code = seen.code.or(code),
+                Err(error) => return Ok(exit_code::of_lost(error)),
+            }
+            if !screen.is_in_turn() {
+                self.interrupts = 0;
+            }
+        }
+        if let Err(error) = screen.flush() {
+            return Ok(exit_code::of_lost(error));
+        }
+        // Only `--after` the end leaves nothing to show.
+        Ok(code.unwrap_or(exit_code::SUCCESS))
+    }
+
+    /// A signal came: the exit code, if it ends the view.
+    async fn signal(
+        &mut self,
+        request: Request,
+        screen: &mut Screen,
+    ) -> anyhow::Result<Option<u8>> {
+        let interrupts =
+            request == Request::Interrupt && self.speaker.is_some() && screen.is_in_turn();
+        if !interrupts || self.interrupts >= 2 {
+            return Ok(Some(leave(screen, &self.run, self.quiet)));
+        }
+        self.interrupts += 1;
+        screen.stopping();
+        match client::interrupt(&self.run, self.interrupts > 1).await {
+            // It has just ended.
+            Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
-    if let Err(error) = screen.flush() {
-        return Ok(exit_code::of_lost(error));
+
+    /// The user said something: the exit code, if it ends the view.
+    async fn spoken(&mut self, spoken: Spoken, screen: &mut Screen) -> anyhow::Result<Option<u8>> {
+        let Some(speaker) = &mut self.speaker else {
+            return Ok(None);
+        };
+        let text = match &spoken {
+            Spoken::Message(text) => text.clone(),
+            Spoken::Leave => return Ok(Some(leave(screen, &self.run, self.quiet))),
+            Spoken::Nothing => return Ok(None),
+            Spoken::Command(command) => {
+                speaker.carry_out(&self.run, command).await;
+                return Ok(None);
+            }
+        };
+        screen.typed(Some(text.clone()));
+        match client::send(&self.run, text, Some(speaker.name().to_owned())).await {
+            Ok(_) => {}
+            Err(error) => {
+                screen.typed(None);
+                crate::fail(&anyhow::anyhow!(
+                    "not sent: {error} (the arrow keys bring the message back)"
+                ));
+            }
+        }
+        Ok(None)
     }
-    // Only `--after` the end leaves nothing to show.
-    Ok(code.unwrap_or(exit_code::SUCCESS))
 }
 
 /// Ends the view of a run that goes on; the exit code.
-fn leave(screen: &mut Screen, id: &str, quiet: bool) -> u8 {
+fn leave(screen: &mut Screen, run: &RunFolder, quiet: bool) -> u8 {
+    terminal::restore();
     if let Err(error) = screen.flush() {
         return exit_code::of_lost(error);
     }
+    let (id, is_session) = (run.id(), run.info().kind == RunKind::Session);
     if !quiet {
+        let (what, ends) = if is_session {
+            ("session", "ends")
+        } else {
+            ("run", "stops")
+        };
         // Without stderr the message cannot be shown.
         let _ = writeln!(
             anstream::stderr(),
-            "detached: the run goes on; `teamster attach {id}` shows it, `teamster cancel {id}` stops it"
+            "detached: the {what} goes on; `teamster attach {id}` shows it, `teamster cancel {id}` {ends} it"
         );
     }
-    exit_code::ABORTED
+    if is_session {
+        exit_code::SUCCESS
+    } else {
+        exit_code::ABORTED
+    }
 }

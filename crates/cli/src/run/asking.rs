@@ -5,32 +5,38 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use teamster::acp::OneTurn;
-use teamster::{AgentConfig, AgentRuntime, ExecuteParams, SharedRuntime};
+use teamster::{
+    AgentConfig, AgentRuntime, ExecuteParams, PermissionPolicy, SessionCapabilities, SharedRuntime,
+};
 use teamster_runner::Requests;
 
-use crate::args::RunArgs;
 use crate::hints;
 
 /// How long a request waits for an answer, unless the user says otherwise.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// How the requests of a detached run are answered, and when they time out.
-pub(super) struct Asking {
+/// How the requests of a detached run or session are answered, and when they time out.
+pub(crate) struct Asking {
     requests: Requests,
     limit: Option<Duration>,
     /// The user counts on it.
-    required: bool,
+    pub(crate) required: bool,
 }
 
 impl Asking {
-    /// What the arguments say; `None` if everything is denied at once.
-    pub(super) fn new(args: &RunArgs, requests: Requests) -> Option<Self> {
-        let limit = args.ask_timeout.unwrap_or(PATIENCE);
+    /// What `--ask-timeout` says; `None` if everything is denied at once.
+    pub(crate) fn new(given: Option<Duration>, requests: Requests) -> Option<Self> {
+        let limit = given.unwrap_or(PATIENCE);
         (!limit.is_zero()).then(|| Self {
             requests,
             limit: (limit != Duration::MAX).then_some(limit),
-            required: args.ask_timeout.is_some(),
+            required: given.is_some(),
         })
+    }
+
+    /// The policy of a session that can ask.
+    pub(crate) fn policy(&self, can: &SessionCapabilities) -> PermissionPolicy {
+        self.requests.policy(self.limit, can.denial_reason)
     }
 
     /// A runtime that asks, where the CLI can: its runs are sessions of one turn. `plain` is the one that
@@ -56,8 +62,7 @@ impl Asking {
             Ok(_) => return cannot("its CLI has no way to".to_owned()),
             Err(error) => return cannot(hints::message(&error).into_owned()),
         };
-        let takes_reason = sessions.session_capabilities().denial_reason;
-        let policy = self.requests.policy(self.limit, takes_reason);
+        let policy = self.policy(sessions.session_capabilities());
         let asking = OneTurn::new(sessions).permissions(policy);
         match asking.check(params) {
             Ok(()) => Ok(Arc::new(asking)),

@@ -9,7 +9,7 @@ use teamster::store::{Conversation, Recorder, Store, StoreError, check_run_id};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request;
-use crate::args::RunArgs;
+use crate::args::StoreArgs;
 use crate::store;
 
 /// How long a run waits for its store to be opened. Without it, it is only left out of the history.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 
 /// What is kept of a run, and where.
-pub(super) struct History {
+pub(crate) struct History {
     place: Option<String>,
     /// The user has said which store it shall be.
     named: bool,
@@ -29,16 +29,20 @@ pub(super) struct History {
 
 /// What keeps account of a run.
 #[derive(Clone)]
-pub(super) struct Kept {
-    pub(super) store: Store,
-    pub(super) recorder: Recorder,
+pub(crate) struct Kept {
+    pub(crate) store: Store,
+    pub(crate) recorder: Recorder,
 }
 
 impl History {
     /// What the arguments say. Every error is one of usage.
-    pub(super) fn asked(args: &RunArgs) -> anyhow::Result<Self> {
-        let place = store::place(&args.store);
-        let key = args.session.session_key.as_deref();
+    pub(crate) fn new(
+        store: &StoreArgs,
+        key: Option<&str>,
+        run_id: Option<&str>,
+        quiet: bool,
+    ) -> anyhow::Result<Self> {
+        let place = store::place(store);
         let conversation = key.map(str::parse).transpose()?;
         if conversation.is_some() && place.is_none() {
             bail!(
@@ -46,20 +50,20 @@ impl History {
                  TEAMSTER_STORE"
             );
         }
-        if place.is_none() && args.store.url.is_none() && !args.output.quiet {
+        if place.is_none() && store.url.is_none() && !quiet {
             crate::warn(&[
                 "this run has no place in the history: neither XDG_STATE_HOME nor HOME is set; name a place \
                  with --store or TEAMSTER_STORE (`off` keeps none)"
                     .to_owned(),
             ]);
         }
-        if let Some(id) = &args.again.run_id {
+        if let Some(id) = run_id {
             check_run_id(id).context("--run-id")?;
         }
         Ok(Self {
             place,
-            named: args.store.url.is_some(),
-            quiet: args.output.quiet,
+            named: store.url.is_some(),
+            quiet,
             conversation,
         })
     }
@@ -111,6 +115,22 @@ impl History {
         Ok(Some(Kept { store, recorder }))
     }
 
+    /// What keeps account of the turns of a session. A store that cannot be used only costs them their place in the
+    /// history.
+    pub(crate) async fn of_session(&self) -> Option<Kept> {
+        let place = self.place.as_ref()?;
+        match Store::open_within(place, PATIENCE).await {
+            Ok(store) => Some(Kept {
+                recorder: Recorder::new(store.clone()),
+                store,
+            }),
+            Err(error) => {
+                self.complain(&[error]);
+                None
+            }
+        }
+    }
+
     /// Refuses a store that can be read and not be written to: the conversation would be lost.
     async fn writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
         let written = timeout_at(deadline, store.expire()).await;
@@ -154,7 +174,7 @@ impl History {
 
     /// Prints the first of these. A quiet run does not want to hear of a store of which nothing
     /// was said, but of one that was named.
-    pub(super) fn complain(&self, errors: &[StoreError]) {
+    pub(crate) fn complain(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
             crate::warn(&[format!(
                 "the history of this run is not complete: {error} (TEAMSTER_STORE=off keeps none)"

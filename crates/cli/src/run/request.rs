@@ -5,18 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use teamster::orchestrator::{Action, Budget, Candidate, RunRequest};
+use teamster::orchestrator::{Budget, Candidate, RunRequest};
 use teamster::store::{Conversation, SessionRecord};
-use teamster::{
-    AgentConfig, AgentError, CliInfo, ErrorKind, ExecuteParams, Runtimes, SharedRuntime,
-};
+use teamster::{AgentConfig, AgentError, CliInfo, ExecuteParams, Runtimes, SharedRuntime};
 
 use teamster_runner::OneWriter;
 
 use super::asking::Asking;
 use crate::args::RunArgs;
 use crate::detached::session_locks;
-use crate::{hints, params};
+use crate::{hints, params, turns};
 
 /// Builds the requested run and the remarks about it. All errors are usage errors.
 pub(super) fn new(
@@ -77,19 +75,7 @@ pub(super) fn new(
     request.run_id.clone_from(&again.run_id);
     request.budget = budget;
     request.retry.retries = again.retries;
-    match again.max_wait {
-        Some(longest) => {
-            request.retry.max_wait = longest;
-            if again.retries == 0 {
-                // To wait for a limit is no retry; the other kinds of limits are waited for anyhow.
-                let wait = (ErrorKind::RateLimit, Action::Wait);
-                request.retry.actions.extend([wait]);
-            }
-        }
-        // Who wants no retry wants no waiting for one either.
-        None if again.retries == 0 => request.retry.max_wait = Duration::ZERO,
-        None => {}
-    }
+    turns::wait(&mut request.retry, again.max_wait);
     Ok((request, notices))
 }
 

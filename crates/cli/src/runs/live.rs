@@ -6,7 +6,9 @@ use anstyle::Style;
 use serde::Serialize;
 use teamster_core::time::epoch_ms;
 use teamster_runner::protocol::PendingRequest;
-use teamster_runner::{RunFolder, RunInfo, RunState, client};
+use teamster_runner::{
+    LiveState, LiveStatus, RunFolder, RunInfo, RunKind, RunState, RunsError, client,
+};
 
 use super::local;
 use crate::args::RunsListArgs;
@@ -24,6 +26,9 @@ struct Live {
     /// When the log was last written to, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_at: Option<u64>,
+    /// What it is doing, unless its runner is of an older version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<LiveStatus>,
     /// The requests that wait for an answer.
     requests: Vec<PendingRequest>,
 }
@@ -71,6 +76,12 @@ async fn look_at(run: &RunFolder) -> anyhow::Result<Option<Live>> {
         info: run.info().clone(),
         seq: run.last_line()?.map_or(0, |line| line.seq()),
         changed_at: run.changed_at(),
+        status: match client::status(run).await {
+            Ok(status) => Some(status),
+            // It has ended just now, or its runner does not know the command.
+            Err(RunsError::Ended { .. } | RunsError::Refused { .. }) => None,
+            Err(error) => return Err(error.into()),
+        },
         requests: client::requests(run).await?,
     }))
 }
@@ -78,21 +89,52 @@ async fn look_at(run: &RunFolder) -> anyhow::Result<Option<Live>> {
 fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
     let now = epoch_ms();
     let age = |ms: u64| words::duration_ms(now.saturating_sub(ms));
-    let mut table = Table::new(["RUN", "BEGAN", "AGENT", "QUIET FOR", "WAITS FOR"]);
+    let mut table = Table::new([
+        "RUN",
+        "BEGAN",
+        "AGENT",
+        "STATE",
+        "TURNS",
+        "COST",
+        "QUIET FOR",
+    ]);
     for run in runs {
-        let waits = match &*run.requests {
-            [] => String::new(),
-            [request] => format!("an answer: {}", words::one_line(&request.tool_name)),
-            several => format!("{} answers", several.len()),
-        };
+        let status = run.status.as_ref();
+        let turns = (run.info.kind == RunKind::Session)
+            .then(|| words::plural(status.map_or(0, |status| status.turns), "turn"));
         let cells = [
             words::one_line(&run.info.run_id),
             local(run.info.accepted_at, "%m-%d %H:%M"),
             words::one_line(&run.info.provider),
+            state(run),
+            turns.unwrap_or_default(),
+            status
+                .and_then(|status| status.cost_usd)
+                .map(words::usd)
+                .unwrap_or_default(),
             run.changed_at.map(age).unwrap_or_default(),
-            waits,
         ];
         table.row(cells.map(|cell| (cell, Style::new())));
     }
     table.write(out)
+}
+
+/// What it is doing, and what it waits for.
+fn state(run: &Live) -> String {
+    match &*run.requests {
+        [] => {}
+        [request] => {
+            return format!(
+                "waits for an answer: {}",
+                words::one_line(&request.tool_name)
+            );
+        }
+        several => return format!("waits for {} answers", several.len()),
+    }
+    match run.status.as_ref().map(|status| status.state) {
+        Some(LiveState::Idle) => "idle",
+        Some(LiveState::Ending) => "ending",
+        _ => "running",
+    }
+    .to_owned()
 }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::io::{Read, Seek};
 
+use teamster_runner::launch::{Launch, accepted_id};
 use teamster_server::{BackendError, StartRun, Worktree};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::backend::one_line;
 use crate::args::{Cli, Command};
-use crate::run::detached::{Launch, accepted_id};
-use crate::{detached, exit_code, words};
+use crate::{detached, exit_code, runner, words};
 
 /// Starts the run; resolves once its runner has accepted it.
 pub(super) async fn start(run_id: String, request: StartRun) -> Result<(), BackendError> {
@@ -22,17 +22,14 @@ pub(super) async fn start(run_id: String, request: StartRun) -> Result<(), Backe
     let stderr = said
         .try_clone()
         .map_err(|error| cannot("share a file", &error))?;
-    let mut command = crate::run::detached::runner_command(&request.provider)
+    let mut command = runner::command(&request.provider)
         .map_err(|error| BackendError::Failed(format!("{error:#}")))?;
     command.stderr(stderr);
     // Tokio waits for the runner when it has ended, so that it does not stay as a zombie.
     let mut runner = tokio::process::Command::from(command)
         .spawn()
         .map_err(|error| cannot("start a runner", &error))?;
-    let launch = Launch {
-        args,
-        prompt: request.prompt,
-    };
+    let launch = Launch::new(args, Some(request.prompt));
     let launch =
         serde_json::to_vec(&launch).map_err(|error| cannot("write the request", &error))?;
     if let Some(mut stdin) = runner.stdin.take() {

@@ -1,5 +1,6 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
+mod live;
 mod requests;
 mod sessions;
 mod worktree;
@@ -25,6 +26,12 @@ fn silent() -> Script {
 /// A command with a place for detached runs.
 fn with_state<'a>(command: &'a mut Command, claude: &Claude) -> &'a mut Command {
     command.env("XDG_STATE_HOME", claude.path("state"))
+}
+
+/// The same for an agent of a few lines of shell.
+fn with_own<'a>(command: &'a mut Command, agent: &crate::cli::chat::Agent) -> &'a mut Command {
+    agent.environment(command);
+    command.stdin(std::process::Stdio::null())
 }
 
 fn runs_folder(claude: &Claude) -> PathBuf {

@@ -4,13 +4,13 @@
 //! want something is gone is how it learns that the process is to end.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use teamster_core::provider::{Order, OrderId};
 use teamster_core::sync::lock;
 use teamster_core::{AbortHandle, EventStream, Id, PermissionMode, Turn};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use super::replies::Outcome;
 use crate::queue::{Consumer, Producer};
@@ -66,6 +66,8 @@ pub(crate) struct Known {
     session_id: Mutex<Option<Id>>,
     cost: Mutex<Option<(Id, f64)>>,
     unasked: Mutex<VecDeque<EventStream>>,
+    /// Notified of each of them. It outlives the process.
+    has_unasked: Arc<Notify>,
     gone: AtomicBool,
     playing: AtomicBool,
     idle: AtomicBool,
@@ -73,6 +75,13 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    pub(crate) fn new(has_unasked: Arc<Notify>) -> Self {
+        Self {
+            has_unasked,
+            ..Self::default()
+        }
+    }
+
     /// The id by which the session can be resumed.
     pub(crate) fn session_id(&self) -> Option<Id> {
         lock(&self.session_id).clone()
@@ -100,6 +109,7 @@ impl Known {
             unasked.pop_front();
         }
         unasked.push_back(EventStream::of_batches(consumer, abort));
+        self.has_unasked.notify_one();
     }
 
     pub(crate) fn take_unasked(&self) -> Option<EventStream> {

@@ -11,6 +11,7 @@ const HEAD: &[u8] = br#"{"seq":"#;
 pub struct LogLine {
     pub(super) seq: u64,
     pub(super) json: Vec<u8>,
+    pub(super) ends: bool,
 }
 
 impl LogLine {
@@ -34,9 +35,10 @@ impl LogLine {
         type_of(&self.json).unwrap_or_default()
     }
 
-    /// Whether it is the last entry of a log.
+    /// Whether it is the last entry of its log: a `done` of the log's own run. Each turn of a session has a `done`
+    /// too, with the turn's id.
     pub fn is_end(&self) -> bool {
-        is_end(&self.json)
+        self.ends
     }
 }
 
@@ -60,11 +62,18 @@ fn type_of(json: &[u8]) -> Option<String> {
         .map(|it| it.r#type)
 }
 
-/// Whether this entry is the last one of a log.
-pub(crate) fn is_end(json: &[u8]) -> bool {
+/// Whether this entry is the last one of the log of this run.
+pub(crate) fn is_end(json: &[u8], run_id: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head {
+        r#type: String,
+        run_id: Option<String>,
+    }
     // Most entries are ruled out without a parser.
     memchr::memmem::find(json, br#""type":"done""#).is_some()
-        && type_of(json).as_deref() == Some("done")
+        && serde_json::from_slice::<Head>(json)
+            .is_ok_and(|head| head.r#type == "done" && head.run_id.is_none_or(|id| id == run_id))
 }
 
 /// Whether these bytes are a whole entry: a power cut can leave anything at the end of a file.
@@ -93,14 +102,27 @@ mod tests {
     }
 
     #[test]
-    fn only_the_event_done_is_an_end() {
-        assert!(is_end(
-            br#"{"seq":3,"atMs":1,"attempt":1,"type":"done","result":{}}"#
-        ));
-        let text = br#"{"seq":3,"atMs":1,"attempt":1,"type":"tool_use","input":{"type":"done"}}"#;
-        assert!(!is_end(text));
-        assert!(!is_end(
-            br#"{"seq":3,"type":"text","text":"\"type\":\"done\""}"#
-        ));
+    fn only_the_event_done_of_the_run_itself_is_an_end() {
+        for (json, ends) in [
+            (
+                r#"{"seq":3,"atMs":1,"attempt":1,"type":"done","result":{}}"#,
+                true,
+            ),
+            (r#"{"seq":3,"runId":"s","type":"done","result":{}}"#, true),
+            (
+                r#"{"seq":3,"runId":"s.1","type":"done","result":{}}"#,
+                false,
+            ),
+            (
+                r#"{"seq":3,"type":"tool_use","input":{"type":"done"}}"#,
+                false,
+            ),
+            (
+                r#"{"seq":3,"type":"text","text":"\"type\":\"done\""}"#,
+                false,
+            ),
+        ] {
+            assert_eq!(is_end(json.as_bytes(), "s"), ends, "{json}");
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::FILE;
 use super::line::{LogLine, is_end, seq_of};
 use super::search::offset_of;
+use super::{FILE, run_id_of};
 use crate::RunsError;
+use teamster_core::Id;
 
 /// What is read at once.
 const PIECE: usize = 64 * 1024;
@@ -22,6 +23,7 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug)]
 pub struct RunLogReader {
     path: PathBuf,
+    run_id: Id,
     file: File,
     /// Where the next piece is read.
     offset: u64,
@@ -42,6 +44,7 @@ impl RunLogReader {
         let (file, offset) = open_at(&path, next).map_err(RunsError::io("open", &path))?;
         Ok(Self {
             path,
+            run_id: run_id_of(folder),
             file,
             offset,
             buffer: Vec::new(),
@@ -74,12 +77,13 @@ impl RunLogReader {
                 let line = (seq >= self.next).then(|| LogLine {
                     seq,
                     json: json.to_vec(),
+                    ends: is_end(json, &self.run_id),
                 });
                 self.start += searched + end + 1;
                 searched = 0;
                 let Some(line) = line else { continue };
                 self.next = seq.saturating_add(1);
-                self.ended = is_end(&line.json);
+                self.ended = line.ends;
                 return Ok(Some(line));
             }
             searched = unread.len();

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::line::{LogLine, is_entry, seq_of};
+use super::line::{LogLine, is_end, is_entry, seq_of};
 
-/// Where the last whole entry of the file ends, and that entry.
-pub(crate) fn last_entry(file: &File) -> io::Result<(u64, Option<LogLine>)> {
+/// Where the last whole entry of this run's log ends, and that entry.
+pub(crate) fn last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
     let mut end = file.metadata()?.len();
     loop {
         // Behind the last end of a line there is nothing, or what is left of a line.
@@ -18,7 +18,8 @@ pub(crate) fn last_entry(file: &File) -> io::Result<(u64, Option<LogLine>)> {
         let mut json = vec![0; usize::try_from(newline - start).map_err(io::Error::other)?];
         file.read_exact_at(&mut json, start)?;
         if let (Some(seq), true) = (seq_of(&json), is_entry(&json)) {
-            return Ok((newline + 1, Some(LogLine { seq, json })));
+            let ends = is_end(&json, run_id);
+            return Ok((newline + 1, Some(LogLine { seq, json, ends })));
         }
         end = newline;
     }

@@ -10,10 +10,10 @@ use teamster_core::Id;
 use teamster_core::time::epoch_ms;
 use teamster_orchestrator::RunLogEntry;
 
-use super::FILE;
 use super::frames::Frames;
 use super::line::{is_end, seq_of};
 use super::tail::last_entry;
+use super::{FILE, run_id_of};
 
 /// How much a log may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub struct Position {
 #[derive(Debug)]
 pub struct RunLogWriter {
     path: PathBuf,
+    run_id: Id,
     file: File,
     limits: LogLimits,
     frames: Frames,
@@ -76,7 +77,8 @@ impl RunLogWriter {
             .truncate(false)
             .mode(0o600)
             .open(&path)?;
-        let (len, last) = last_entry(&file)?;
+        let run_id = run_id_of(folder);
+        let (len, last) = last_entry(&file, &run_id)?;
         let written = last.map_or_else(Position::default, |last| Position {
             seq: last.seq(),
             ended: last.is_end(),
@@ -86,6 +88,7 @@ impl RunLogWriter {
         }
         Ok(Self {
             path,
+            run_id,
             file,
             limits,
             frames: Frames::default(),
@@ -101,6 +104,7 @@ impl RunLogWriter {
     /// The same log after its folder was renamed.
     pub(crate) fn moved_to(mut self, folder: &Path) -> Self {
         self.path = folder.join(FILE);
+        self.run_id = run_id_of(folder);
         self
     }
 
@@ -184,7 +188,7 @@ impl RunLogWriter {
             }
             self.newest = Position {
                 seq,
-                ended: is_end(&self.unwritten[before..]),
+                ended: is_end(&self.unwritten[before..], &self.run_id),
             };
             self.unwritten.push(b'\n');
         }
@@ -206,7 +210,7 @@ impl RunLogWriter {
             .open(&draft)?;
         let copied = (|| {
             // It has the number of the last entry that it stands for, so there is no gap.
-            let reset = RunLogEntry::reset(first - 1, epoch_ms(), run_id_of(&self.path));
+            let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());
             let reset = serde_json::to_vec(&reset)?;
             file.write_all(&reset)?;
             file.write_all(b"\n")?;
@@ -225,12 +229,6 @@ impl RunLogWriter {
         self.file = file;
         Ok(())
     }
-}
-
-/// The run whose log this is: its folder has the run's id for a name.
-fn run_id_of(log: &Path) -> Id {
-    let folder = log.parent().and_then(Path::file_name);
-    folder.unwrap_or_default().to_string_lossy().as_ref().into()
 }
 
 /// The first entry that begins behind `from`: its offset and number.

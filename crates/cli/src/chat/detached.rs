@@ -1,0 +1,120 @@
+//! `teamster chat --detach`: a session with a process of its own, its runner.
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use teamster::PermissionPolicy;
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
+use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, Runs, SessionPlan};
+use uuid::Uuid;
+
+use crate::args::ChatArgs;
+use crate::guard::Guard;
+use crate::run::asking::Asking;
+use crate::run::detached::finish;
+use crate::run::history::History;
+use crate::{
+    detached, exit_code, hints, orphans, params, runner, store, tokio_runtime, turns, worktree,
+};
+
+/// The process of a detached session; the exit code.
+pub(crate) fn runner(args: &mut ChatArgs) -> anyhow::Result<u8> {
+    let id = Uuid::now_v7().to_string();
+    let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
+        Ok(worktree) => worktree,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let (requests, asked) = Requests::of(&id);
+    let (runs, mut plan, history) = match prepare(args, &id, &requests) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let mut about = RunInfo::new(&*id, &*args.provider);
+    about.kind = RunKind::Session;
+    about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
+    about.model.clone_from(&args.model.model);
+    about.directory = params::working_directory(&args.place);
+    plan.before_done = worktree.map(finish);
+    let guard = Guard::start(about.directory.as_deref());
+    let keep = args.place.keep_background;
+    if !keep {
+        orphans::adopt();
+    }
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        let run = match runs.accept(&about, LogLimits::default()) {
+            Ok(run) => run,
+            Err(error) => {
+                crate::fail(&error.into());
+                return Ok(exit_code::USAGE);
+            }
+        };
+        runner::detach(&run)?;
+        let kept = history.of_session().await;
+        plan.observer =
+            (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+        let session = DetachedSession::new(run, orchestrator, plan, requests, asked);
+        let control = session.control();
+        runner::stop_by_signals(move |kill| control.end(kill))?;
+        let finished = session.work().await;
+        runner::report(&finished);
+        if let Some(kept) = kept {
+            history.complain(&kept.recorder.take_errors());
+            store::close(&kept.store).await;
+        }
+        anyhow::Ok(exit_code::of(&finished.result))
+    });
+    if !keep {
+        orphans::end(guard.as_ref().map(Guard::pid));
+    }
+    code
+}
+
+/// What the session needs. Every error is one of usage.
+fn prepare(
+    args: &ChatArgs,
+    id: &str,
+    requests: &Requests,
+) -> anyhow::Result<(Runs, SessionPlan, History)> {
+    let info = crate::providers()
+        .get(&args.provider)
+        .context("this provider is not built in")?
+        .info();
+    let runs = detached::runs()?;
+    let history = History::new(&args.store, None, None, args.output.quiet)?;
+    let (params, ignored) = params::chat_params(args)?;
+    if !args.output.quiet {
+        crate::warn(&ignored);
+    }
+    let config = params::place_config(&args.place, info);
+    if let Some(error) = super::missing(info, params.env.get("PATH"), &config) {
+        bail!("{}", hints::message(&error));
+    }
+    let mut writer = detached::session_locks(Some(id)).map(|locks| locks.writer(info.id));
+    if let Some(writer) = &mut writer {
+        writer
+            .begin(&params)
+            .map_err(|error| anyhow!("{}", hints::message(&error)))?;
+    }
+    let asking = Asking::new(args.ask_timeout, requests.clone());
+    let mut plan = turns::plan(args, info, &params, |can| match &asking {
+        Some(asking) if can.permissions => Ok(asking.policy(can)),
+        Some(asking) if asking.required => bail!(
+            "--ask-timeout: {} cannot ask for permission in a session",
+            info.id
+        ),
+        _ => Ok(PermissionPolicy::Deny),
+    })?;
+    plan.idle = args
+        .end_idle
+        .filter(|time| *time != std::time::Duration::MAX);
+    plan.writer = writer;
+    Ok((runs, plan, history))
+}

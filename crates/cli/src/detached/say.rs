@@ -1,0 +1,166 @@
+//! `teamster say`: a turn of a session.
+
+use std::io::{self, Read, Write};
+
+use anyhow::{Context, bail};
+use teamster::Id;
+use teamster_runner::client::{self, Follow, StartedTurn};
+use teamster_runner::{LogLine, RefusalCode, RunFolder, RunKind, RunsError};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::find;
+use super::screen::Screen;
+use crate::args::{OutputArgs, SayArgs};
+use crate::drive::{self, TICK};
+use crate::signals::Source;
+use crate::{exit_code, stdin, tokio_runtime, words};
+
+/// Says it and shows the turn; the turn's exit code.
+pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
+    let session = find(&args.id)?;
+    if session.info().kind != RunKind::Session {
+        bail!(
+            "{} is a run and takes no further prompt: `teamster chat --detach` begins a session that does",
+            words::one_line(session.id())
+        );
+    }
+    let prompt = match prompt(args) {
+        Ok(prompt) => prompt,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(say(args, session, prompt))
+}
+
+fn prompt(args: &SayArgs) -> anyhow::Result<String> {
+    let mut prompt = args.prompt.clone();
+    if prompt == "-" {
+        prompt.clear();
+        (io::stdin().lock().read_to_string(&mut prompt))
+            .context("cannot read the prompt from stdin")?;
+    } else {
+        let warning = stdin::add_to(&mut prompt, args.stdin)?;
+        crate::warn(warning.as_slice());
+    }
+    if prompt.trim().is_empty() {
+        bail!("the prompt is empty");
+    }
+    Ok(prompt)
+}
+
+async fn say(args: &SayArgs, session: RunFolder, prompt: String) -> anyhow::Result<u8> {
+    let name = format!("teamster say, process {}", std::process::id());
+    if args.steer {
+        client::steer(&session, prompt, Some(name)).await?;
+        return Ok(exit_code::SUCCESS);
+    }
+    let turn = loop {
+        match client::send(&session, &*prompt, Some(name.clone())).await {
+            Err(RunsError::Refused {
+                code: RefusalCode::Busy,
+                ..
+            }) if args.queue => next_end(&session).await?,
+            Err(RunsError::Refused {
+                code: RefusalCode::Busy,
+                message,
+            }) => bail!("{message} (--queue waits, --steer says it now)"),
+            turn => break turn?,
+        }
+    };
+    if args.no_wait {
+        return exit_code::of_printed(writeln!(io::stdout(), "{}", turn.run_id));
+    }
+    let output: OutputArgs = args.output.into();
+    let screen = Screen::new(&session, output).without_questions();
+    show(session, &turn, screen).await
+}
+
+/// Waits for the end of the turn in progress.
+async fn next_end(session: &RunFolder) -> anyhow::Result<()> {
+    let newest = session.last_line()?.map_or(0, |line| line.seq());
+    // The turn may have ended in the meantime.
+    if client::status(session).await?.turn.is_none() {
+        return Ok(());
+    }
+    let mut follow = Follow::new(session.clone(), newest)?;
+    while let Some(line) = follow.next().await? {
+        if line.type_name() == "done" {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Shows the turn to its end; its exit code.
+async fn show(session: RunFolder, turn: &StartedTurn, mut screen: Screen) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let mut follow = Follow::new(session.clone(), turn.seq)?;
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let stdout = drive::pipe_to_a_reader();
+    let own = Id::from(&*turn.run_id);
+    let mut interrupts = 0;
+    loop {
+        let next = tokio::select! {
+            biased;
+            next = follow.next() => next?,
+            () = std::future::ready(()) => {
+                if let Err(error) = screen.flush() {
+                    return lost(&session, error).await;
+                }
+                tokio::select! {
+                    biased;
+                    next = follow.next() => next?,
+                    () = signals.next() => {
+                        interrupts += 1;
+                        if interrupts > 2 {
+                            return Ok(exit_code::ABORTED);
+                        }
+                        screen.stopping();
+                        interrupt(&session, interrupts > 1).await?;
+                        continue;
+                    }
+                    _ = ticks.tick() => {
+                        if stdout.as_ref().is_some_and(drive::reader_is_gone) {
+                            return lost(&session, io::ErrorKind::BrokenPipe.into()).await;
+                        }
+                        screen.tick();
+                        continue;
+                    }
+                }
+            }
+        };
+        let Some(line) = next else { break };
+        let seen = match screen.show(&line) {
+            Ok(seen) => seen,
+            Err(error) => return lost(&session, error).await,
+        };
+        if let Some(code) = seen.code
+            && (seen.run_id.as_ref() == Some(&own) || LogLine::is_end(&line))
+        {
+            return match screen.flush() {
+                Ok(()) => Ok(code),
+                Err(error) => Ok(exit_code::of_lost(error)),
+            };
+        }
+    }
+    Ok(exit_code::INCOMPLETE)
+}
+
+/// Nobody reads the answer any more: the turn is interrupted, as a run is then.
+async fn lost(session: &RunFolder, error: io::Error) -> anyhow::Result<u8> {
+    interrupt(session, false).await?;
+    Ok(exit_code::of_lost(error))
+}
+
+async fn interrupt(session: &RunFolder, kill: bool) -> anyhow::Result<()> {
+    match client::interrupt(session, kill).await {
+        // It has just ended.
+        Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,317 @@
+//! How the log of a run or a session is shown.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstyle::Style;
+use teamster::orchestrator::{RunEvent, RunLogEntry};
+use teamster::{AgentEvent, CliInfo, Id, NoticeLevel, NoticeSource, RunResult};
+use teamster_core::time::epoch_ms;
+use teamster_runner::{LogLine, RunFolder, RunKind};
+
+use super::questions::{Questions, Reader};
+use crate::args::OutputArgs;
+use crate::render::{Current, Narrator, Sink, TextIsFinal, View};
+use crate::{drive, exit_code, words};
+
+/// What shows the entries of a log.
+pub(super) enum Screen {
+    /// As they are in the file.
+    Lines(io::BufWriter<io::Stdout>),
+    /// As `teamster run` and `teamster chat` show them.
+    Turns(Box<Turns>),
+}
+
+/// Shows the turns of a session, or the one run that there is.
+pub(super) struct Turns {
+    output: OutputArgs,
+    view: View,
+    sink: Box<dyn Sink>,
+    /// When the first entry shown of this turn was written: times are those of the turn.
+    began: Option<u64>,
+    /// What is asked here; nothing if there is no one to ask.
+    questions: Option<Questions>,
+    /// It is a session: its turns are shown one after the other.
+    is_session: bool,
+    /// The turn that is shown, until its end.
+    turn: Option<Id>,
+    /// The agent's session that was shown last.
+    session: Option<Id>,
+    /// A message that was typed here, so that it is on the screen already.
+    typed: Option<String>,
+}
+
+/// What an entry means for who shows it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The exit code of the run or turn that has ended with it.
+    pub(super) code: Option<u8>,
+    /// That run or turn.
+    pub(super) run_id: Option<Id>,
+}
+
+impl Screen {
+    pub(super) fn new(run: &RunFolder, output: OutputArgs) -> Self {
+        let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
+        // Entries of an agent that this program does not know are shown as they are.
+        let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
+            return Self::Lines(io::BufWriter::new(io::stdout()));
+        };
+        let others: Vec<&'static CliInfo> = (crate::providers().all().iter())
+            .map(|provider| provider.info())
+            .collect();
+        let is_session = run.info().kind == RunKind::Session;
+        let directory = run.info().directory.clone();
+        let view = View {
+            current: Current::new(first, &others),
+            verbose: output.verbose,
+            quiet: output.quiet,
+            // A session that goes on needs no word of how to.
+            resume: (!is_session).then(|| resume_arguments(run)).flatten(),
+            directory,
+            mcp: None,
+            clock: epoch_ms,
+        };
+        Self::Turns(Box::new(Turns {
+            sink: drive::sink(output, view.clone(), TextIsFinal::WithMessage),
+            output,
+            view,
+            began: None,
+            questions: Questions::can_ask().then(Questions::default),
+            is_session,
+            turn: None,
+            session: None,
+            typed: None,
+        }))
+    }
+
+    /// The same for a program that asks nobody.
+    pub(super) fn without_questions(mut self) -> Self {
+        if let Self::Turns(turns) = &mut self {
+            turns.questions = None;
+        }
+        self
+    }
+
+    /// Shows an entry.
+    pub(super) fn show(&mut self, line: &LogLine) -> io::Result<Seen> {
+        let entry = line.entry();
+        let mut seen = Seen::default();
+        if let Ok(RunLogEntry::Agent(entry)) = &entry
+            && let AgentEvent::Done(done) = &entry.event
+        {
+            seen.code = Some(exit_code::of(&done.result));
+            seen.run_id.clone_from(&entry.run_id);
+        }
+        match (self, entry) {
+            (Self::Lines(out), _) => {
+                out.write_all(line.json())?;
+                out.write_all(b"\n")?;
+            }
+            (Self::Turns(turns), Ok(entry)) => turns.show(&entry, line.is_end())?,
+            // Of a newer version.
+            _ => {}
+        }
+        Ok(seen)
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Lines(out) => out.flush(),
+            Self::Turns(turns) => turns.sink.flush(),
+        }
+    }
+
+    /// Whether a turn is in progress, as far as it was shown.
+    pub(super) fn is_in_turn(&self) -> bool {
+        matches!(self, Self::Turns(turns) if turns.turn.is_some())
+    }
+
+    /// Whether something is to be asked here.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self, Self::Turns(turns) if turns.questions.as_ref().is_some_and(|it| !it.is_empty()))
+    }
+
+    /// Asks for an answer to one request.
+    pub(super) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
+        let Self::Turns(turns) = self else {
+            return Ok(());
+        };
+        let Some(questions) = &mut turns.questions else {
+            return Ok(());
+        };
+        turns.sink.make_room();
+        let directory = reader.run().info().directory.clone();
+        questions.ask(reader, directory.as_deref()).await
+    }
+
+    /// This is about to be said here.
+    pub(super) fn typed(&mut self, text: Option<String>) {
+        if let Self::Turns(turns) = self {
+            turns.typed = text;
+        }
+    }
+
+    /// The user asked to stop what is shown.
+    pub(super) fn stopping(&mut self) {
+        if let Self::Turns(turns) = self {
+            let now = turns.now(epoch_ms());
+            turns.sink.stopping(now);
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        if let Self::Turns(turns) = self
+            && (turns.turn.is_some() || !turns.is_session)
+        {
+            let now = turns.now(epoch_ms());
+            turns.sink.tick(now);
+        }
+    }
+}
+
+impl Turns {
+    fn now(&self, at_ms: u64) -> Duration {
+        Duration::from_millis(self.began.map_or(0, |began| at_ms.saturating_sub(began)))
+    }
+
+    fn show(&mut self, entry: &RunLogEntry, is_end: bool) -> io::Result<()> {
+        match entry {
+            RunLogEntry::Agent(entry) => {
+                if self.is_session
+                    && is_end
+                    && let AgentEvent::Done(done) = &entry.event
+                {
+                    return self.session_end(&done.result);
+                }
+                self.began.get_or_insert(entry.at_ms);
+                self.sink.event(entry, self.now(entry.at_ms))?;
+                if let Some(questions) = &mut self.questions {
+                    questions.see(&entry.event);
+                }
+                match &entry.event {
+                    AgentEvent::Session(session) => {
+                        self.session = Some(session.session_id.clone());
+                    }
+                    AgentEvent::Done(_) if self.is_session => self.turn_end()?,
+                    _ => {}
+                }
+            }
+            RunLogEntry::Run(entry) => {
+                match &entry.event {
+                    RunEvent::Reset { .. } => {
+                        let message =
+                            format!("entries 1 to {} were removed to make room", entry.seq);
+                        let message = AgentEvent::notice(
+                            NoticeLevel::Warning,
+                            NoticeSource::Runtime,
+                            message,
+                        );
+                        self.sink.event(&message.into(), Duration::ZERO)?;
+                    }
+                    RunEvent::UserMessage {
+                        run_id, text, from, ..
+                    } => {
+                        self.turn.get_or_insert_with(|| run_id.clone());
+                        if self.typed.take().as_ref() != Some(text) {
+                            self.message(text, from.as_deref())?;
+                        }
+                    }
+                    RunEvent::Start { run_id, .. } => {
+                        self.turn.get_or_insert_with(|| run_id.clone());
+                    }
+                    _ => {}
+                }
+                self.began.get_or_insert(entry.at_ms);
+                self.view.current.observe(&entry.event);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Shows what somebody has said elsewhere.
+    fn message(&mut self, text: &str, from: Option<&str>) -> io::Result<()> {
+        self.sink.flush()?;
+        if self.output.quiet {
+            return Ok(());
+        }
+        self.sink.make_room();
+        let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+        let text = words::printable(text);
+        let from = from.map(|from| format!("  {dim}{}{dim:#}", words::one_line(from)));
+        // Without stderr the message cannot be shown.
+        let _ = writeln!(
+            anstream::stderr(),
+            "{bold}> {}{bold:#}{}",
+            text.trim_end().replace('\n', "\n> "),
+            from.unwrap_or_default()
+        );
+        Ok(())
+    }
+
+    /// The next turn is shown from its own beginning.
+    fn turn_end(&mut self) -> io::Result<()> {
+        self.sink.flush()?;
+        self.turn = None;
+        self.began = None;
+        let narrator = Narrator::new(self.view.clone());
+        let narrator = match &self.session {
+            Some(session) => narrator.goes_on(session.clone()),
+            None => narrator,
+        };
+        self.sink = drive::sink_of(self.output, narrator, TextIsFinal::WithMessage);
+        Ok(())
+    }
+
+    fn session_end(&mut self, result: &RunResult) -> io::Result<()> {
+        self.sink.flush()?;
+        self.turn = None;
+        if self.output.quiet {
+            return Ok(());
+        }
+        self.sink.make_room();
+        let turns = words::plural(u64::from(result.num_turns.unwrap_or_default()), "turn");
+        let cost = result
+            .total_cost_usd
+            .map(|usd| format!(", {}", words::usd(usd)));
+        let how = if result.is_success() {
+            "ended"
+        } else {
+            "was stopped"
+        };
+        let error = result.failure().filter(|_| !result.aborted);
+        let error = error.map(|error| format!(": {}", words::one_line(&error.message)));
+        // As above.
+        let _ = writeln!(
+            anstream::stderr(),
+            "the session {how} after {turns}{}{}",
+            cost.unwrap_or_default(),
+            error.unwrap_or_default()
+        );
+        if let Some(session) = &result.session_id {
+            let agent = shell_words::quote(self.view.info().id);
+            let _ = writeln!(
+                anstream::stderr(),
+                "go on with: teamster chat {agent} --resume {}",
+                words::one_line(session)
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The arguments that go on with the session of a run, up to the session's id. It belongs to a directory, without
+/// which there is no going on.
+fn resume_arguments(run: &RunFolder) -> Option<String> {
+    let Some(directory) = &run.info().directory else {
+        return Some("--resume".to_owned());
+    };
+    if !directory.is_dir() {
+        return None;
+    }
+    let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);
+    let cwd =
+        (!is_here).then(|| format!("--cwd {} ", words::shell_word(&directory.to_string_lossy())));
+    Some(format!("{}--resume", cwd.unwrap_or_default()))
+}

@@ -1,0 +1,180 @@
+//! Speaking with a session from the terminal that shows it.
+//!
+//! Between two turns the prompt is there, but the editor begins only with the first key: until then, what others say
+//! to the session is shown as it comes. While something is typed, the log waits.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use anyhow::Context;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::ttyname;
+use teamster_runner::{RunFolder, RunsError, client};
+use tokio::time::{Duration, interval};
+
+use crate::chat::command::{self, Command, Typed};
+use crate::chat::input::{Entry, Input};
+use crate::chat::{messages, terminal};
+use crate::words;
+
+/// How often is looked whether a key was pressed.
+const LOOK: Duration = Duration::from_millis(30);
+
+/// A user at the terminal.
+pub(super) struct Speaker {
+    input: Input,
+    prompt: String,
+    name: String,
+    /// The prompt is on the screen, and the first key is waited for.
+    keys: Option<terminal::Keys>,
+    /// A key was pressed: the editor reads.
+    typing: bool,
+}
+
+/// What a user wants.
+pub(super) enum Spoken {
+    Message(String),
+    Command(Command),
+    /// End the view.
+    Leave,
+    /// Nothing yet: it may be that something is being typed now.
+    Nothing,
+}
+
+impl Speaker {
+    pub(super) fn new(run: &RunFolder, no_history: bool) -> anyhow::Result<Self> {
+        let agent = &run.info().provider;
+        Ok(Self {
+            input: messages(agent, no_history, true).context("cannot read messages")?,
+            prompt: format!("{agent}> "),
+            name: own_name(),
+            keys: None,
+            typing: false,
+        })
+    }
+
+    /// Who speaks, for the other clients of the session.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for what the user says; without a user, for ever. Cancel-safe.
+    pub(super) async fn listen(speaker: Option<&mut Self>) -> Spoken {
+        let Some(speaker) = speaker else {
+            return std::future::pending().await;
+        };
+        if !speaker.typing {
+            speaker.key().await;
+            speaker.keys = None;
+            speaker.typing = true;
+            return Spoken::Nothing;
+        }
+        let entry = speaker.input.next().await;
+        speaker.typing = false;
+        match entry {
+            Entry::Text(text) => match command::read(&text) {
+                Typed::Nothing => Spoken::Nothing,
+                Typed::Message(message) => Spoken::Message(message),
+                Typed::Command(Command::Quit) => Spoken::Leave,
+                Typed::Command(command) => Spoken::Command(command),
+                Typed::Wrong(why) => complain(&why),
+            },
+            Entry::Cleared => Spoken::Nothing,
+            Entry::Wrong(why) => complain(&why),
+            Entry::End => Spoken::Leave,
+            Entry::Failed(why) => {
+                complain(&why);
+                Spoken::Leave
+            }
+        }
+    }
+
+    /// Whether something is being typed, so that nothing else may be shown.
+    pub(super) fn is_typing(&self) -> bool {
+        self.typing
+    }
+
+    /// Something else is to be shown: takes the prompt away.
+    pub(super) fn make_room(&mut self) {
+        if self.keys.take().is_some() {
+            // Without a terminal there is no prompt.
+            let _ = terminal::write_to_terminal(b"\r\x1b[K");
+        }
+    }
+
+    /// Shows the prompt, and waits until a key is pressed. Cancel-safe.
+    async fn key(&mut self) {
+        if self.keys.is_none() {
+            // As above.
+            let _ = terminal::write_to_terminal(self.prompt.as_bytes());
+            self.keys = Some(terminal::Keys::begin());
+        }
+        let mut looks = interval(LOOK);
+        while !has_key() {
+            looks.tick().await;
+        }
+    }
+
+    /// Carries out what was typed as a command.
+    pub(super) async fn carry_out(&mut self, run: &RunFolder, command: &Command) {
+        let done = match command {
+            Command::Help => {
+                say(&command::attached_help());
+                Ok(())
+            }
+            Command::Cost | Command::Session => client::status(run).await.map(|status| {
+                let session = status.session_id.as_deref().map(words::one_line);
+                let cost = status.cost_usd.map(words::usd);
+                let tokens = status.usage.as_ref().and_then(words::tokens);
+                say(&format!(
+                    "{}, {}, {}\nsession {}",
+                    words::plural(status.turns, "turn"),
+                    tokens.as_deref().unwrap_or("tokens not reported"),
+                    cost.as_deref().unwrap_or("cost not reported"),
+                    session.as_deref().unwrap_or("not begun")
+                ));
+            }),
+            Command::Clear => client::clear(run).await,
+            Command::Model(model) => client::set_model(run, model).await,
+            Command::Permission(mode) => client::set_permission(run, *mode).await,
+            Command::End => client::cancel(run, false).await,
+            Command::Quit => Ok(()),
+        };
+        match done {
+            // The log shows it.
+            Ok(()) | Err(RunsError::Ended { .. }) => {}
+            Err(error) => crate::fail(&error.into()),
+        }
+    }
+}
+
+fn say(text: &str) {
+    // Without stderr the message cannot be shown.
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+fn complain(why: &str) -> Spoken {
+    crate::fail(&anyhow::anyhow!("{why}"));
+    Spoken::Nothing
+}
+
+/// Whether a key was pressed. Where that is not known, the editor waits for it itself.
+fn has_key() -> bool {
+    let stdin = io::stdin();
+    let mut keys = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut keys, PollTimeout::ZERO) {
+        Ok(ready) => ready > 0,
+        Err(error) => error != nix::Error::EINTR,
+    }
+}
+
+/// Who speaks at this terminal.
+fn own_name() -> String {
+    match ttyname(io::stdin()) {
+        Ok(path) => {
+            let path = path.to_string_lossy();
+            format!("terminal {}", path.strip_prefix("/dev/").unwrap_or(&path))
+        }
+        Err(_) => format!("process {}", std::process::id()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Runners: a detached run or session has a process of its own.
+//!
+//! It is this program again, in a session of its own, out of reach of the terminal.
+
+use std::io;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, anyhow, bail};
+use nix::unistd::setsid;
+use teamster_runner::launch::{self, Launch, Launched};
+use teamster_runner::{Finished, NewRun};
+
+use crate::args::{Cli, Command as Subcommand};
+use crate::signals::Source;
+use crate::{chat, exit_code, run};
+
+/// The first argument of a process that is a runner; then comes the agent, for those who look at the list of
+/// processes.
+pub(crate) const ARGUMENT: &str = "--teamster-runner";
+
+/// The command of a runner for this agent. It reads a [`Launch`] from stdin.
+pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command
+        .args([ARGUMENT, agent])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    Ok(command)
+}
+
+/// Starts a runner for the command line of this process, waits until it has accepted the run and prints its id; the
+/// exit code.
+pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> {
+    let command = command(agent)?;
+    let launch = Launch::new(std::env::args_os().collect(), prompt);
+    match launch
+        .start(command, false)
+        .context("cannot start a runner")?
+    {
+        Launched::Accepted(id) => exit_code::of_printed(io::Write::write_fmt(
+            &mut io::stdout(),
+            format_args!("{id}\n"),
+        )),
+        Launched::Refused { status, .. } => {
+            match status.code().and_then(|code| u8::try_from(code).ok()) {
+                Some(code) if code != exit_code::SUCCESS => Ok(code),
+                _ => bail!(
+                    "the runner ended before the run was accepted ({status}): nothing was started"
+                ),
+            }
+        }
+        _ => bail!("the runner is of another version"),
+    }
+}
+
+/// The process of a detached run or session; the exit code.
+pub(crate) fn main() -> anyhow::Result<u8> {
+    // Out of reach of the terminal. It fails only in the leader of a group, which is out of reach as well.
+    let _ = setsid();
+    let launch = Launch::read(io::stdin()).context("cannot read what to run")?;
+    match Cli::read(launch.args)?.command {
+        Subcommand::Run(mut args) => {
+            run::detached::runner(&mut args, launch.prompt.unwrap_or_default())
+        }
+        Subcommand::Chat(mut args) => chat::detached::runner(&mut args),
+        _ => bail!("nothing to run was given"),
+    }
+}
+
+/// Tells the command that has started this process that the run is accepted, and detaches from the terminal.
+pub(crate) fn detach(run: &NewRun) -> anyhow::Result<()> {
+    launch::detach(run).context("cannot detach from the terminal")
+}
+
+/// From now on, the first signal that asks for an end calls `stop` with `false`, and the second with `true`.
+pub(crate) fn stop_by_signals(stop: impl Fn(bool) + Send + 'static) -> anyhow::Result<()> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    tokio::spawn(async move {
+        signals.next().await;
+        stop(false);
+        signals.next().await;
+        stop(true);
+    });
+    Ok(())
+}
+
+/// Reports on stderr, which is a file in the run's folder, why the log is not complete.
+pub(crate) fn report(finished: &Finished) {
+    if let Err(error) = &finished.log {
+        crate::fail(&anyhow!("the log of this run is not complete: {error}"));
+    }
+}

@@ -1,0 +1,394 @@
+//! Sessions that outlive the terminal: `chat --detach`, `say`, and `attach` from several terminals.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use teamster::{AgentEvent, ErrorKind, RunResult, RunStatus};
+use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
+
+use super::requests::{command, request};
+use crate::cli::chat::Agent;
+use crate::cli::chat::terminal::Terminal;
+use crate::cli::{Ended, LIMIT, Running, done, events, run, teamster};
+
+/// Starts a session; its id.
+fn detach(agent: &Agent, args: &[&str]) -> String {
+    let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat());
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let id = ended.stdout.strip_suffix('\n').unwrap();
+    assert!(!id.contains('\n'), "{id}");
+    id.to_owned()
+}
+
+fn say(agent: &Agent, id: &str, prompt: &str, args: &[&str]) -> Ended {
+    command(agent, &[&["say", id, prompt], args].concat())
+}
+
+fn log_file(agent: &Agent, id: &str) -> PathBuf {
+    let folder = agent.path("state").join("teamster/runs").join(id);
+    folder.join("events.ndjson")
+}
+
+/// The log, also of a session that goes on.
+fn log(agent: &Agent, id: &str) -> String {
+    let log = fs::read_to_string(log_file(agent, id)).unwrap();
+    super::assert_no_gaps(&log);
+    log
+}
+
+/// What came of a session.
+fn ended(log: &str) -> RunResult {
+    done(log.split_inclusive('\n').next_back().unwrap())
+}
+
+fn entries(log: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).unwrap();
+    log.lines().map(parse).collect()
+}
+
+/// Waits until an entry of the log is like this.
+fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) {
+    let there = || entries(&log(agent, id)).iter().any(&found);
+    assert!(wait_until(LIMIT, there), "{}", log(agent, id));
+}
+
+/// The session in the list of what is running.
+fn live(agent: &Agent, id: &str) -> Option<Value> {
+    let ended = command(agent, &["runs", "list", "--live", "--json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    entries(&ended.stdout)
+        .into_iter()
+        .find(|run| run["runId"] == id)
+}
+
+fn is_state(agent: &Agent, id: &str, state: &str) -> bool {
+    live(agent, id).is_some_and(|run| run["status"]["state"] == state)
+}
+
+#[test]
+fn a_session_takes_turns_from_everybody_until_it_is_ended() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    // Nothing is started before the first turn.
+    assert_eq!(agent.starts().len(), 0);
+    assert!(is_state(&agent, &id, "idle"));
+
+    let first = say(&agent, &id, "pid", &[]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let process: u32 = first.stdout.trim_end().parse().unwrap();
+    let second = say(&agent, &id[..8], "pid", &["--json"]);
+    assert_eq!((second.code, &*second.stderr), (Some(0), ""));
+    let turn = format!("{id}.2");
+    for entry in entries(&second.stdout) {
+        assert_eq!(entry["runId"], *turn, "{entry}");
+    }
+    let result = done(&second.stdout);
+    assert_eq!(
+        (&*result.text, result.num_turns),
+        (&*process.to_string(), Some(1))
+    );
+    assert_eq!(agent.starts().len(), 1);
+
+    let run = live(&agent, &id).unwrap();
+    assert_eq!(run["kind"], "session");
+    assert_eq!(run["status"]["state"], "idle");
+    assert_eq!(run["status"]["turns"], 2);
+    assert_eq!(run["status"]["costUsd"], 2.25);
+    assert_eq!(run["status"]["usage"]["inputTokens"], 20);
+    let table = command(&agent, &["runs", "list", "--live"]);
+    for word in [&*id, "2 turns", "idle", "$2.25"] {
+        assert!(table.stdout.contains(word), "{}", table.stdout);
+    }
+
+    let mut waiting = teamster(["wait", &id]);
+    agent.environment(&mut waiting);
+    let mut waiting = Running::start(waiting.stdin(Stdio::null()));
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    // It was ended in order, between two turns.
+    assert_eq!(waiting.end().code, Some(0));
+    assert!(wait_gone(process, LIMIT));
+    assert!(agent.heard().contains("end_session"));
+    let log = log(&agent, &id);
+    let last = entries(&log).pop().unwrap();
+    assert_eq!(
+        (&last["type"], &last["runId"]),
+        (&"done".into(), &(*id).into())
+    );
+    let result = ended(&log);
+    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(
+        (result.num_turns, result.total_cost_usd),
+        (Some(2), Some(2.25))
+    );
+    assert_eq!(
+        result.session_id.as_deref(),
+        Some(&*format!("session-{process}"))
+    );
+    let late = say(&agent, &id, "more", &[]);
+    assert_eq!((late.code, &*late.stdout), (Some(1), ""));
+    assert!(late.stderr.contains("has ended"), "{}", late.stderr);
+    assert_eq!(live(&agent, &id), None);
+}
+
+#[test]
+fn one_speaks_at_a_time() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    let mut speaking = teamster(["say", &id, "wait"]);
+    agent.environment(&mut speaking);
+    let mut speaking = Running::start(speaking.stdin(Stdio::null()));
+    wait_for(&agent, &id, |entry| entry["text"] == "waiting");
+    assert!(is_state(&agent, &id, "running"));
+    let second = say(&agent, &id, "more", &[]);
+    assert_eq!((second.code, &*second.stdout), (Some(1), ""));
+    for word in ["teamster say, process", "speaks", "--queue"] {
+        assert!(second.stderr.contains(word), "{word}: {}", second.stderr);
+    }
+    let mut queued = teamster(["say", &id, "more", "--queue"]);
+    agent.environment(&mut queued);
+    let mut queued = Running::start(queued.stdin(Stdio::null()));
+    // Ctrl-C ends the turn, and the session goes on.
+    speaking.signal(Signal::SIGINT);
+    assert_eq!(speaking.end().code, Some(130));
+    let ended = queued.end();
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "more\n"));
+    assert_eq!(agent.starts().len(), 1);
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}
+
+#[test]
+fn a_request_of_a_session_waits_for_anyone() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    let turn = say(&agent, &id, "write", &["--no-wait"]);
+    assert_eq!((turn.code, turn.stdout), (Some(0), format!("{id}.1\n")));
+    request(&agent, &id);
+    assert!(is_state(&agent, &id, "waiting"));
+    assert_eq!(command(&agent, &["answer", &id, "allow"]).code, Some(0));
+    wait_for(&agent, &id, |entry| entry["text"] == "allowed");
+    assert!(wait_until(LIMIT, || is_state(&agent, &id, "idle")));
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}
+
+#[test]
+fn a_turn_is_cut_off_by_the_end_of_its_session() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    say(&agent, &id, "wait", &["--no-wait"]);
+    wait_for(&agent, &id, |entry| entry["text"] == "waiting");
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    let log = log(&agent, &id);
+    let ends: Vec<_> = entries(&log)
+        .into_iter()
+        .filter(|entry| entry["type"] == "done")
+        .map(|entry| {
+            (
+                entry["runId"].as_str().unwrap().to_owned(),
+                entry["result"]["status"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (format!("{id}.1"), "aborted".into()),
+            (id.clone(), "aborted".into())
+        ]
+    );
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(130));
+}
+
+#[test]
+fn a_session_ends_by_itself_when_nothing_is_said() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["--end-idle", "1s"]);
+    assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(0));
+    assert!(log(&agent, &id).contains("no turn was played for 1s"));
+}
+
+/// Killed while a turn is in progress, and between two turns.
+#[test]
+fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
+    for prompt in ["wait", "more"] {
+        let agent = Agent::new();
+        let id = detach(&agent, &[]);
+        let first = say(&agent, &id, "pid", &[]);
+        let process: u32 = first.stdout.trim_end().parse().unwrap();
+        say(&agent, &id, prompt, &["--no-wait"]);
+        let said = if prompt == "wait" { "waiting" } else { "more" };
+        wait_for(&agent, &id, |entry| entry["text"] == said);
+        if prompt == "more" {
+            assert!(wait_until(LIMIT, || is_state(&agent, &id, "idle")));
+        }
+        let runner = agent.parent();
+        kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
+        // All notice at once.
+        let mut readers: Vec<_> = (0..4)
+            .map(|_| {
+                let mut command = teamster(["attach", &id, "--json"]);
+                agent.environment(&mut command);
+                Running::start(command.stdin(Stdio::null()))
+            })
+            .collect();
+        let logs: Vec<_> = readers.iter_mut().map(Running::end).collect();
+        let log = log(&agent, &id);
+        for ended in logs {
+            assert_eq!((ended.code, &ended.stdout), (Some(5), &log));
+        }
+        assert!(wait_gone(process, LIMIT));
+        let of_session = |entry: &&Value| entry["runId"] == *id;
+        let all = entries(&log);
+        let types: Vec<_> = (all.iter().filter(of_session))
+            .map(|entry| entry["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(types, ["error", "done"], "{log}");
+        let result = ended(&log);
+        assert_eq!(result.status, RunStatus::Incomplete);
+        assert_eq!(result.failure().unwrap().kind, ErrorKind::Interrupted);
+        // How to go on is known.
+        assert_eq!(
+            result.session_id.as_deref(),
+            Some(&*format!("session-{process}"))
+        );
+        assert_eq!(
+            result.total_cost_usd,
+            Some(if prompt == "wait" { 1.25 } else { 2.25 })
+        );
+        let shown = command(&agent, &["attach", &id]);
+        assert!(
+            shown
+                .stderr
+                .contains(&format!("--resume session-{process}")),
+            "{}",
+            shown.stderr
+        );
+        assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
+    }
+}
+
+#[test]
+fn a_turn_has_a_row_in_the_history() {
+    let agent = Agent::new();
+    let store = agent.path("store.db").display().to_string();
+    let id = detach(&agent, &["--store", &store]);
+    say(&agent, &id, "more", &[]);
+    say(&agent, &id, "die", &[]);
+    command(&agent, &["cancel", &id]);
+    let list = command(&agent, &["runs", "list", "--json", "--store", &store]);
+    let rows: Vec<_> = entries(&list.stdout)
+        .into_iter()
+        .map(|row| (row["runId"].clone(), row["status"].clone()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (format!("{id}.2").into(), Value::from("error")),
+            (format!("{id}.1").into(), "success".into())
+        ]
+    );
+}
+
+#[test]
+fn the_budget_of_a_session_is_that_of_all_its_turns() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["--max-tokens", "20"]);
+    assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
+    // Each turn uses 15.
+    let over = say(&agent, &id, "more", &["--json"]);
+    assert_eq!(over.code, Some(1), "{}", over.stderr);
+    let kinds = events(&over.stdout)
+        .into_iter()
+        .filter_map(|event| match event {
+            AgentEvent::Error(error) => Some(error.error.kind),
+            _ => None,
+        });
+    assert_eq!(kinds.collect::<Vec<_>>(), [ErrorKind::Budget]);
+    let spent = say(&agent, &id, "more", &[]);
+    assert_eq!((spent.code, &*spent.stdout), (Some(1), ""));
+    assert!(
+        spent.stderr.contains("budget of this session is spent"),
+        "{}",
+        spent.stderr
+    );
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn two_terminals_speak_in_turn() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    let mut one = Terminal::of(&agent, &["attach", &id]);
+    let mut two = Terminal::of(&agent, &["attach", &id]);
+    for terminal in [&mut one, &mut two] {
+        terminal.see("claude> ");
+    }
+    one.press("pid\r");
+    let shown = |log: &str| {
+        let pid = entries(log)
+            .into_iter()
+            .find(|entry| entry["type"] == "text");
+        pid.map(|entry| entry["text"].as_str().unwrap().to_owned())
+    };
+    assert!(wait_until(LIMIT, || shown(&log(&agent, &id)).is_some()));
+    let process = shown(&log(&agent, &id)).unwrap();
+    one.see(&process);
+    // The other one sees who speaks, and what comes of it.
+    two.see("> pid");
+    two.see("terminal pts/");
+    two.see(&process);
+    for terminal in [&mut one, &mut two] {
+        terminal.see("claude> ");
+    }
+
+    // What is typed while another speaks is not sent.
+    two.press("mor");
+    two.see("mor");
+    one.press("wait\r");
+    one.see("waiting");
+    two.press("e\r");
+    two.see("not sent: terminal pts/");
+    two.see("waiting");
+    // Either can interrupt the turn.
+    two.press("\x03");
+    one.see("interrupted");
+    one.see("claude> ");
+    two.see("claude> ");
+    // At rest it ends the view only.
+    two.press("\x03");
+    assert_eq!(two.end(), Some(0));
+    two.see("the session goes on");
+    assert!(is_alive(process.parse().unwrap()));
+    one.press("/cost\r");
+    one.see("2 turns");
+    one.press("/end\r");
+    one.see("the session ended after 2 turns");
+    assert_eq!(one.end(), Some(0));
+}
+
+/// A late view has all of it, and the events of each turn once.
+#[test]
+fn a_session_is_shown_from_its_beginning() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    say(&agent, &id, "one", &[]);
+    say(&agent, &id, "two", &[]);
+    command(&agent, &["cancel", &id]);
+    let shown = run(super::with_own(&mut teamster(["attach", &id]), &agent));
+    assert_eq!((shown.code, &*shown.stdout), (Some(0), "one\ntwo\n"));
+    for text in [
+        "> one",
+        "> two",
+        "teamster say",
+        "the session ended after 2 turns",
+    ] {
+        assert!(shown.stderr.contains(text), "{}", shown.stderr);
+    }
+    let log = log(&agent, &id);
+    assert_eq!(command(&agent, &["attach", &id, "--json"]).stdout, log);
+}

@@ -1,0 +1,296 @@
+//! Writing the entries of a run to its log while they come.
+
+use std::future::{pending, ready};
+use std::io;
+use std::time::Duration;
+
+use teamster_core::time::epoch_ms;
+use teamster_core::{
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+};
+use teamster_orchestrator::{RunEvent, RunLog, RunLogEntry};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::status::StatusBoard;
+use crate::{Position, Requests, RunLogWriter};
+
+/// How long a log that cannot be written may hold up its run, before the run is stopped.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is tried again meanwhile.
+const RETRY: Duration = Duration::from_millis(200);
+/// How long the end of a run that was stopped so is tried to be written.
+const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
+/// How many entries are written at once.
+const BATCH: usize = 256;
+
+/// A notice for the log before `done`, made once no process of the run is left.
+pub type BeforeDone = Box<dyn FnOnce() -> AgentEvent + Send>;
+
+/// What belongs in a log beside the entries of runs.
+pub(crate) struct Side {
+    pub(crate) requests: Requests,
+    /// Events about requests, which are not among those of the agent.
+    pub(crate) asked: mpsc::UnboundedReceiver<AgentEvent>,
+    /// What clients of a session have done.
+    pub(crate) notes: mpsc::UnboundedReceiver<Note>,
+    pub(crate) before_done: Option<BeforeDone>,
+}
+
+/// An entry about something that a client has done.
+pub(crate) enum Note {
+    /// Said to the agent, in the turn in progress.
+    Steer {
+        text: String,
+        from: Option<String>,
+    },
+    Event(AgentEvent),
+}
+
+/// Writes the entries of a run to its log, and announces them to its readers.
+pub(crate) struct LogTask {
+    writer: RunLogWriter,
+    announce: watch::Sender<Position>,
+    status: StatusBoard,
+    /// The run of the entries that are made here.
+    run_id: Id,
+    /// The attempt of the newest entry.
+    attempt: u32,
+    /// Since when the log cannot be written.
+    failing: Option<Instant>,
+    /// Why the log is given up: what comes is not written.
+    lost: Option<io::Error>,
+}
+
+impl LogTask {
+    pub(crate) fn new(writer: RunLogWriter, run_id: &str) -> Self {
+        Self {
+            writer,
+            announce: watch::channel(Position::default()).0,
+            status: StatusBoard::default(),
+            run_id: run_id.into(),
+            attempt: 1,
+            failing: None,
+            lost: None,
+        }
+    }
+
+    /// How far the log is written, for its readers.
+    pub(crate) fn position(&self) -> watch::Receiver<Position> {
+        self.announce.subscribe()
+    }
+
+    pub(crate) fn status(&self) -> &StatusBoard {
+        &self.status
+    }
+
+    /// The number of the newest entry in the file.
+    pub(crate) fn written(&self) -> u64 {
+        self.writer.written().seq
+    }
+
+    /// The log is given up.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// From now on, entries that are made here belong to this run.
+    pub(crate) fn set_run(&mut self, run_id: &str) {
+        self.run_id = run_id.into();
+        self.attempt = 1;
+    }
+
+    /// Takes an entry.
+    pub(crate) fn push(&mut self, entry: RunLogEntry) {
+        if self.is_lost() {
+            return;
+        }
+        if let RunLogEntry::Agent(entry) = &entry {
+            self.attempt = entry.attempt;
+        }
+        self.status.see(&entry);
+        self.writer.push(entry);
+    }
+
+    /// Takes an event beside those of the agent.
+    pub(crate) fn push_event(&mut self, event: AgentEvent) {
+        let mut entry = LogEntry::from(event);
+        entry.run_id = Some(self.run_id.clone());
+        entry.at_ms = epoch_ms();
+        entry.attempt = self.attempt;
+        self.push(RunLogEntry::Agent(entry));
+    }
+
+    /// Takes what somebody says to the agent.
+    pub(crate) fn push_message(&mut self, text: String, from: Option<String>, steer: bool) {
+        let event = RunEvent::user_message(self.run_id.clone(), text, from, steer);
+        self.push(RunLogEntry::of_run(event, epoch_ms(), self.attempt));
+    }
+
+    pub(crate) fn push_note(&mut self, note: Note) {
+        match note {
+            Note::Steer { text, from } => self.push_message(text, from, true),
+            Note::Event(event) => self.push_event(event),
+        }
+    }
+
+    /// Waits until something has to be written that waits. Cancel-safe.
+    pub(crate) async fn due(&self) {
+        match (self.failing, self.writer.due()) {
+            (Some(_), _) => sleep(RETRY).await,
+            (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
+            (None, None) => pending().await,
+        }
+    }
+
+    /// Writes what waits; whether the log was given up just now.
+    pub(crate) fn write(&mut self) -> bool {
+        if self.is_lost() {
+            return false;
+        }
+        if (self.writer.due()).is_some_and(|due| due <= std::time::Instant::now()) {
+            self.writer.end_frame();
+        }
+        let Err(error) = self.try_write() else {
+            return false;
+        };
+        let given_up = self
+            .failing
+            .is_some_and(|since| since.elapsed() >= PATIENCE);
+        if given_up {
+            self.lost = Some(error);
+            self.failing = None;
+        }
+        given_up
+    }
+
+    fn try_write(&mut self) -> io::Result<()> {
+        match self.writer.flush() {
+            Ok(position) => {
+                self.failing = None;
+                self.announce.send_if_modified(|known| {
+                    let changed = *known != position;
+                    *known = position;
+                    changed
+                });
+                Ok(())
+            }
+            Err(error) => {
+                self.failing.get_or_insert_with(Instant::now);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes a run to its end; what came of it. `see` gets each of the run's entries first.
+    pub(crate) async fn record(
+        &mut self,
+        log: &mut RunLog,
+        side: &mut Side,
+        see: &mut (dyn FnMut(&RunLogEntry) + Send),
+    ) -> RunResult {
+        let abort = log.abort_handle();
+        let mut result = RunResult::default().status(RunStatus::Incomplete);
+        loop {
+            let mut over = false;
+            tokio::select! {
+                biased;
+                entry = log.next(), if self.failing.is_none() => {
+                    let mut next = entry;
+                    for _ in 0..BATCH {
+                        let Some(entry) = next else {
+                            over = true;
+                            break;
+                        };
+                        see(&entry);
+                        if let RunLogEntry::Agent(entry) = &entry
+                            && let AgentEvent::Done(done) = &entry.event
+                        {
+                            result = (*done.result).clone();
+                        }
+                        self.take(entry, side);
+                        next = tokio::select! {
+                            biased;
+                            entry = log.next() => entry,
+                            () = ready(()) => break,
+                        };
+                    }
+                }
+                Some(event) = side.asked.recv(), if self.failing.is_none() => {
+                    self.push_event(event);
+                }
+                Some(note) = side.notes.recv(), if self.failing.is_none() => {
+                    self.push_note(note);
+                }
+                () = self.due() => {}
+            }
+            if self.write() {
+                abort.abort();
+            }
+            if over {
+                break;
+            }
+        }
+        result
+    }
+
+    /// Takes an entry of the run.
+    fn take(&mut self, entry: RunLogEntry, side: &mut Side) {
+        let entry = match entry {
+            RunLogEntry::Agent(mut entry) => {
+                if matches!(entry.event, AgentEvent::Done(_))
+                    && let Some(before) = side.before_done.take()
+                {
+                    self.push_event(before());
+                }
+                let Some(event) = side.requests.mark(entry.event) else {
+                    return;
+                };
+                entry.event = event;
+                RunLogEntry::Agent(entry)
+            }
+            entry => entry,
+        };
+        self.push(entry);
+    }
+
+    /// Writes what is left. A log that was given up gets its end, as far as that goes; why it is not complete, if it
+    /// is not.
+    pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
+        self.writer.end_frame();
+        if let Some(error) = &self.lost {
+            self.writer.discard_unwritten();
+            let error = AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "the log of this run could not be written, so the run was stopped: {error}"
+                ),
+            );
+            result.errors.push(error.clone());
+            result.status = RunStatus::Failed;
+            for event in [
+                AgentEvent::error(error),
+                AgentEvent::Done(Done::new(Box::new(result.clone()))),
+            ] {
+                let mut entry = LogEntry::from(event);
+                entry.at_ms = epoch_ms();
+                self.writer.push(RunLogEntry::Agent(entry));
+            }
+        }
+        let until = Instant::now()
+            + if self.is_lost() {
+                PATIENCE_AT_THE_END
+            } else {
+                PATIENCE
+            };
+        // Without its end, the log gets one of its next reader.
+        while let Err(error) = self.try_write() {
+            if Instant::now() >= until {
+                return Err(error);
+            }
+            sleep(RETRY).await;
+        }
+        self.writer.sync()
+    }
+}

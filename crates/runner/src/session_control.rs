@@ -1,0 +1,333 @@
+//! What clients can do with a live session.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentSession, CancellationToken, EventStream, Image,
+    NoticeLevel, NoticeSource,
+};
+use teamster_orchestrator::Budget;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::RefusalCode;
+use crate::log_task::Note;
+use crate::protocol::{Command, Reply};
+use crate::server::refused;
+use crate::status::StatusBoard;
+
+/// A prompt on its way to the session.
+pub(crate) struct Prompt {
+    pub(crate) text: String,
+    pub(crate) images: Vec<Image>,
+    pub(crate) from: Option<String>,
+    /// Gets the turn's id and the number of the entry with the prompt.
+    pub(crate) accepted: oneshot::Sender<(String, u64)>,
+}
+
+/// A live session, for its clients. Clones are the same.
+#[derive(Clone)]
+pub struct SessionControl(Arc<Shared>);
+
+struct Shared {
+    sessions: Vec<Arc<dyn AgentSession>>,
+    state: Mutex<State>,
+    status: StatusBoard,
+    prompts: mpsc::UnboundedSender<Prompt>,
+    notes: mpsc::UnboundedSender<Note>,
+    end: CancellationToken,
+    budget: Budget,
+}
+
+#[derive(Default)]
+struct State {
+    /// Which of the sessions works.
+    current: usize,
+    turn: Option<Turn>,
+}
+
+/// The turn that goes on, or is about to begin.
+struct Turn {
+    from: Option<String>,
+    began_at: u64,
+    /// What stops it, once it has begun.
+    abort: Option<AbortHandle>,
+    /// It was interrupted before that; with `true` by force.
+    interrupted: Option<bool>,
+}
+
+impl SessionControl {
+    pub(crate) fn new(
+        sessions: Vec<Arc<dyn AgentSession>>,
+        status: StatusBoard,
+        budget: Budget,
+    ) -> (
+        Self,
+        mpsc::UnboundedReceiver<Prompt>,
+        mpsc::UnboundedReceiver<Note>,
+    ) {
+        let (prompts, prompt_receiver) = mpsc::unbounded_channel();
+        let (notes, note_receiver) = mpsc::unbounded_channel();
+        let control = Self(Arc::new(Shared {
+            sessions,
+            state: Mutex::default(),
+            status,
+            prompts,
+            notes,
+            end: CancellationToken::new(),
+            budget,
+        }));
+        (control, prompt_receiver, note_receiver)
+    }
+
+    /// Ends the session, with the turn in progress. With `kill` that is ended by force.
+    pub fn end(&self, kill: bool) {
+        self.0.status.ending();
+        self.0.end.cancel();
+        self.interrupt(kill);
+    }
+
+    pub(crate) async fn ended(&self) {
+        self.0.end.cancelled().await;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.0.end.is_cancelled()
+    }
+
+    /// The number of the session that works.
+    pub(crate) fn current(&self) -> usize {
+        self.state().current
+    }
+
+    pub(crate) fn set_current(&self, current: usize) {
+        self.state().current = current;
+    }
+
+    /// A turn that the CLI has begun by itself, if there is one and no prompt is on its way.
+    pub(crate) fn take_unasked(&self, session: &dyn AgentSession) -> Option<EventStream> {
+        let mut state = self.state();
+        if state.turn.is_some() {
+            return None;
+        }
+        let begun = session.unasked()?;
+        state.turn = Some(Turn::new(None));
+        Some(begun)
+    }
+
+    /// A turn begins that this stops.
+    pub(crate) fn begins(&self, abort: AbortHandle, from: Option<String>) {
+        let mut state = self.state();
+        let turn = state.turn.get_or_insert_with(|| Turn::new(from));
+        match turn.interrupted {
+            Some(true) => abort.kill(),
+            Some(false) => abort.abort(),
+            None if self.is_ending() => abort.abort(),
+            None => {}
+        }
+        turn.abort = Some(abort);
+    }
+
+    /// The turn has ended.
+    pub(crate) fn has_ended(&self) {
+        self.state().turn = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+
+    fn session(&self) -> Arc<dyn AgentSession> {
+        let current = self.state().current;
+        self.0.sessions[current].clone()
+    }
+
+    /// Interrupts the turn; whether there was one.
+    fn interrupt(&self, kill: bool) -> bool {
+        let mut state = self.state();
+        let Some(turn) = &mut state.turn else {
+            return false;
+        };
+        turn.interrupted = Some(kill || turn.interrupted == Some(true));
+        if let Some(abort) = &turn.abort {
+            if kill {
+                abort.kill();
+            } else {
+                abort.abort();
+            }
+        }
+        true
+    }
+
+    /// Carries out the command of a client.
+    pub(crate) async fn carry_out(&self, command: Command) -> Reply {
+        match command {
+            Command::Send {
+                prompt,
+                images,
+                from,
+            } => self.send(prompt, images, from).await,
+            Command::Steer { text, from } => self.steer(text, from).await,
+            Command::Interrupt { kill } => {
+                if self.interrupt(kill) {
+                    Reply::Done
+                } else {
+                    no_turn()
+                }
+            }
+            Command::Clear => {
+                let what = "a new session begins, which knows nothing of the one before";
+                self.order(
+                    |session| Box::pin(async move { session.clear().await }),
+                    what,
+                )
+                .await
+            }
+            Command::SetModel { model } => {
+                let what = format!("model from the next turn on: {model}");
+                let set = |session: Arc<dyn AgentSession>| {
+                    let set: Order = Box::pin(async move { session.set_model(model).await });
+                    set
+                };
+                self.order(set, &what).await
+            }
+            Command::SetPermission { mode } => {
+                let what = format!("permission from the next turn on: {mode}");
+                let set = |session: Arc<dyn AgentSession>| {
+                    let set: Order = Box::pin(async move { session.set_permission(mode).await });
+                    set
+                };
+                self.order(set, &what).await
+            }
+            _ => refused(
+                RefusalCode::Unsupported,
+                "the runner of this session is of another version and does not know this command",
+            ),
+        }
+    }
+
+    async fn send(&self, text: String, images: Vec<Image>, from: Option<String>) -> Reply {
+        if text.trim().is_empty() && images.is_empty() {
+            return refused(RefusalCode::InvalidAnswer, "the prompt is empty");
+        }
+        {
+            let mut state = self.state();
+            if self.is_ending() {
+                return ending();
+            }
+            if let Some(turn) = &state.turn {
+                return refused(RefusalCode::Busy, turn.busy());
+            }
+            if let Some(spent) = self.spent() {
+                return refused(RefusalCode::OverBudget, spent);
+            }
+            state.turn = Some(Turn::new(from.clone()));
+        }
+        let (accepted, reply) = oneshot::channel();
+        let prompt = Prompt {
+            text,
+            images,
+            from,
+            accepted,
+        };
+        // If it fails, the session has ended.
+        let _ = self.0.prompts.send(prompt);
+        match reply.await {
+            Ok((run_id, seq)) => Reply::Turn { run_id, seq },
+            Err(_) => ending(),
+        }
+    }
+
+    /// Why no turn may begin: nothing is left of the budget.
+    fn spent(&self) -> Option<String> {
+        let totals = self.0.status.totals();
+        let budget = &self.0.budget;
+        let tokens = totals.usage.and_then(|usage| usage.total_tokens());
+        let what = match () {
+            () if budget.usd.is_some_and(|most| totals.cost_usd >= Some(most)) => "USD",
+            () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => "tokens",
+            () if budget.turns.is_some_and(|most| totals.answers >= most) => "turns",
+            () if (budget.time)
+                .is_some_and(|most| u128::from(totals.duration_ms) >= most.as_millis()) =>
+            {
+                "time"
+            }
+            () => return None,
+        };
+        Some(format!(
+            "the budget of this session is spent ({what}): no turn can begin"
+        ))
+    }
+
+    async fn steer(&self, text: String, from: Option<String>) -> Reply {
+        if text.trim().is_empty() {
+            return refused(RefusalCode::InvalidAnswer, "the message is empty");
+        }
+        if self.state().turn.is_none() {
+            return no_turn();
+        }
+        match self.session().steer(text.clone()).await {
+            Ok(()) => {
+                // The receiver lives as long as the session.
+                let _ = self.0.notes.send(Note::Steer { text, from });
+                Reply::Done
+            }
+            Err(error) => refused_by(&error),
+        }
+    }
+
+    async fn order<F>(&self, order: F, what: &str) -> Reply
+    where
+        F: FnOnce(Arc<dyn AgentSession>) -> Order,
+    {
+        if self.is_ending() {
+            return ending();
+        }
+        match order(self.session()).await {
+            Ok(()) => {
+                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, what);
+                // As above.
+                let _ = self.0.notes.send(Note::Event(event));
+                Reply::Done
+            }
+            Err(error) => refused_by(&error),
+        }
+    }
+}
+
+type Order = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
+
+impl Turn {
+    fn new(from: Option<String>) -> Self {
+        Self {
+            from,
+            began_at: epoch_ms(),
+            abort: None,
+            interrupted: None,
+        }
+    }
+
+    fn busy(&self) -> String {
+        let from = match &self.from {
+            Some(from) => format!("{from} speaks"),
+            None => "the agent works by itself".to_owned(),
+        };
+        let seconds = epoch_ms().saturating_sub(self.began_at) / 1000;
+        format!(
+            "{from}, since {seconds} s: wait for the end of the turn, interrupt it, or say more in it"
+        )
+    }
+}
+
+fn ending() -> Reply {
+    refused(RefusalCode::Ending, "the session is being ended")
+}
+
+fn no_turn() -> Reply {
+    refused(RefusalCode::NoTurn, "no turn is in progress")
+}
+
+fn refused_by(error: &AgentError) -> Reply {
+    refused(RefusalCode::Unsupported, error.message.clone())
+}
