@@ -24,11 +24,11 @@ pub struct ServerConfig {
     pub allow_commands: bool,
     /// The configuration of the supervisor whose agents are shown.
     pub agents: Option<PathBuf>,
-    /// The address that is told of all runs that end or need an answer.
+    /// The URL that gets a request when any run has ended or needs an answer.
     pub callback: Option<String>,
     /// Whether callbacks may go to addresses that are not public.
     pub allow_private_callbacks: bool,
-    /// What is told of what goes wrong without a request, such as a callback that was given up.
+    /// Is called with each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
     /// The most connections at a time; further ones are closed. 1024.
     pub max_connections: usize,

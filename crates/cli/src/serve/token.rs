@@ -51,7 +51,7 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
 }
 
 fn line(token: &TokenInfo, out: &mut impl Write) -> io::Result<()> {
-    // Without the hash, which is of no use to anybody.
+    // Without the hash, which has no use outside.
     let line = serde_json::json!({
         "name": token.name,
         "scopes": token.scopes,

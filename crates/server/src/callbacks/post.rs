@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// How we call ourselves.
 const AGENT: &str = concat!("teamster/", env!("CARGO_PKG_VERSION"));
 
-/// A client that connects to public addresses only, unless it is told otherwise.
+/// A client that connects to public addresses only, unless private ones are allowed.
 #[derive(Debug, Clone)]
 pub(crate) struct Poster {
     client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,

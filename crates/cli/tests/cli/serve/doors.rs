@@ -56,7 +56,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
     running.signal(Signal::SIGTERM);
     assert_eq!(running.end().code, Some(0));
     assert!(!socket.exists());
-    // A file of somebody's is left alone.
+    // A file that is no socket is left alone.
     fs::write(&socket, "mine").unwrap();
     let ended = serve().end();
     assert_eq!(

@@ -182,7 +182,7 @@ fn names_and_pages_of_others_are_refused() {
         post(origin).is_problem(403, "ORIGIN_NOT_ALLOWED");
     }
     assert_eq!(post(&format!("http://{}", served.address)).status, 201);
-    // Other pages are told nothing by which a browser would let them read a response.
+    // No header lets a page of another origin read a response.
     let read = served
         .request("GET", "/v1/runs")
         .header("Origin", "http://evil.example")
