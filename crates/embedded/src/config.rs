@@ -42,6 +42,9 @@ pub struct EmbeddedConfig {
     /// What tokens cost. Without it, a run has no cost and takes no limit of it.
     #[setters(skip)]
     pub prices: Option<Prices>,
+    /// Why no run can begin. Every run is refused with it.
+    #[setters(into)]
+    pub problem: Option<String>,
 }
 
 impl EmbeddedConfig {

@@ -41,6 +41,9 @@ impl Settings {
         can: &Capabilities,
         params: &ExecuteParams,
     ) -> Result<Self, AgentError> {
+        if let Some(problem) = &config.problem {
+            return Err(AgentError::invalid_params(problem));
+        }
         params.check(&INFO, can)?;
         if config.process.record_to.is_some() {
             let problem =

@@ -8,6 +8,8 @@ use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, SessionRuntime,
 };
 use teamster_process::RuntimeConfig;
+#[cfg(all(feature = "embedded", feature = "usage"))]
+use teamster_usage::prices::{PriceFileError, PriceList};
 
 /// An agent whose loop runs in this process: it has no CLI, and its runtime is made from the settings alone.
 ///
@@ -50,7 +52,7 @@ impl fmt::Debug for InProcess {
     }
 }
 
-/// The embedded runtime, with the prices of this build.
+/// The embedded runtime, with the prices of the user's file and of this build.
 #[cfg(feature = "embedded")]
 pub(crate) fn embedded() -> InProcess {
     InProcess::new(&teamster_embedded::INFO, |config| {
@@ -70,10 +72,30 @@ pub(crate) fn embedded_for(
     config.model_provider = service;
     #[cfg(feature = "usage")]
     let config = {
-        let list = teamster_usage::prices::PriceList::default();
-        config.prices(move |model, usage| list.estimate_model(model, usage))
+        let own = |name: &str| std::env::var_os(name);
+        priced(config, PriceList::of_user(own))
     };
     Arc::new(Embedded::new(config))
+}
+
+/// With these prices. Where the user's file of prices cannot be read, no run begins: another price would be a
+/// wrong figure and a wrong limit.
+#[cfg(all(feature = "embedded", feature = "usage"))]
+fn priced(
+    mut config: teamster_embedded::EmbeddedConfig,
+    list: Result<PriceList, PriceFileError>,
+) -> teamster_embedded::EmbeddedConfig {
+    match list {
+        Ok(list) => config.prices(move |model, usage| list.estimate_model(model, usage)),
+        Err(error) => {
+            let why = match std::error::Error::source(&error) {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            };
+            config.problem = Some(format!("the file of prices cannot be used: {why}"));
+            config
+        }
+    }
 }
 
 /// An agent without a program, where a provider is asked for.
@@ -133,5 +155,30 @@ mod tests {
         let provider = providers.get("embedded").unwrap();
         assert_eq!(provider.info().program, "");
         assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
+    }
+
+    #[cfg(feature = "usage")]
+    #[test]
+    fn it_has_the_prices_of_the_users_file_and_refuses_one_that_cannot_be_read() {
+        use std::path::Path;
+
+        use teamster_embedded::{Embedded, EmbeddedConfig};
+
+        let with = |text: &str| {
+            let list = PriceList::with_text(text, Path::new("/etc/prices.toml"));
+            priced(EmbeddedConfig::default(), list)
+        };
+        let config = with("[models.\"mine\"]\ninput = 2\noutput = 10\n");
+        let mut usage = crate::Usage::default();
+        usage.input_tokens = Some(1_000_000);
+        usage.output_tokens = Some(100_000);
+        let prices = config.prices.unwrap();
+        assert_eq!(prices("ollama/mine", &usage), Some(3.0));
+
+        let config = with("[models.\"mine\"]\ninput = -1\n");
+        let params = ExecuteParams::new("hi").model("ollama/mine");
+        let error = Embedded::new(config).check(&params).unwrap_err();
+        let begin = "the file of prices cannot be used: /etc/prices.toml:2:";
+        assert!(error.message.starts_with(begin), "{}", error.message);
     }
 }
