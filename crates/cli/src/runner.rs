@@ -56,6 +56,7 @@ pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> 
 
 /// The process of a detached run or session; the exit code.
 pub(crate) fn main() -> anyhow::Result<u8> {
+    launch::close_inherited();
     // Out of reach of the terminal. It fails only in the leader of a group, which is out of reach as well.
     let _ = setsid();
     let launch = Launch::read(io::stdin()).context("cannot read what to run")?;

@@ -6,10 +6,11 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::RawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, ExitStatus, Stdio};
 
-use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout};
+use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
 use serde::{Deserialize, Serialize};
 
 use crate::NewRun;
@@ -94,6 +95,22 @@ impl Launch {
                 .and_then(|errors| errors.join().ok())
                 .unwrap_or_default(),
         })
+    }
+}
+
+/// Closes what the runner has inherited beside stdin, stdout and stderr, such as the lock of a script that started
+/// it: nothing of its caller's stays open for as long as the run goes on. To be called first of all.
+pub fn close_inherited() {
+    let Ok(entries) = std::fs::read_dir("/dev/fd") else {
+        return;
+    };
+    let open = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let open: Vec<RawFd> = open.filter(|fd| *fd > 2).collect();
+    for fd in open {
+        // The one by which they were listed is closed already.
+        let _ = close(fd);
     }
 }
 

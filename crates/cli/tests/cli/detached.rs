@@ -102,6 +102,21 @@ fn the_log_is_the_run_for_every_reader() {
 }
 
 #[test]
+fn a_lock_of_the_caller_is_not_held_by_the_run() {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+    let claude = Claude::new(&silent());
+    let lock = || fs::File::create(claude.path("lock")).unwrap();
+    let held = lock();
+    held.lock().unwrap();
+    fcntl(&held, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    let id = detach(&claude, ["x"]);
+    drop(held);
+    assert!(lock().try_lock().is_ok(), "the runner of {id} holds it");
+    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+}
+
+#[test]
 fn only_the_user_can_read_it() {
     use std::os::unix::fs::PermissionsExt;
 
