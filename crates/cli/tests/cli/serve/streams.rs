@@ -196,4 +196,5 @@ fn a_server_that_ends_closes_its_streams_without_an_end() {
     assert!(stream.until("\"type\":\"run:start\"").contains("run:start"));
     served.end();
     assert!(!stream.until("event: end").contains("event: end"));
+    assert_eq!(super::about(&claude, ["cancel", &id]).code, Some(0));
 }
