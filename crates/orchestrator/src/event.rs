@@ -168,7 +168,7 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
-    /// In the log of a session: what somebody says to the agent. The entry comes before those of the turn that it
+    /// In the log of a session: a message to the agent. The entry comes before those of the turn that it
     /// begins; a `steer` one goes to the turn in progress. No run sends it.
     #[serde(rename = "user:message")]
     #[non_exhaustive]
@@ -240,7 +240,7 @@ impl RunEvent {
         }
     }
 
-    /// Somebody says something to the agent, in this turn.
+    /// A message to the agent, in this turn.
     pub fn user_message(
         run_id: Id,
         text: impl Into<String>,

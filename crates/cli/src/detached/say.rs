@@ -151,7 +151,7 @@ async fn show(session: RunFolder, turn: &StartedTurn, mut screen: Screen) -> any
     Ok(exit_code::INCOMPLETE)
 }
 
-/// Nobody reads the answer any more: the turn is interrupted, as a run is then.
+/// The reader of the answer is gone: the turn is interrupted, as a run is then.
 async fn lost(session: &RunFolder, error: io::Error) -> anyhow::Result<u8> {
     interrupt(session, false).await?;
     Ok(exit_code::of_lost(error))

@@ -85,7 +85,7 @@ impl Screen {
         }))
     }
 
-    /// The same for a program that asks nobody.
+    /// The same for a program that asks no questions.
     pub(super) fn without_questions(mut self) -> Self {
         if let Self::Turns(turns) = &mut self {
             turns.questions = None;
@@ -230,7 +230,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Shows what somebody has said elsewhere.
+    /// Shows a message that was sent from elsewhere.
     fn message(&mut self, text: &str, from: Option<&str>) -> io::Result<()> {
         self.sink.flush()?;
         if self.output.quiet {
