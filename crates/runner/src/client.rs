@@ -190,8 +190,8 @@ pub struct StartedTurn {
     pub seq: u64,
 }
 
-/// Sends a prompt to a session, from somebody whom other clients see. Refused
-/// ([`RefusalCode::Busy`](crate::RefusalCode::Busy)) while a turn is in progress.
+/// Sends a prompt to a session, under the name that other clients see. Refused
+/// ([`RefusalCode::Busy`]) while a turn is in progress.
 pub async fn send(
     session: &RunFolder,
     prompt: impl Into<String>,
