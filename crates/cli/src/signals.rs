@@ -57,7 +57,7 @@ impl Signals {
         Ok(Self { asked })
     }
 
-    /// Waits until the user asked for the end. Returns once only, then waits for ever. Cancel-safe.
+    /// Waits until the user asked for the end. Returns once only, then waits forever. Cancel-safe.
     pub(crate) async fn asked(&mut self) {
         if self.asked.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -129,7 +129,7 @@ impl Source {
     }
 }
 
-/// Waits for the signal, for ever if it is ignored. Cancel-safe.
+/// Waits for the signal, forever if it is ignored. Cancel-safe.
 async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => {

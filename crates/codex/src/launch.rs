@@ -48,7 +48,7 @@ pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
 /// writes. It watches the stream itself and gives up on one that stalls.
 pub(crate) const IDLE: Duration = Duration::from_mins(30);
 
-/// Without this the CLI waits for ever for a network that is not there. (A setting, because `--disable`
+/// Without this the CLI waits forever for a network that is not there. (A setting, because `--disable`
 /// fails for a feature that another version does not have.)
 pub(crate) const NO_WAITING_FOR_A_NETWORK: &str =
     "--config=features.unbounded_connection_retries=false";
@@ -197,7 +197,7 @@ pub(crate) fn readable(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// The prompt, as an argument or on stdin: given both, the CLI would take both. Stdin is never left
-/// open: the CLI would wait for its end for ever.
+/// open: the CLI would wait for its end forever.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = params.prompt.as_str();
     let chars = prompt.chars().count();

@@ -71,7 +71,7 @@ pub(crate) struct Played {
     /// The lines that the agent printed, where they are kept.
     pub(crate) printed: Vec<String>,
     /// Nothing listened where it was pointed at.
-    pub(crate) nobody_listens: bool,
+    pub(crate) has_no_listener: bool,
 }
 
 /// A CLI in a place of its own, pointed at a model of its own.
@@ -368,7 +368,7 @@ pub(crate) fn played(
         time,
         service: stage.service.clone(),
         printed: stage.agent.printed(&stage.place.directory()),
-        nobody_listens: stage.model.is_none(),
+        has_no_listener: stage.model.is_none(),
     })
 }
 

@@ -85,7 +85,7 @@ pub trait AgentSession: Send + Sync {
     fn unasked(&self) -> Option<EventStream>;
 
     /// Waits until [`unasked`](Self::unasked) may have a turn, for one caller at a time. Cancel-safe. A session with
-    /// [`SessionCapabilities::unasked`] implements it; the default waits for ever.
+    /// [`SessionCapabilities::unasked`] implements it; the default waits forever.
     fn unasked_ready(&self) -> SessionFuture<'_, ()> {
         Box::pin(std::future::pending())
     }

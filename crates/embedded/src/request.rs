@@ -159,7 +159,7 @@ impl From<Failure> for Broken {
     }
 }
 
-/// Sleeps; for ever if the limit is none.
+/// Sleeps; forever if the limit is none.
 pub(crate) async fn sleep(limit: Duration) {
     match tokio::time::Instant::now().checked_add(limit) {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

@@ -82,7 +82,7 @@ pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEn
         (true, false) => TickEnd::Stuck,
         _ if result.status == RunStatus::Completed => TickEnd::Completed,
         _ if has(ErrorKind::SessionNotFound) || has(ErrorKind::ContextWindow) => TickEnd::Unusable,
-        // An unknown error is in doubt too: a session that fails each time must not go on for ever.
+        // An unknown error is in doubt too: a session that fails each time must not go on forever.
         (false, true) if has(ErrorKind::Invalid) || has(ErrorKind::Internal) => TickEnd::Refused,
         (false, true) => TickEnd::Failed,
         (false, false) => TickEnd::Died,

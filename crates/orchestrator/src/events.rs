@@ -57,7 +57,7 @@ impl Sender {
     /// Sends events, when there is room for more. When the consumer is gone, the run is aborted.
     ///
     /// A run that was asked to stop waits for no consumer: else one whose consumer has fallen asleep could
-    /// not be stopped, and would keep its slot for ever.
+    /// not be stopped, and would keep its slot forever.
     pub(crate) async fn send(&self, events: &mut Vec<Part>, abort: &AbortHandle) {
         if events.is_empty() {
             return;

@@ -197,7 +197,7 @@ impl<R: Reader> Driver<R> {
     }
 
     /// The process is gone: reads what is left in the pipes, for as long as something comes. One of
-    /// its children may hold them open for ever. Gives up as soon as it is `enough`.
+    /// its children may hold them open forever. Gives up as soon as it is `enough`.
     async fn drain(&mut self, enough: fn(&Self) -> bool) {
         let begun = Instant::now();
         let hard = deadline(begun, self.drain_grace.saturating_mul(DRAIN_GRACES));

@@ -360,7 +360,7 @@ impl RunId {
     /// The value of the variable: this id, after those of the runs in which we run ourselves. Who
     /// ends one of those ends this one with all that it started.
     fn within_ours(&self) -> String {
-        /// More levels than any use needs; a value from outside must not grow for ever.
+        /// More levels than any use needs; a value from outside must not grow forever.
         const LEVELS: usize = 8;
         let outer = std::env::var(os::RUN_ID_VAR).unwrap_or_default();
         let mut ids: Vec<&str> = outer.split(',').filter(|id| !id.is_empty()).collect();

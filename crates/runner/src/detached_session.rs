@@ -405,7 +405,7 @@ async fn unasked(session: &dyn AgentSession, control: &SessionControl) -> EventS
     }
 }
 
-/// Waits until then; without a time, for ever.
+/// Waits until then; without a time, forever.
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

@@ -423,7 +423,7 @@ fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsEr
 }
 
 /// Makes a folder that only its owner can enter; its parents as any others.
-pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+pub fn make_private(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }

@@ -47,7 +47,7 @@ mod status;
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{DetachedSession, SessionCandidate, SessionPlan};
 pub use error::{RefusalCode, RunsError};
-pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
+pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs, make_private};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;
 pub use requests::Requests;

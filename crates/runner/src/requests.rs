@@ -17,7 +17,7 @@ use crate::protocol::{Answer, PendingRequest};
 
 /// How many settled requests are remembered, to tell a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
-/// Why a request needs no answer that nobody has given.
+/// Why a request that has no answer needs none.
 const WITHDRAWN: &str = "the agent has withdrawn it";
 
 /// The requests of a run. Clones are the same.

@@ -23,7 +23,10 @@ use tokio::time::sleep;
 
 use crate::feed::Feed;
 use crate::server::Shared;
-use crate::token::{hash, make_private, replace};
+use teamster_process::{FileMode, replace_file};
+use teamster_runner::make_private;
+
+use crate::token::hash;
 use crate::view::{RunSummary, ViewState};
 use crate::{Problem, ProblemCode, RunSummary as Run};
 pub(crate) use post::check_url;
@@ -168,7 +171,7 @@ impl Callbacks {
     fn save(&self, run_id: &str, record: &Record) -> Result<(), Problem> {
         let written = make_private(&self.folder).and_then(|()| {
             let json = serde_json::to_vec(record)?;
-            replace(&self.file(run_id), &json)
+            replace_file(&self.file(run_id), &json, FileMode::Private)
         });
         written.map_err(|error| {
             let detail = format!(

@@ -1,9 +1,9 @@
 //! Tokens: one of the owner, and others with scopes of their own, of which only hashes are kept.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,6 +14,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
+use teamster_process::{FileMode, replace_file};
+use teamster_runner::make_private;
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
@@ -231,7 +233,7 @@ impl Tokens {
         let path = self.folder.join(FILE);
         let written = serde_json::to_vec_pretty(&Content { tokens })
             .map_err(io::Error::from)
-            .and_then(|json| replace(&path, &json));
+            .and_then(|json| replace_file(&path, &json, FileMode::Private));
         written.map_err(TokenError::io("write", &path))
     }
 }
@@ -336,28 +338,4 @@ fn private(path: &Path) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-}
-
-/// Makes a folder that only its owner can enter.
-pub(crate) fn make_private(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made,
-    }
-}
-
-/// Replaces a file at once; it is private.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|failed| failed.error)?;
-    Ok(())
 }

@@ -118,7 +118,7 @@ pub(crate) async fn reach(
 /// Give the connection to a server back to its pool.
 ///
 /// The pool asks the server for a sign of life before it takes it, in the background, and waits for that
-/// for ever. It has no other connection to lend meanwhile, so a server that is stopped at this moment
+/// forever. It has no other connection to lend meanwhile, so a server that is stopped at this moment
 /// would leave it without any.
 pub(crate) fn give_back(mut connection: PoolConnection<Any>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {

@@ -68,7 +68,7 @@ impl Sources {
 
     /// Takes a file, unless it is older than what is looked for.
     pub(crate) fn add(&mut self, provider: Provider, path: PathBuf, metadata: &Metadata) {
-        // A read of a pipe or a device may block for ever.
+        // A read of a pipe or a device may block forever.
         if !metadata.is_file() && !metadata.is_dir() {
             return;
         }

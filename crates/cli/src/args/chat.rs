@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
+use super::detached::AskingArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
 use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs, TimeoutArgs};
@@ -54,7 +55,7 @@ pub(crate) struct ChatArgs {
     pub(crate) provider: String,
     /// Give the session a process of its own, which goes on without this terminal; prints its id, and nothing else
     ///
-    /// `teamster attach ID` at a terminal shows it and speaks with it, `teamster say ID PROMPT` says something from a
+    /// `teamster attach ID` at a terminal shows it and speaks with it, `teamster say ID PROMPT` sends a prompt from a
     /// script, `teamster runs list --live` shows what is running, `teamster cancel ID` ends it.
     #[arg(
         long,
@@ -63,19 +64,8 @@ pub(crate) struct ChatArgs {
         help_heading = COMMON
     )]
     pub(crate) detach: bool,
-    /// With --detach: how long a request for permission waits for an answer, before it is denied
-    /// [default: 1h]
-    ///
-    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
-    /// denies at once; `off` waits without limit.
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::patience,
-        requires = "detach",
-        hide_short_help = true
-    )]
-    pub(crate) ask_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) asking: AskingArgs,
     /// With --detach: end the session when no turn was played for this long [default: off]
     #[arg(
         long,

@@ -1,8 +1,10 @@
 //! The arguments of the commands about detached runs.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use super::{OutputArgs, StdinMode};
+use super::{OutputArgs, StdinMode, value};
 use crate::exit_code;
 
 const ATTACH_EXAMPLES: &str = "\
@@ -18,7 +20,7 @@ Examples:
 /// needed for it to go on. Ctrl-C detaches; `teamster cancel` stops the run.
 ///
 /// At a terminal, a session is spoken with: a line is the next turn, and /help lists the commands. One speaks at a
-/// time, and everybody sees it. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
+/// time, and all of them see it. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_EXAMPLES, after_long_help = format!("{ATTACH_EXAMPLES}\n\n{}", exit_code::ATTACH_HELP))]
 pub(crate) struct AttachArgs {
@@ -42,12 +44,12 @@ Examples:
   git diff | teamster say $id \"Review this diff\" --quiet
   teamster say $id \"And the docs, too\" --steer     while it works";
 
-/// Say something to a session, and show the turn
+/// Send a prompt to a session, and show the turn
 ///
 /// The session is one of `teamster chat --detach`. It looks like `teamster run` does, and the exit code is that of
 /// the turn. Ctrl-C interrupts the turn; a second one ends it by force. The session goes on.
 ///
-/// One speaks at a time: while a turn is in progress, a prompt is refused, unless it waits (--queue) or goes to that
+/// Turns come one at a time: while one is in progress, a prompt is refused, unless it waits (--queue) or goes to that
 /// turn (--steer).
 #[derive(Debug, Args)]
 #[command(after_help = SAY_EXAMPLES, after_long_help = format!("{SAY_EXAMPLES}\n\n{}", exit_code::HELP))]
@@ -55,13 +57,13 @@ pub(crate) struct SayArgs {
     /// The session's id, or the beginning of it
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// What to say; `-` reads it from stdin
+    /// The prompt; `-` reads it from stdin
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
     /// Wait for the end of the turn in progress first
     #[arg(long, conflicts_with = "steer")]
     pub(crate) queue: bool,
-    /// Say it in the turn in progress, where the CLI can take it
+    /// Send it into the turn in progress, where the CLI can take it
     #[arg(long)]
     pub(crate) steer: bool,
     /// Do not wait for the turn: print its id, and nothing else
@@ -77,6 +79,24 @@ pub(crate) struct SayArgs {
     pub(crate) stdin: StdinMode,
     #[command(flatten)]
     pub(crate) output: AttachOutputArgs,
+}
+
+/// How long a detached run or session waits for its answers.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct AskingArgs {
+    /// With --detach: how long a request for permission waits for an answer, before it is denied
+    /// [default: 1h]
+    ///
+    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
+    /// denies at once; `off` waits without limit.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::patience,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) ask_timeout: Option<Duration>,
 }
 
 /// How a detached run is shown.

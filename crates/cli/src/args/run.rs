@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 use teamster::{PermissionMode, PromptDelivery};
 
+use super::detached::AskingArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
 use super::store::StoreArgs;
@@ -103,19 +104,8 @@ pub(crate) struct RunArgs {
         help_heading = COMMON
     )]
     pub(crate) detach: bool,
-    /// With --detach: how long a request for permission waits for an answer, before it is denied
-    /// [default: 1h]
-    ///
-    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
-    /// denies at once, as a run without --detach does; `off` waits without limit.
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::patience,
-        requires = "detach",
-        hide_short_help = true
-    )]
-    pub(crate) ask_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) asking: AskingArgs,
     /// Arguments passed to the agent's CLI unchanged; teamster does not interpret them
     #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,

@@ -103,7 +103,7 @@ fn prepare(
             .begin(&params)
             .map_err(|error| anyhow!("{}", hints::message(&error)))?;
     }
-    let asking = Asking::new(args.ask_timeout, requests.clone());
+    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
     let mut plan = turns::plan(args, info, &params, |can| match &asking {
         Some(asking) if can.permissions => Ok(asking.policy(can)),
         Some(asking) if asking.required => bail!(

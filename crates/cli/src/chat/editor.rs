@@ -129,7 +129,7 @@ fn prepare(file: &Path) -> anyhow::Result<bool> {
             .context("its folder cannot be made")?;
     }
     match fs::metadata(file) {
-        // To open a pipe would wait for ever.
+        // To open a pipe would wait forever.
         Ok(meta) if !meta.is_file() => bail!("this is not a file"),
         Ok(_) => Ok(true),
         Err(_) => Ok(false),

@@ -243,7 +243,7 @@ async fn what_the_agent_cannot_do_is_said_with_what_can_be_done() {
 }
 
 #[tokio::test]
-async fn turns_that_nobody_asked_for_are_shown_and_counted() {
+async fn unasked_turns_are_shown_and_counted() {
     let session = Played::new([says("x")]);
     let failed = RunResult::default().status(RunStatus::Failed);
     (session.unasked.lock().unwrap()).push_back(ends("by the way", failed));

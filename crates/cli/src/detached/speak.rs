@@ -58,7 +58,7 @@ impl Speaker {
         &self.name
     }
 
-    /// Waits for what the user says; without a user, for ever. Cancel-safe.
+    /// Waits for what the user says; without a user, forever. Cancel-safe.
     pub(super) async fn listen(speaker: Option<&mut Self>) -> Spoken {
         let Some(speaker) = speaker else {
             return std::future::pending().await;

@@ -35,7 +35,7 @@ impl Teller {
         })
     }
 
-    /// Prints all that come, for ever. Cancel-safe.
+    /// Prints all that come, forever. Cancel-safe.
     pub(super) async fn tell(&mut self, model: &MockModel) {
         loop {
             model.wait_for_requests(self.reported + 1).await;

@@ -53,7 +53,7 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
         }
     };
     let (requests, asked) = Requests::of(&id);
-    let asking = Asking::new(args.ask_timeout, requests.clone());
+    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
     let prepared = detached::runs().and_then(|runs| {
         let (mut params, ignored) = params::execute_params(args, io::empty())?;
         params.prompt = prompt;

@@ -92,7 +92,7 @@ fn a_slip_in_the_name_of_a_field_is_reported() {
 }
 
 #[test]
-fn a_socket_that_was_removed_is_made_again_and_idle_clients_are_in_nobodys_way() {
+fn a_socket_that_was_removed_is_made_again_and_idle_clients_block_no_other() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");

@@ -18,7 +18,7 @@ use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
 
 use crate::cli::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
 
-/// An agent that has said something and now is silent for ever.
+/// An agent that has said something and now is silent forever.
 fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }

@@ -51,7 +51,7 @@ fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended 
     run(teamster(args).env("XDG_STATE_HOME", claude.path("state")))
 }
 
-/// An agent that has said something and now is silent for ever.
+/// An agent that has said something and now is silent forever.
 fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }

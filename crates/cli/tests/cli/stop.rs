@@ -11,12 +11,12 @@ use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wai
 use crate::cli::doctor::end_guard_of;
 use crate::cli::{Claude, LIMIT, Running, done, recording, run};
 
-/// An agent that has said something and now is silent for ever.
+/// An agent that has said something and now is silent forever.
 fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }
 
-/// An agent that talks for ever.
+/// An agent that talks forever.
 fn talker() -> Script {
     let line = r#"{"type":"talk","n":{n}}"#;
     let text = Text::from(line)

@@ -207,7 +207,7 @@ impl<'a> Evidence<'a> {
     fn never_asked(&self) -> Option<(Cause, String)> {
         let mut requests = self.played.requests.iter();
         let error = self.played.result.errors.last()?;
-        if requests.any(|request| request.protocol.is_some()) || self.played.nobody_listens {
+        if requests.any(|request| request.protocol.is_some()) || self.played.has_no_listener {
             return None;
         }
         // That a session is not known is said without a model.

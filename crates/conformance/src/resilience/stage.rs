@@ -253,7 +253,7 @@ pub(crate) async fn in_tool(
     Ok(())
 }
 
-/// Looks at something again and again, not for ever.
+/// Looks at something again and again, not forever.
 struct Looks {
     begun: Instant,
 }

@@ -153,7 +153,7 @@ impl CopilotDecoder {
             | "sampling.requested"
             | "user_input.requested" => {
                 let message =
-                    format!("the CLI waits for an answer to {kind}, which nobody can give");
+                    format!("the CLI waits for an answer to {kind}, which a run cannot give");
                 say(NoticeLevel::Warning, message);
             }
             "permission.requested" => self.permission_requested(&parse(text)?, out),

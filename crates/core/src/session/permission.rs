@@ -72,7 +72,7 @@ impl PermissionPolicy {
             }
             Self::Allow => Some(PermissionAnswer::Allow),
             Self::Deny => {
-                let why = "nobody is there to ask".to_owned();
+                let why = "there is no permission handler".to_owned();
                 Some(PermissionAnswer::Deny(Some(why)))
             }
         }

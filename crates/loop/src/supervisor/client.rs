@@ -27,7 +27,7 @@ impl Client {
     pub async fn connect(config: &Path) -> Result<Self, Error> {
         let config = std::path::absolute(config)
             .map_err(Error::disk("cannot find the directory of", config))?;
-        let nobody = || Error::NotRunning {
+        let not_running = || Error::NotRunning {
             config: config.clone(),
         };
         let folder = StateFolder::of(&config);
@@ -35,7 +35,7 @@ impl Client {
         let socket = folder
             .socket()
             .or_else(|| state.as_ref()?.socket.clone())
-            .ok_or_else(nobody)?;
+            .ok_or_else(not_running)?;
         let stream = match UnixStream::connect(&socket).await {
             Ok(stream) => stream,
             Err(error)
@@ -44,7 +44,7 @@ impl Client {
                     io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
                 ) =>
             {
-                return Err(nobody());
+                return Err(not_running());
             }
             Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
         };

@@ -26,7 +26,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// An agent that has given up root, in a world that is its own.
-fn agent_of_nobody(world: &mut World) -> Agent {
+fn agent_without_an_owner(world: &mut World) -> Agent {
     set_mode(world.root.path(), 0o755);
     let dir = world.file.parent().unwrap();
     chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -108,7 +108,7 @@ fn a_folder_that_cannot_be_written_is_named_and_nothing_is_changed() {
     for name in ["plain", "read-only", "no file"] {
         let mut world = World::new(name);
         let dir = world.file.parent().unwrap().to_owned();
-        let mut agent = agent_of_nobody(&mut world);
+        let mut agent = agent_without_an_owner(&mut world);
         for mode in [0o555, 0o600, 0o000] {
             set_mode(&dir, mode);
             let answer = agent.order("acquire", &world.file, false, "ours");
@@ -147,7 +147,7 @@ fn a_file_whose_owner_cannot_be_kept_is_refused() {
         return;
     }
     let mut world = World::new("plain");
-    let mut agent = agent_of_nobody(&mut world);
+    let mut agent = agent_without_an_owner(&mut world);
     chown(&world.file, Some(0), Some(0)).unwrap();
     world.remember();
     let error = error_of(agent.order("acquire", &world.file, false, "ours"));

@@ -56,7 +56,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         ("analytics.enabled", "false"),
         // look at its start for the list of plugins that GitHub has,
         ("features.plugins", "false"),
-        // and wait for ever for a network that is not there.
+        // and wait forever for a network that is not there.
         ("features.unbounded_connection_retries", "false"),
         ("check_for_update_on_startup", "false"),
     ];

@@ -150,8 +150,8 @@ impl OpenCodeDecoder {
                 ErrorCode::StreamEndedEarly,
                 ErrorKind::Permission,
                 format!(
-                    "OpenCode ended the run because the tool {tool} needs a permission that nobody \
-                     was there to give{asked}; allow it, or set experimental.continue_loop_on_deny"
+                    "OpenCode ended the run because the tool {tool} needs a permission that a run \
+                     cannot ask for{asked}; allow it, or set experimental.continue_loop_on_deny"
                 ),
             ));
         } else if exit.code == Some(1)

@@ -367,7 +367,7 @@ async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Waits until then; without a time, for ever.
+/// Waits until then; without a time, forever.
 pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

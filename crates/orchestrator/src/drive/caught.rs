@@ -15,7 +15,7 @@ const OBSERVER: Duration = Duration::from_secs(30);
 /// How long it may delay a run that was asked to stop.
 const OBSERVER_OF_A_STOPPED_RUN: Duration = Duration::from_secs(3);
 
-/// Waits for an observer, but neither for ever nor for one that panics.
+/// Waits for an observer, but neither forever nor for one that panics.
 pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHandle) {
     let stopped = async {
         abort.aborted().await;

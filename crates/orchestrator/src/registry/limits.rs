@@ -63,7 +63,7 @@ impl Limits {
         self.providers.get(name).copied().or(self.per_provider)
     }
 
-    /// Refuses a limit of 0, under which a run would wait for ever.
+    /// Refuses a limit of 0, under which a run would wait forever.
     pub fn check(&self) -> Result<(), AgentError> {
         let problem = "a limit of 0 attempts at once would let no run begin: make it 1 or more, or \
                        leave it out for no limit";

@@ -182,7 +182,7 @@ impl Run {
 }
 
 impl State {
-    /// How long nothing happens by itself; for ever if `None`.
+    /// How long nothing happens by itself; forever if `None`.
     fn sleep(&self) -> Option<Duration> {
         let until = self.schedule.next_release()?;
         // Not from `now_ms`, which may be older than a long command.

@@ -149,7 +149,7 @@ impl PiSession {
         }
     }
 
-    /// A question of an extension's, which would wait for ever: it is answered as one that a person closes.
+    /// A question of an extension's, which would wait forever: it is answered as one that a person closes.
     /// `false` if it is none.
     fn dialog(&mut self, dialog: &Dialog, out: &mut Events) -> bool {
         if !matches!(

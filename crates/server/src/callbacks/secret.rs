@@ -9,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::token::{make_private, replace};
+use teamster_process::{FileMode, replace_file};
+use teamster_runner::make_private;
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
@@ -31,7 +32,7 @@ impl Secret {
                 filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
                 let text = format!("{PREFIX}{}\n", STANDARD.encode(bytes));
                 make_private(folder)?;
-                replace(&path, text.as_bytes())?;
+                replace_file(&path, text.as_bytes(), FileMode::Private)?;
                 text
             }
             text => text?,

@@ -130,7 +130,7 @@ impl Runner {
 
     /// Waits, and meanwhile offers the pipe again what it did not take.
     pub(super) fn pause(&self, length: Duration) -> Flow {
-        // Beyond what the clock can say is for ever.
+        // Beyond what the clock can say is forever.
         let end = Instant::now().checked_add(length);
         loop {
             let drained = self.drain()?;

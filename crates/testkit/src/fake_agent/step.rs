@@ -257,13 +257,13 @@ pub struct Spawn {
     pub(super) clear_env: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) pid_file: Option<PathBuf>,
-    /// Without steps it lives for ever.
+    /// Without steps it lives forever.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) step: Vec<Step>,
 }
 
 impl Spawn {
-    /// A process that stands so, holds the agent's stdout and stderr open and lives for ever.
+    /// A process that stands so, holds the agent's stdout and stderr open and lives forever.
     pub fn new(kind: SpawnKind) -> Self {
         Self {
             kind,
@@ -295,7 +295,7 @@ impl Spawn {
         self
     }
 
-    /// What it does; afterwards it ends. A script without steps means that it lives for ever.
+    /// What it does; afterwards it ends. A script without steps means that it lives forever.
     #[must_use]
     pub fn script(mut self, script: super::Script) -> Self {
         self.step = script.step;
@@ -309,7 +309,7 @@ impl From<SpawnKind> for Spawn {
     }
 }
 
-/// Whole milliseconds. TOML integers have a sign; a time beyond them is as good as for ever.
+/// Whole milliseconds. TOML integers have a sign; a time beyond them is as good as forever.
 pub(super) fn millis(duration: Duration) -> u64 {
     const LONGEST: u64 = i64::MAX as u64;
     teamster_core::time::millis(duration).min(LONGEST)

@@ -250,7 +250,7 @@ impl Script {
         self.step(Step::WaitForAbort)
     }
 
-    /// Nothing, for ever: not even an abort or a kill ends it, only that the stream is dropped.
+    /// Nothing, forever: not even an abort or a kill ends it, only that the stream is dropped.
     pub fn hang(self) -> Self {
         self.step(Step::Hang)
     }

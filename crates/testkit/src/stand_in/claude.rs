@@ -236,7 +236,7 @@ impl Claude {
         Ok(None)
     }
 
-    /// Goes on for so long, or for ever, unless it is interrupted.
+    /// Goes on for so long, or forever, unless it is interrupted.
     fn wait(&mut self, time: Option<Duration>) -> Result<Went, String> {
         let end = time.map(|time| Instant::now() + time);
         loop {

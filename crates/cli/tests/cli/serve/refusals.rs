@@ -223,7 +223,7 @@ fn an_id_is_no_path() {
 }
 
 #[test]
-fn a_request_that_never_comes_to_its_end_holds_nobody_up() {
+fn a_request_without_an_end_delays_no_other() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
     let mut slow = TcpStream::connect(&served.address).unwrap();

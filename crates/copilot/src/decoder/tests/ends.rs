@@ -345,7 +345,7 @@ fn what_a_person_should_know_is_a_notice() {
     let gone = said("session.model_deselected", json!({"previousModel": "m-1"}));
     assert_eq!(gone.1, "the model m-1 is no longer available");
     let asks = said("user_input.requested", json!({"question": "Which?"}));
-    let expected = "the CLI waits for an answer to user_input.requested, which nobody can give";
+    let expected = "the CLI waits for an answer to user_input.requested, which a run cannot give";
     assert_eq!(asks.1, expected);
 }
 

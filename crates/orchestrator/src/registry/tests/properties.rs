@@ -138,7 +138,7 @@ async fn keeps_its_account(limits: Limits, ops: Vec<(Op, bool)>) {
     let mut rounds = world.waits.len();
     world.check().await;
     while !world.waits.is_empty() {
-        assert!(rounds > 0, "{} wait for ever", world.waits.len());
+        assert!(rounds > 0, "{} wait forever", world.waits.len());
         rounds -= 1;
         world.slots.clear();
         world.check().await;

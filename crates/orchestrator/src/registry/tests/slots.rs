@@ -144,7 +144,7 @@ async fn a_turn_at_one_provider_costs_none_at_another() {
         if patient.poll().await.is_some() {
             break;
         }
-        assert!(round < 3, "it waits for ever");
+        assert!(round < 3, "it waits forever");
         p = next_p.poll().await.unwrap();
     }
 }
@@ -423,6 +423,6 @@ async fn nothing_is_lost_between_threads() {
     };
     tokio::time::timeout(Duration::from_mins(1), all)
         .await
-        .expect("a run waits for ever");
+        .expect("a run waits forever");
     assert!(registry.is_idle().await);
 }
