@@ -110,10 +110,12 @@ async fn a_run_says_what_becomes_of_it() {
     tracing_core::dispatcher::set_global_default(seen.clone().into()).unwrap();
     let temp = tempfile::tempdir().unwrap();
 
-    // A run with a lease, which leaves a process in a session of its own.
+    // A run with a lease, which leaves a process in a session of its own: it has left the run's before it says
+    // its id, because a signal for the run's group would end it without a word.
     let file = temp.path().join("settings.json");
     fs::write(&file, "{}").unwrap();
-    let left = r#"setsid sleep 100 >&- 2>&- & echo '{"say":"'$!'"}'; echo '{"end":"well"}'"#;
+    let left = r#"pid=$(setsid sh -c 'echo $$; exec sleep 100 >&- 2>&-' &)
+        echo '{"say":"'$pid'"}'; echo '{"end":"well"}'"#;
     let result = shell(&FIRST, Some(&file))
         .execute(ExecuteParams::new(left))
         .await;
