@@ -44,7 +44,7 @@ pub(crate) use supervise::{
     SuperviseArgs,
 };
 pub(crate) use usage::{By, UsageArgs, When};
-pub(crate) use value::EnvVar;
+pub(crate) use value::{EnvVar, age, size};
 
 use crate::exit_code;
 

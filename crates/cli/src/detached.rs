@@ -10,16 +10,20 @@ mod screen;
 mod speak;
 pub(crate) mod wait;
 
+use std::env;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
-use teamster_runner::{RunFolder, Runs, RunsError, SessionLocks};
+use teamster_runner::{Retention, RunFolder, Runs, RunsError, SessionLocks};
 
-use crate::{store, words};
+use crate::{args, store, words};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
+/// The variables that set how long logs are kept.
+const LOGS_AGE: &str = "TEAMSTER_LOGS_AGE";
+const LOGS_SIZE: &str = "TEAMSTER_LOGS_SIZE";
 /// The folder of the locks of sessions.
 const SESSIONS: &str = "teamster/sessions";
 
@@ -30,6 +34,26 @@ pub(crate) fn runs() -> anyhow::Result<Runs> {
          path",
     )?;
     Ok(Runs::at(root))
+}
+
+/// How long the logs of ended runs are kept: 90 days and 8 GiB, or what the environment sets.
+pub(crate) fn retention() -> anyhow::Result<Retention> {
+    let mut retention = Retention::default();
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let wrong = |name: &str, error: String| anyhow!("{name}: {error}; `off` keeps all");
+    if let Some(age) = set(LOGS_AGE) {
+        retention.age = match &*age {
+            "off" => None,
+            age => Some(args::age(age).map_err(|error| wrong(LOGS_AGE, error))?),
+        };
+    }
+    if let Some(size) = set(LOGS_SIZE) {
+        retention.bytes = match &*size {
+            "off" => None,
+            size => Some(args::size(size).map_err(|error| wrong(LOGS_SIZE, error))?),
+        };
+    }
+    Ok(retention)
 }
 
 /// The locks of providers' sessions, for this detached run if it is one; `None` where there is no place for them.

@@ -39,7 +39,14 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             .tick_options(options);
         let runs = detached::runs();
         if let Ok(runs) = &runs {
-            builder = builder.runs(runs.clone());
+            let retention = match detached::retention() {
+                Ok(retention) => retention,
+                Err(error) => return Ok(refuse(&directory, &error)),
+            };
+            builder = builder.runs(runs.clone()).retention(retention);
+        }
+        if let Some(locks) = detached::session_locks(None) {
+            builder = builder.session_locks(locks);
         }
         // A supervisor may have it so that stdout is the log, and then each line would be there twice.
         if !is_stdout(&directory.join(ORCHESTRATOR).join(Log::NAME)) {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow, bail};
 use nix::unistd::setsid;
 use teamster_runner::launch::{self, Launch, Launched};
-use teamster_runner::{Finished, NewRun};
+use teamster_runner::{Finished, NewRun, Retention, Runs};
 
 use crate::args::{Cli, Command as Subcommand};
 use crate::signals::Source;
@@ -90,5 +90,12 @@ pub(crate) fn stop_by_signals(stop: impl Fn(bool) + Send + 'static) -> anyhow::R
 pub(crate) fn report(finished: &Finished) {
     if let Err(error) = &finished.log {
         crate::fail(&anyhow!("the log of this run is not complete: {error}"));
+    }
+}
+
+/// Removes the logs of ended runs that are not to be kept. Part of the end of every runner.
+pub(crate) fn prune(runs: &Runs, retention: &Retention) {
+    if let Err(error) = runs.prune(retention) {
+        crate::fail(&anyhow!(error).context("old logs could not be removed"));
     }
 }

@@ -1,6 +1,7 @@
 //! The loop itself: does what the [machine](crate::machine) says.
 
 mod account;
+mod context;
 mod cut_off;
 mod files;
 pub(crate) mod heartbeat;
@@ -10,10 +11,10 @@ mod turn;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use teamster_core::{AgentError, Id};
 use teamster_orchestrator::Orchestrator;
+use teamster_runner::{SessionLocks, SessionWriter};
 use teamster_usage::TickMeter;
 use teamster_usage::prices::PriceList;
 use uuid::Uuid;
@@ -35,8 +36,8 @@ use heartbeat::{Heartbeat, beat};
 use trouble::{Trouble, trouble};
 use turn::Played;
 
-/// How long an agent may take to empty its context.
-const CLEAR_LIMIT: Duration = Duration::from_secs(30);
+/// How long a loop waits before it looks again whether its session is free.
+const IN_USE_PAUSE_MS: u64 = 10_000;
 
 /// Plays ticks in the directory of an agent until it is asked to end.
 pub struct AgentLoop {
@@ -51,6 +52,8 @@ pub struct AgentLoop {
     meter: Option<TickMeter>,
     prices: PriceList,
     options: TickOptions,
+    /// Keeps other processes from the agent's session.
+    writer: Option<SessionWriter>,
     /// What runs the ticks, from the first one on.
     orchestrator: Option<Orchestrator>,
     /// A turn that the agent has begun by itself.
@@ -128,6 +131,7 @@ impl AgentLoop {
             meter: None,
             prices: PriceList::default(),
             options: TickOptions::default(),
+            writer: None,
             orchestrator: None,
             playing_by_itself: None,
             ticks: 0,
@@ -170,6 +174,17 @@ impl AgentLoop {
     #[must_use]
     pub fn tick_options(mut self, options: TickOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Locks the agent's session by these locks, so that no other process works with it as long as the loop
+    /// does. A session that another process has is waited for. Unset, nothing is locked.
+    #[must_use]
+    pub fn session_locks(mut self, locks: Option<SessionLocks>) -> Self {
+        self.writer = locks.map(|locks| {
+            let locks = locks.held_by_agent(self.folder.directory());
+            locks.writer(self.settings.agent.id)
+        });
         self
     }
 
@@ -274,7 +289,11 @@ impl AgentLoop {
         self.write_session_settings();
         self.look_at_params();
         self.adapter.end().await;
-        match self.adapter.begin(resume.clone()) {
+        let locked = self.lock_session(resume.as_ref()).map_err(|mut error| {
+            error.retry_after_ms = Some(IN_USE_PAUSE_MS);
+            error
+        });
+        match locked.and_then(|()| self.adapter.begin(resume.clone())) {
             Ok(()) => {
                 self.machine.started();
                 self.note_session(resume);
@@ -308,53 +327,6 @@ impl AgentLoop {
             }
         }
         Ok(())
-    }
-
-    async fn clear(&mut self) {
-        if !self.take(Flag::ClearSession) {
-            return;
-        }
-        self.log.line("clear-session: clearing the context");
-        // Where that takes another process.
-        self.look_at_params();
-        let limit = self.clock.sleep(CLEAR_LIMIT);
-        let cleared = tokio::select! {
-            cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
-            () = limit => Err(format!("no answer within {} s", CLEAR_LIMIT.as_secs())),
-            // The next loop starts a new session in any case.
-            () = self.control.stopping() => return,
-        };
-        match cleared {
-            Ok(()) => {
-                self.machine.cleared(self.clock.elapsed());
-                self.note_session(None);
-            }
-            Err(why) => {
-                self.log
-                    .line(format!("it could not be cleared ({why}): starting anew"));
-                self.adapter.end().await;
-                self.machine.not_cleared();
-                self.note_session(None);
-            }
-        }
-        self.done(Flag::ClearSession);
-    }
-
-    async fn reset(&mut self) {
-        if !self.take(Flag::ResetSession) {
-            return;
-        }
-        self.log
-            .line("reset-session: ending the agent to start it anew");
-        // A new session has nothing to clear.
-        let clear = self.take(Flag::ClearSession);
-        self.adapter.end().await;
-        self.machine.reset();
-        self.note_session(None);
-        self.done(Flag::ResetSession);
-        if clear {
-            self.done(Flag::ClearSession);
-        }
     }
 
     /// Whether the loop or the process ends: after the latter the prompt is another.

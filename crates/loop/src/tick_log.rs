@@ -9,8 +9,8 @@ use teamster_core::AbortHandle;
 use teamster_orchestrator::RunLogEntry;
 use teamster_runner::server::{Control, serve};
 use teamster_runner::{
-    LogLimits, NewRun, Position, Requests, RunFolder, RunInfo, RunKind, RunLock, RunLogWriter,
-    Runs, RunsError,
+    LogLimits, NewRun, Position, Requests, Retention, RunFolder, RunInfo, RunKind, RunLock,
+    RunLogWriter, Runs, RunsError,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -25,6 +25,8 @@ const BATCH: usize = 256;
 pub struct TickLogs {
     runs: Runs,
     keep: usize,
+    /// Of the logs of all runs.
+    retention: Option<Retention>,
     /// The agent's own, the oldest first, once they are known.
     own: Option<VecDeque<String>>,
 }
@@ -35,6 +37,7 @@ impl TickLogs {
         Self {
             runs,
             keep: 100,
+            retention: None,
             own: None,
         }
     }
@@ -43,6 +46,14 @@ impl TickLogs {
     #[must_use]
     pub fn keep(mut self, ticks: usize) -> Self {
         self.keep = ticks;
+        self
+    }
+
+    /// Keeps the logs of all ended runs, those of other programs included, so long. Unset, only those of ticks
+    /// that are too many are removed.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = Some(retention);
         self
     }
 
@@ -59,7 +70,8 @@ impl TickLogs {
         Ok(log)
     }
 
-    /// Removes the oldest logs of ticks in this directory, so that one more is not too many.
+    /// Removes the oldest logs of ticks in this directory, so that one more is not too many, and what the logs of
+    /// all runs are too much.
     pub(crate) fn make_room(&mut self, directory: &Path) -> Result<(), RunsError> {
         if self.own.is_none() {
             let mut own: VecDeque<String> = VecDeque::new();
@@ -79,6 +91,9 @@ impl TickLogs {
                 Ok(_) | Err(RunsError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
+        }
+        if let Some(retention) = &self.retention {
+            self.runs.prune(retention)?;
         }
         Ok(())
     }

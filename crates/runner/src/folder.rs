@@ -15,13 +15,13 @@ use crate::server::Listener;
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// The lock that says that the runner lives.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 /// The lock of the reader that appends the end after a killed runner.
 const RECOVERY: &str = "recovery.lock";
 /// The name of the description in a run's folder.
 const INFO: &str = "run.json";
 /// How the name of a folder begins that is not a run (yet).
-const HIDDEN: &str = ".";
+pub(crate) const HIDDEN: &str = ".";
 /// How long a reader waits for another one that appends the end.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it looks meanwhile.
@@ -345,13 +345,11 @@ impl RunFolder {
         Ok(RunState::Ended)
     }
 
-    /// Removes the run and its log, if it has ended; whether it is gone.
+    /// Removes the run and its log, if it has ended; whether it is gone. Takes no space, so that it works on a
+    /// full disk.
     pub fn remove(self) -> Result<bool, RunsError> {
-        if self.settle()? == RunState::Live {
-            return Ok(false);
-        }
         let Some(_lock) = lock_exclusively(&self.path, LOCK)? else {
-            // Another reader looks at it now.
+            // Its runner lives, or a reader looks at it now.
             return Ok(false);
         };
         // Under another name first: no reader finds half of it.
@@ -412,7 +410,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 }
 
 /// The lock of this name in a run's folder; `None` while another process has it.
-fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
+pub(crate) fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
     let path = folder.join(name);
     let file = open_lock(&path).map_err(RunsError::io("open", &path))?;
     match file.try_lock() {

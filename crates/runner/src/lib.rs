@@ -38,6 +38,7 @@ mod log_task;
 pub mod protocol;
 mod recover;
 mod requests;
+mod retention;
 pub mod server;
 mod session_control;
 mod sessions;
@@ -51,6 +52,7 @@ pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs, m
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;
 pub use requests::Requests;
+pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;
 pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -31,6 +31,9 @@ pub struct SessionHolder {
     /// The detached run, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    /// The directory of the agent, if it is an agent loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<PathBuf>,
     /// The process.
     pub pid: u32,
 }
@@ -48,8 +51,8 @@ impl SessionLocks {
         Self {
             folder: folder.into().into(),
             holder: SessionHolder {
-                run_id: None,
                 pid: std::process::id(),
+                ..SessionHolder::default()
             },
         }
     }
@@ -58,6 +61,13 @@ impl SessionLocks {
     #[must_use]
     pub fn held_by_run(mut self, run_id: Option<String>) -> Self {
         self.holder.run_id = run_id;
+        self
+    }
+
+    /// The same for the loop of the agent in this directory.
+    #[must_use]
+    pub fn held_by_agent(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.holder.agent = Some(directory.into());
         self
     }
 
@@ -161,6 +171,13 @@ impl SessionWriter {
         }
     }
 
+    /// Works with this session alone from now on, or with none: the others are given up. An error leaves it
+    /// without any.
+    pub fn follow(&mut self, session_id: Option<&str>) -> Result<(), AgentError> {
+        (self.held).retain(|held| Some(&*held.session_id) == session_id);
+        session_id.map_or(Ok(()), |id| self.hold(id))
+    }
+
     /// Gives up the sessions, for those of another provider.
     pub(crate) fn switch(&mut self, provider: &str) {
         self.held.clear();
@@ -244,12 +261,19 @@ impl AgentRuntime for OneWriter {
 }
 
 fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
-    let (who, step) = match &holder.run_id {
-        Some(run) => (
+    let (who, step) = match (&holder.run_id, &holder.agent) {
+        (Some(run), _) => (
             format!("run {run}"),
             format!("follow it with `teamster attach {run}`, stop it with `teamster cancel {run}`"),
         ),
-        None => (
+        (None, Some(agent)) => (
+            format!(
+                "the agent loop in {}",
+                excerpt(&agent.to_string_lossy(), 500)
+            ),
+            "end the loop first".to_owned(),
+        ),
+        (None, None) => (
             format!("process {}", holder.pid),
             "wait for its end".to_owned(),
         ),
@@ -321,6 +345,34 @@ mod tests {
             fs::read_dir(dir.path().join("sessions")).unwrap().count(),
             0
         );
+    }
+
+    #[test]
+    fn a_loop_follows_its_session_from_one_to_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = SessionLocks::at(dir.path());
+        let mut agent = locks
+            .clone()
+            .held_by_agent("/agents/triage")
+            .writer("claude");
+        let mut other = locks.writer("claude");
+        agent.follow(Some("s")).unwrap();
+        let error = other.begin(&resuming("s")).unwrap_err();
+        assert_eq!(
+            error.message,
+            "session_id: the agent loop in /agents/triage works with session s: end the loop first, or fork \
+             the session"
+        );
+        agent.follow(Some("t")).unwrap();
+        other.begin(&resuming("s")).unwrap();
+        assert!(other.begin(&resuming("t")).is_err());
+        // It has none then, and takes none of another.
+        assert!(agent.follow(Some("s")).is_err());
+        other.begin(&resuming("t")).unwrap();
+        drop(other);
+        agent.follow(Some("s")).unwrap();
+        agent.follow(None).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

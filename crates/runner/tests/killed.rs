@@ -1,7 +1,4 @@
 //! Writers that are killed at every step, and disks that are full.
-#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
-#![expect(clippy::print_stderr, reason = "says why a test was not run")]
-#![cfg(target_os = "linux")]
 
 use std::env;
 use std::fs;
@@ -62,7 +59,12 @@ struct Writer {
 impl Writer {
     fn start(root: &Path) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "writer", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "killed::writer",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(WRITER, root)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,5 +1,4 @@
 //! Logs: whatever is left of one, and whoever reads it when.
-#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 use std::fs;
 use std::time::Duration;

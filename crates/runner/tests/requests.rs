@@ -1,5 +1,4 @@
 //! Requests that wait, answered by any client of the runner's socket.
-#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ pub(super) fn patience(text: &str) -> Result<Duration, String> {
 }
 
 /// An age: a length of time such as `30d`, or `0` for any.
-pub(super) fn age(text: &str) -> Result<Duration, String> {
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
     match text {
         "off" => Err("expected a time such as 12h or 30d".to_owned()),
         "0" => Ok(Duration::ZERO),
@@ -75,7 +75,7 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of bytes, such as `500M` or `2G`.
-pub(super) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 500M or 2G".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &*text[digits.len()..].to_ascii_uppercase() {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use teamster::PermissionPolicy;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
-use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, Runs, SessionPlan};
+use teamster_runner::{
+    DetachedSession, LogLimits, Requests, Retention, RunInfo, RunKind, Runs, SessionPlan,
+};
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
@@ -28,7 +30,7 @@ pub(crate) fn runner(args: &mut ChatArgs) -> anyhow::Result<u8> {
         }
     };
     let (requests, asked) = Requests::of(&id);
-    let (runs, mut plan, history) = match prepare(args, &id, &requests) {
+    let (runs, retention, mut plan, history) = match prepare(args, &id, &requests) {
         Ok(prepared) => prepared,
         Err(error) => {
             crate::fail(&error);
@@ -74,6 +76,7 @@ pub(crate) fn runner(args: &mut ChatArgs) -> anyhow::Result<u8> {
     if !keep {
         orphans::end(guard.as_ref().map(Guard::pid));
     }
+    runner::prune(&runs, &retention);
     code
 }
 
@@ -82,12 +85,13 @@ fn prepare(
     args: &ChatArgs,
     id: &str,
     requests: &Requests,
-) -> anyhow::Result<(Runs, SessionPlan, History)> {
+) -> anyhow::Result<(Runs, Retention, SessionPlan, History)> {
     let info = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?
         .info();
     let runs = detached::runs()?;
+    let retention = detached::retention()?;
     let history = History::new(&args.store, None, None, args.output.quiet)?;
     let (params, ignored) = params::chat_params(args)?;
     if !args.output.quiet {
@@ -116,5 +120,5 @@ fn prepare(
         .end_idle
         .filter(|time| *time != std::time::Duration::MAX);
     plan.writer = writer;
-    Ok((runs, plan, history))
+    Ok((runs, retention, plan, history))
 }

@@ -55,15 +55,17 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
     let (requests, asked) = Requests::of(&id);
     let asking = Asking::new(args.asking.ask_timeout, requests.clone());
     let prepared = detached::runs().and_then(|runs| {
+        let retention = detached::retention()?;
         let (mut params, ignored) = params::execute_params(args, io::empty())?;
         params.prompt = prompt;
         Ok((
             Prepared::new(args, info, params, ignored, asking.as_ref(), Some(&id))?,
             runs,
+            retention,
         ))
     });
     match prepared {
-        Ok((prepared, runs)) => {
+        Ok((prepared, runs, retention)) => {
             let mut about = RunInfo::new(&*id, info.id);
             about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
             let side = Side {
@@ -71,7 +73,9 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
                 asked,
                 worktree,
             };
-            run(args, info, prepared, &runs, about, side)
+            let code = run(args, info, prepared, &runs, about, side)?;
+            runner::prune(&runs, &retention);
+            Ok(code)
         }
         Err(error) => {
             crate::fail(&error);

@@ -2,6 +2,7 @@
 
 mod live;
 mod requests;
+mod retention;
 mod sessions;
 mod worktree;
 

@@ -73,8 +73,18 @@ impl AgentLoop {
         }
     }
 
+    /// Keeps other processes from this session, and from no other any more.
+    pub(super) fn lock_session(&mut self, session: Option<&Id>) -> Result<(), AgentError> {
+        match &mut self.writer {
+            Some(writer) => writer.follow(session.map(|id| &**id)),
+            None => Ok(()),
+        }
+    }
+
     /// Writes down which session goes on if the loop is cut off now.
     pub(super) fn note_session(&mut self, session: Option<Id>) {
+        // Another holder of a session that has just begun cannot be kept from it any more.
+        let _ = self.lock_session(session.as_ref());
         if self.written && self.written_session == session {
             return;
         }

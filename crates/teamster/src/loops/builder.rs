@@ -16,6 +16,7 @@ use teamster_loop::{
     SettingsError, TickLogs, TickOptions, dotenv,
 };
 use teamster_process::RuntimeConfig;
+use teamster_runner::{OneWriter, Retention, SessionLocks};
 use teamster_usage::prices::{PriceFileError, PriceList};
 use teamster_usage::{Places, TickMeter};
 
@@ -60,6 +61,8 @@ pub struct LoopBuilder {
     ticks: Option<u64>,
     copy: Option<Box<dyn Write + Send>>,
     runs: Option<Runs>,
+    retention: Option<Retention>,
+    locks: Option<SessionLocks>,
     options: TickOptions,
 }
 
@@ -126,6 +129,8 @@ impl LoopBuilder {
             ticks: None,
             copy: None,
             runs: None,
+            retention: None,
+            locks: None,
             options: TickOptions::default(),
         }
     }
@@ -190,6 +195,18 @@ impl LoopBuilder {
         self
     }
 
+    /// Keeps the logs of all ended runs so long: what is older or too much is removed before each tick.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// Locks the sessions that the ticks work with by these locks.
+    pub fn session_locks(mut self, locks: SessionLocks) -> Self {
+        self.locks = Some(locks);
+        self
+    }
+
     /// Runs the ticks so. What the agent's settings say of retries, fallbacks and budgets goes before.
     pub fn tick_options(mut self, options: TickOptions) -> Self {
         self.options = options;
@@ -228,6 +245,8 @@ impl LoopBuilder {
             ticks,
             copy,
             runs,
+            retention,
+            locks,
             options,
         } = self;
         let folder = AgentFolder::open(&directory)?;
@@ -268,10 +287,19 @@ impl LoopBuilder {
                 config.program = program(info, &own, &file);
             }
             let candidate = providers.loop_fallback(name, &folder, &file, config);
-            options.fallbacks.push(candidate.map_err(LoopError::Agent)?);
+            let mut candidate = candidate.map_err(LoopError::Agent)?;
+            if let Some(locks) = &locks {
+                let locks = locks.clone().held_by_agent(&directory);
+                candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks));
+            }
+            options.fallbacks.push(candidate);
         }
         if let Some(runs) = runs.filter(|_| settings.tick_logs > 0) {
-            options.logs = Some(TickLogs::new(runs).keep(settings.tick_logs));
+            let logs = TickLogs::new(runs).keep(settings.tick_logs);
+            options.logs = Some(match retention {
+                Some(retention) => logs.retention(retention),
+                None => logs,
+            });
         }
         let config = runtime_config(config, &settings, &own, &file, &log);
         let adapter = providers
@@ -302,6 +330,7 @@ impl LoopBuilder {
         .meter(meter)
         .prices(prices)
         .tick_options(options)
+        .session_locks(locks)
         .ticks_limit(ticks);
         Ok(PreparedLoop {
             agent_loop,

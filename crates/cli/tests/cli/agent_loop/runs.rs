@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use teamster::ExecuteParams;
+use teamster_runner::SessionLocks;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
@@ -309,4 +311,64 @@ fn a_limit_of_tokens_ends_a_tick() {
     assert_eq!(ended.code, Some(1), "{}", agent.log());
     let ticks = agent.lines("ticks.jsonl");
     assert_eq!(ticks[0]["error_kind"], "budget", "{}", agent.log());
+}
+
+/// One writer for a session: what another process resumes meanwhile.
+#[test]
+fn the_session_of_a_loop_is_resumed_by_no_one_else() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let mut running = Running::start(&mut agent.command());
+    agent.waits_for("the first tick", || agent.sleeps());
+    let session = agent.lines("ticks.jsonl")[0]["session_id"].clone();
+    let session = session.as_str().unwrap();
+    for args in [
+        &["run", "claude", "more", "--resume", session][..],
+        &["chat", "claude", "--resume", session],
+    ] {
+        let refused = agent.about(args.iter().copied());
+        assert_eq!((refused.code, &*refused.stdout), (Some(2), ""), "{args:?}");
+        let directory = agent.directory().canonicalize().unwrap();
+        let holder = format!(
+            "the agent loop in {} works with session",
+            directory.display()
+        );
+        assert!(refused.stderr.contains(&holder), "{}", refused.stderr);
+    }
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    let locks = agent
+        .root
+        .path()
+        .join("home/.local/state/teamster/sessions");
+    assert_eq!(fs::read_dir(locks).unwrap().count(), 0);
+}
+
+#[test]
+fn a_loop_waits_for_a_session_that_another_process_works_with() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let keep = || {
+        let mut command = agent.command();
+        command.args(["--ticks", "1"]).env("KEEP_SESSION", "1");
+        command
+    };
+    assert_eq!(run(&mut keep()).code, Some(0));
+    let session = agent.json("session.json")["session_id"].clone();
+    let locks = agent
+        .root
+        .path()
+        .join("home/.local/state/teamster/sessions");
+    let mut other = SessionLocks::at(locks).writer("claude");
+    let mut params = ExecuteParams::new("x");
+    params.session_id = session.as_str().map(str::to_owned);
+    other.begin(&params).unwrap();
+
+    let mut running = Running::start(&mut keep());
+    agent.waits_for("its turn", || agent.log().contains("works with session"));
+    assert_eq!(agent.lines("ticks.jsonl").len(), 1);
+    drop(other);
+    running.signal(Signal::SIGUSR1);
+    assert_eq!(running.wait().code(), Some(0), "{}", agent.log());
+    let ticks = agent.lines("ticks.jsonl");
+    assert_eq!(ticks.len(), 2);
+    assert_eq!(ticks[1]["session_id"], session);
 }

@@ -1,0 +1,121 @@
+//! Which logs stay.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use teamster_core::{AgentEvent, Done, LogEntry, RunResult, Text};
+use teamster_orchestrator::RunLogEntry;
+use teamster_runner::{LogLimits, NewRun, Retention, RunInfo, Runs};
+
+const HOUR: u64 = 3600;
+
+/// A run whose log is so old, and has at least so many bytes.
+fn run(runs: &Runs, id: &str, hours: u64, bytes: usize, ends: bool) -> NewRun {
+    let mut run = (runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())).unwrap();
+    let text = Text::new("x".repeat(bytes));
+    (run.log).push(RunLogEntry::Agent(AgentEvent::Text(text).into()));
+    if ends {
+        let done = Done::new(Box::new(RunResult::default()));
+        (run.log).push(RunLogEntry::Agent(LogEntry::from(AgentEvent::Done(done))));
+    }
+    run.log.end_frame();
+    run.log.flush().unwrap();
+    let written = SystemTime::now() - Duration::from_secs(hours * HOUR);
+    let log = File::options()
+        .write(true)
+        .open(run.folder.path().join("events.ndjson"));
+    log.unwrap().set_modified(written).unwrap();
+    run
+}
+
+fn keep(age_hours: Option<u64>, bytes: Option<u64>) -> Retention {
+    let mut keep = Retention::default();
+    keep.age = age_hours.map(|hours| Duration::from_secs(hours * HOUR));
+    keep.bytes = bytes;
+    keep
+}
+
+fn left(runs: &Runs, keep: &Retention) -> Vec<String> {
+    runs.prune(keep).unwrap();
+    runs.ids().unwrap()
+}
+
+#[test]
+fn old_logs_go_and_then_the_oldest_of_too_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path().join("runs"));
+    // Nothing is made where there is nothing.
+    assert_eq!(runs.prune(&keep(Some(1), Some(0))).unwrap().logs, 0);
+    assert!(!runs.root().exists());
+    for (id, hours) in [("a", 100), ("b", 50), ("c", 20), ("d", 10), ("e", 0)] {
+        run(&runs, id, hours, 10_000, true);
+    }
+    assert_eq!(left(&runs, &keep(None, None)), ["a", "b", "c", "d", "e"]);
+    assert_eq!(
+        left(&runs, &Retention::default()),
+        ["a", "b", "c", "d", "e"]
+    );
+    assert_eq!(left(&runs, &keep(Some(99), None)), ["b", "c", "d", "e"]);
+    let pruned = runs.prune(&keep(Some(99), Some(35_000))).unwrap();
+    assert_eq!(pruned.logs, 1);
+    assert!(pruned.bytes > 10_000);
+    assert_eq!(runs.ids().unwrap(), ["c", "d", "e"]);
+    // One that has ended just now stays for its readers.
+    assert_eq!(left(&runs, &keep(Some(0), Some(0))), ["e"]);
+}
+
+#[test]
+fn what_goes_on_is_never_removed_and_one_whose_runner_was_killed_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let live = run(&runs, "live", 10, 100_000, false);
+    // Its lock is all that a killed runner leaves no more.
+    drop(run(&runs, "killed", 900, 10, false));
+    run(&runs, "new", 2, 10, true);
+    // What goes on counts, so nothing that has ended has room beside it.
+    assert_eq!(left(&runs, &keep(None, Some(50_000))), ["live", "new"]);
+    assert_eq!(left(&runs, &keep(Some(1), Some(0))), ["live"]);
+    drop(live);
+    assert!(left(&runs, &keep(Some(1), Some(0))).is_empty());
+}
+
+#[test]
+fn what_killed_processes_have_left_is_removed_once_it_is_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let draft = |name: &str, hours: u64| {
+        let path = dir.path().join(name);
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("run.json"), "{").unwrap();
+        let made = SystemTime::now() - Duration::from_secs(hours * HOUR);
+        File::open(&path).unwrap().set_modified(made).unwrap();
+    };
+    draft(".new-a", 2);
+    draft(".old-b", 2);
+    draft(".new-c", 0);
+    runs.prune(&Retention::default()).unwrap();
+    let mut left: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".new-c", ".prune.lock"]);
+}
+
+/// A second process leaves the work to the first.
+#[test]
+fn many_processes_prune_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    for number in 0..50 {
+        run(&runs, &format!("r{number:02}"), 10 + 2 * number, 10, true);
+    }
+    let removed: u64 = std::thread::scope(|scope| {
+        let prune = || runs.prune(&keep(Some(21), None)).unwrap().logs;
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(prune)).collect();
+        all.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    let left = runs.ids().unwrap();
+    assert_eq!(left.len() as u64 + removed, 50);
+    assert_eq!(left.last().map(String::as_str), Some("r05"), "{left:?}");
+}
