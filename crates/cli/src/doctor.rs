@@ -119,8 +119,10 @@ fn options() -> DoctorOptions {
     options.env_remove = vec![STORE_VARIABLE.to_owned()];
     for provider in crate::providers().all() {
         let info = provider.info();
-        let program = params::program_variable(info).map(|program| (info.id, program));
-        options.programs.extend(program);
+        let program = params::program_variable(info);
+        options
+            .programs
+            .extend(program.map(|path| (info.id.to_owned(), path)));
     }
     options
 }

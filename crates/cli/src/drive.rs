@@ -227,7 +227,7 @@ pub(crate) fn pipe_to_a_reader() -> Option<OwnedFd> {
 /// Whether the reader of the pipe is gone.
 pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
-    // These two are always looked for. Without an answer, writing will tell.
+    // These two are always looked for. Without an answer, writing shows it.
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
     poll(&mut pipes, PollTimeout::ZERO).is_ok()
         && pipes[0].revents().is_some_and(|now| now.intersects(gone))

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use teamster::acp::AcpAgent;
 use teamster::{AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKind, McpDelivery};
 
 use crate::words;
@@ -46,7 +47,7 @@ pub(crate) fn next_step(
         }
         (ErrorCode::StreamEndedEarly | ErrorCode::StartupTimeout, _)
         | (ErrorCode::CliError, ErrorKind::Invalid)
-            if info.id.starts_with("acp:") =>
+            if info.id.starts_with(AcpAgent::PREFIX) =>
         {
             format!(
                 "`teamster doctor --try '{}'` shows whether it is an ACP agent; a program that prints text is run as 'cmd:…'",

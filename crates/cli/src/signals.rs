@@ -36,12 +36,12 @@ impl Signals {
     /// From now on, signals stop the run of this handle.
     pub(crate) fn stop(run: AbortHandle) -> io::Result<Self> {
         let mut source = Source::new()?;
-        let (tell, asked) = watch::channel(false);
+        let (sender, asked) = watch::channel(false);
         tokio::spawn(async move {
             source.next().await;
             run.abort();
             // The receiver lives as long as the run is shown.
-            let _ = tell.send(true);
+            let _ = sender.send(true);
             tokio::select! {
                 () = run_ended(PATIENCE) => {}
                 () = source.next() => {
@@ -148,7 +148,7 @@ fn unless_ignored(kind: SignalKind) -> io::Result<Option<Signal>> {
     signal(kind).map(Some)
 }
 
-/// Whether we were started with this signal ignored. Where `/proc` does not tell, SIGHUP counts as
+/// Whether we were started with this signal ignored. Where `/proc` does not say, SIGHUP counts as
 /// ignored: then it does what it does to any program.
 fn is_ignored(kind: SignalKind) -> bool {
     let ignored = std::fs::read_to_string("/proc/self/status")

@@ -33,11 +33,11 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
             Err(error) => return Err(error.into()),
         };
         listen(supervisor.handle()).context("cannot listen for signals")?;
-        let mut told = LossyWriter::new(Stderr).context("cannot start a thread")?;
+        let mut stderr = LossyWriter::new(Stderr).context("cannot start a thread")?;
         let report = |event: Event| {
             let text = words::one_line(&event.to_string());
             // It never fails.
-            let _ = told.tell(format!("{text}\n").into_bytes());
+            let _ = stderr.write_lines(format!("{text}\n").into_bytes());
         };
         supervisor.run(report).await;
         Ok(exit_code::SUCCESS)

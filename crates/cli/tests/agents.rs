@@ -5,9 +5,9 @@
 mod company;
 mod migration;
 mod orders;
+mod output;
 mod robust;
 mod supervise;
-mod told;
 mod updates;
 mod zombies;
 

@@ -107,7 +107,7 @@ fn soak(cli: StandIn, set: Set) {
     let mut soak = Soak {
         world,
         truth: Truth::new(set),
-        told: 0,
+        shown: 0,
         chance: Chance::of(seed, 100, 0),
         first_use: None,
     };
@@ -141,7 +141,7 @@ struct Soak {
     world: World,
     truth: Truth,
     /// How much of what was seen was passed to the truth.
-    told: usize,
+    shown: usize,
     chance: Chance,
     /// What the loop used when it rested for the first time.
     first_use: Option<(usize, u64)>,
@@ -159,18 +159,18 @@ impl Soak {
     /// Waits until the loop rests after a tick, and looks whether all was right until then.
     fn rest(&mut self) {
         let rest = self.world.rest();
-        self.tell();
+        self.show_new();
         self.truth.rest(rest.seconds, &rest.reason);
         let uses = self.world.uses();
         self.first_use.get_or_insert(uses);
     }
 
-    fn tell(&mut self) {
+    fn show_new(&mut self) {
         self.world.look();
-        for seen in &self.world.seen[self.told..] {
+        for seen in &self.world.seen[self.shown..] {
             self.truth.see(seen);
         }
-        self.told = self.world.seen.len();
+        self.shown = self.world.seen.len();
     }
 
     fn check(&mut self) {
@@ -274,7 +274,7 @@ impl Soak {
         let status = self.world.end();
         assert_eq!(status.code(), Some(0), "{}", self.world.tail());
         self.nothing_is_left();
-        self.tell();
+        self.show_new();
         usage::check(&self.world, &mut self.truth);
         logs::check(&self.world, &mut self.truth);
         self.check();

@@ -107,7 +107,7 @@ pub(crate) fn today() -> Option<u64> {
     Some(since.as_secs() / 86_400)
 }
 
-/// The day on which an id was made, counted from 1970-01-01. Only ids of version 7 tell.
+/// The day on which an id was made, counted from 1970-01-01. Only ids of version 7 have it.
 fn day_of(id: &str) -> Option<u64> {
     if !is_uuid(id) || id.as_bytes()[14] != b'7' {
         return None;

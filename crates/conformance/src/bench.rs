@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 
-/// The variable that tells Copilot where its unpacked program is.
+/// The variable that holds the folder of Copilot's unpacked program.
 pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
 /// Where the CLIs are, and what they need of this machine.

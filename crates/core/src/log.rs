@@ -33,6 +33,18 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
+    /// An entry of the first attempt, without the run's id and the CLI's line.
+    pub fn new(seq: u64, at_ms: u64, event: AgentEvent) -> Self {
+        Self {
+            seq,
+            at_ms,
+            run_id: None,
+            attempt: 1,
+            event,
+            native: None,
+        }
+    }
+
     /// The CLI's line that the event came from, where it is known.
     pub fn native(&self) -> Option<&RawJson> {
         match &self.event {
@@ -54,14 +66,7 @@ impl LogEntry {
 impl From<AgentEvent> for LogEntry {
     /// An entry of the first attempt, without number, time and line.
     fn from(event: AgentEvent) -> Self {
-        Self {
-            seq: 0,
-            at_ms: 0,
-            run_id: None,
-            attempt: 1,
-            event,
-            native: None,
-        }
+        Self::new(0, 0, event)
     }
 }
 
@@ -110,11 +115,7 @@ mod tests {
     }
 
     fn entry(event: AgentEvent) -> LogEntry {
-        LogEntry {
-            seq: 7,
-            at_ms: 1_760_000_000_123,
-            ..LogEntry::from(event)
-        }
+        LogEntry::new(7, 1_760_000_000_123, event)
     }
 
     #[test]

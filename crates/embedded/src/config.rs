@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_process::{EnvPolicy, RuntimeConfig};
 
@@ -19,7 +20,8 @@ pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 /// let config = EmbeddedConfig::default().model_provider("anthropic").state_dir("/var/lib/agent");
 /// assert_eq!(config.model_provider.as_deref(), Some("anthropic"));
 /// ```
-#[derive(Clone, Default, Setters)]
+#[derive(Clone, Default, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct EmbeddedConfig {
@@ -41,6 +43,7 @@ pub struct EmbeddedConfig {
     pub api_key: Option<String>,
     /// What tokens cost. Without it, a run has no cost and takes no limit of it.
     #[setters(skip)]
+    #[serde(skip)]
     pub prices: Option<Prices>,
     /// Why no run can begin. Every run is refused with it.
     #[setters(into)]

@@ -72,7 +72,7 @@ pub struct AgentLoop {
     /// The variables of the agent's file, if its parameters are looked at again.
     variables: Option<BTreeMap<String, String>>,
     /// What was reported of them.
-    told: Vec<String>,
+    logged: Vec<String>,
     /// Why the last tick, or a start since then, did not come to its own end.
     trouble: Option<Trouble>,
     /// Why the directory cannot be worked in any more.
@@ -142,7 +142,7 @@ impl AgentLoop {
             written_session: recovered,
             stuck: Vec::new(),
             variables: None,
-            told: Vec::new(),
+            logged: Vec::new(),
             trouble: None,
             lost: None,
         }
@@ -408,6 +408,9 @@ impl AgentLoop {
             TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
             TickEnd::Stuck => {
                 format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
+            }
+            TickEnd::Died if self.trouble.as_ref().is_some_and(Trouble::is_of_the_start) => {
+                format!("tick {number}: the agent cannot be started{why}")
             }
             TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{why}"),
             TickEnd::Unusable => format!("tick {number}: the session cannot go on{why}"),

@@ -19,6 +19,17 @@ pub struct AgentRun {
     pub is_current: bool,
 }
 
+impl AgentRun {
+    /// The run of a tick.
+    pub fn new(run_id: impl Into<String>, tick: u64, is_current: bool) -> Self {
+        Self {
+            run_id: run_id.into(),
+            tick,
+            is_current,
+        }
+    }
+}
+
 /// The run of the tick that the agent in this directory plays, or else of its last one. `None` if it has played
 /// none with a log, or if this is no agent's directory.
 pub fn agent_run(directory: &Path) -> Option<AgentRun> {
@@ -27,16 +38,8 @@ pub fn agent_run(directory: &Path) -> Option<AgentRun> {
     if let Some(tick) = session.and_then(|file| file.tick)
         && let Some(run_id) = tick.run_id
     {
-        return Some(AgentRun {
-            run_id,
-            tick: tick.tick,
-            is_current: true,
-        });
+        return Some(AgentRun::new(run_id, tick.tick, true));
     }
     let last: TickRecord = read_last_json_line(&folder.join(TickRecord::NAME))?;
-    Some(AgentRun {
-        run_id: last.run_id?,
-        tick: last.tick,
-        is_current: false,
-    })
+    Some(AgentRun::new(last.run_id?, last.tick, false))
 }

@@ -184,7 +184,7 @@ impl AgentFolder {
         let flags = flags.as_flattened().iter().map(String::as_str);
         let errors = flags.chain(["tools.json"]).filter_map(|name| {
             let error = self.remove(name).err()?;
-            Some(self.told(name, &error))
+            Some(self.error_with_path(name, &error))
         });
         errors.collect()
     }
@@ -200,13 +200,13 @@ impl AgentFolder {
                 Err(_) if self.is_set(flag) => self.remove(&taken).err(),
                 set => set.err(),
             };
-            Some(self.told(&taken, &error?))
+            Some(self.error_with_path(&taken, &error?))
         });
         errors.collect()
     }
 
     /// The error with the name of its file.
-    fn told(&self, name: &str, error: &io::Error) -> io::Error {
+    fn error_with_path(&self, name: &str, error: &io::Error) -> io::Error {
         io::Error::new(
             error.kind(),
             format!("{}: {error}", self.path(name).display()),

@@ -93,7 +93,7 @@ impl Log {
         let mut copy = self.copy();
         // There is nowhere to say that it failed.
         let _ = self.append(&written);
-        if (copy.as_mut()).is_some_and(|copy| copy.tell(written.into_bytes()).is_err()) {
+        if (copy.as_mut()).is_some_and(|copy| copy.write_lines(written.into_bytes()).is_err()) {
             *copy = None;
         }
     }
@@ -172,7 +172,7 @@ impl LossyWriter {
     }
 
     /// Writes whole lines. An error if nothing can be written any more.
-    pub fn tell(&mut self, mut lines: Vec<u8>) -> io::Result<()> {
+    pub fn write_lines(&mut self, mut lines: Vec<u8>) -> io::Result<()> {
         let Some(to) = &self.lines else {
             return Ok(());
         };

@@ -13,7 +13,8 @@ use teamster_core::Id;
 mod tests;
 
 /// How fast the loop goes. All in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Setters)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pace {
     /// Sleep after a tick that did something. 60.
@@ -164,7 +165,7 @@ pub(crate) struct Machine {
     to_start: Option<StartReason>,
     /// The session that goes on at the next start.
     session: Option<Id>,
-    /// The next tick has to tell everything.
+    /// The next tick needs the full prompt.
     fresh: bool,
     /// What is due after the last tick.
     rest: Option<Sleep>,

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_core::{AgentError, CliInfo, ErrorDetail};
 
 use crate::instructions::instruction_files;
@@ -90,7 +91,8 @@ pub struct Settings {
 }
 
 /// What one tick may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TickBudget {
     /// `MAX_TOKENS`.
@@ -102,7 +104,8 @@ pub struct TickBudget {
 }
 
 /// Whether an agent's process stays from one tick to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AdapterKind {
     /// One process for all ticks.

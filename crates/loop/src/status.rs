@@ -32,6 +32,22 @@ pub struct SleepFile {
     pub last_error: Option<TickError>,
 }
 
+impl SleepFile {
+    /// A loop in this state, without a sleep and without failures.
+    pub fn new(state: LoopState, reason: impl Into<String>, updated_at_epoch: i64) -> Self {
+        Self {
+            state,
+            current_sleep_seconds: 0,
+            reason: reason.into(),
+            plain_reason: None,
+            updated_at_epoch,
+            sleep_until_epoch: None,
+            failed_ticks: 0,
+            last_error: None,
+        }
+    }
+}
+
 /// Why a tick failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -45,6 +61,15 @@ pub struct TickError {
 }
 
 impl TickError {
+    /// An error at this time, in seconds since 1970.
+    pub fn new(kind: ErrorKind, message: impl Into<String>, at_epoch: i64) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            at_epoch,
+        }
+    }
+
     /// Whether the service has refused more work for now, so that waiting is all there is to do.
     pub fn is_limit(&self) -> bool {
         matches!(self.kind, ErrorKind::RateLimit | ErrorKind::Quota)

@@ -42,6 +42,23 @@ pub struct UsageRecord {
 impl UsageRecord {
     /// The name of the file.
     pub const NAME: &str = "usage.jsonl";
+
+    /// A tick that ended at this time and used nothing.
+    pub fn new(ts: impl Into<String>) -> Self {
+        Self {
+            ts: ts.into(),
+            session_id: None,
+            model: None,
+            input_tokens: 0,
+            output_tokens: 0,
+            cache_read_tokens: 0,
+            cache_write_tokens: 0,
+            reasoning_tokens: 0,
+            premium_requests: 0.0,
+            cost_usd: None,
+            cost_source: None,
+        }
+    }
 }
 
 /// A whole number without a point, as readers of these files expect.

@@ -72,7 +72,7 @@ struct Agent {
     sessions: u64,
     alive: Arc<Mutex<bool>>,
     /// Whether the context has the instructions.
-    told: Arc<Mutex<bool>>,
+    informed: Arc<Mutex<bool>>,
     /// A tick is being played.
     busy: Arc<Mutex<bool>>,
     /// There is never anything to do.
@@ -89,7 +89,7 @@ impl Adapter for Agent {
         drop(account);
         *self.session.lock().unwrap() = resume;
         *self.alive.lock().unwrap() = true;
-        *self.told.lock().unwrap() = false;
+        *self.informed.lock().unwrap() = false;
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Adapter for Agent {
         account.clear_due = false;
         drop(account);
         *self.session.lock().unwrap() = None;
-        *self.told.lock().unwrap() = false;
+        *self.informed.lock().unwrap() = false;
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -123,7 +123,7 @@ impl Adapter for Agent {
         let full = prompt.contains("MEMORY.md");
         let mut account = self.account.lock().unwrap();
         account.ticks.push((self.begun.elapsed(), full));
-        if !full && !*self.told.lock().unwrap() {
+        if !full && !*self.informed.lock().unwrap() {
             account
                 .problems
                 .push("a context without instructions got the short prompt".into());
@@ -142,7 +142,8 @@ impl Adapter for Agent {
         let abort = AbortHandle::new(&CancellationToken::new());
         let aborted = abort.clone();
         let (account, chance) = (self.account.clone(), self.chance.clone());
-        let (alive, told, busy) = (self.alive.clone(), self.told.clone(), self.busy.clone());
+        let (alive, informed, busy) =
+            (self.alive.clone(), self.informed.clone(), self.busy.clone());
         let session = self.session.lock().unwrap().clone();
         let flags = self.flags.clone();
         let idle = self.idle;
@@ -156,7 +157,7 @@ impl Adapter for Agent {
                 (chance.below(200), chance.one_in(25), chance.one_in(40))
             };
             if idle {
-                *told.lock().unwrap() = true;
+                *informed.lock().unwrap() = true;
                 result.status = RunStatus::Completed;
             } else if hangs {
                 account.lock().unwrap().hangs += 1;
@@ -178,7 +179,7 @@ impl Adapter for Agent {
                 result.usage = Some(Usage::default().input_tokens(100).output_tokens(10));
                 result.model = Some("made-up".into());
                 (result.total_cost_usd, result.cost_source) = (Some(0.5), Some(CostSource::Reported));
-                *told.lock().unwrap() = true;
+                *informed.lock().unwrap() = true;
                 let mut account = account.lock().unwrap();
                 let mut chance = chance.lock().unwrap();
                 account.completed += 1;
@@ -236,7 +237,7 @@ async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>
         session: Arc::default(),
         sessions: 0,
         alive: Arc::default(),
-        told: Arc::default(),
+        informed: Arc::default(),
         busy: Arc::default(),
         idle,
     };

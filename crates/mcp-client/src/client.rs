@@ -79,6 +79,17 @@ pub struct CallResult {
     pub is_error: bool,
 }
 
+impl CallResult {
+    /// The content blocks of a tool that succeeded.
+    pub fn new(content: Vec<Value>) -> Self {
+        Self {
+            content,
+            structured: None,
+            is_error: false,
+        }
+    }
+}
+
 /// A server that cannot be used. Its process is gone.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -248,6 +248,17 @@ pub struct Pending {
     pub servers: Vec<String>,
 }
 
+impl Pending {
+    /// Leases of this many living runs.
+    pub fn new(file: impl Into<PathBuf>, running: usize) -> Self {
+        Self {
+            file: file.into(),
+            running,
+            servers: Vec::new(),
+        }
+    }
+}
+
 /// The leases on a file, if there are any. Waits for others as [`Lease::acquire`] does, and changes
 /// nothing.
 pub fn pending(file: &Path) -> Result<Option<Pending>, LeaseError> {

@@ -74,6 +74,18 @@ pub struct LifecycleEntry {
     pub event: RunEvent,
 }
 
+impl LifecycleEntry {
+    /// An entry of a log.
+    pub fn new(seq: u64, at_ms: u64, attempt: u32, event: RunEvent) -> Self {
+        Self {
+            seq,
+            at_ms,
+            attempt,
+            event,
+        }
+    }
+}
+
 impl Serialize for LifecycleEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

@@ -132,7 +132,7 @@ impl Registry {
     /// another one. Attempts that have begun go on.
     pub(crate) fn hold(&self, key: impl Into<Key>, until_ms: u64, reason: AgentError) {
         let key = key.into();
-        self.tell(Command::Hold(Held {
+        self.send(Command::Hold(Held {
             provider: key.group.to_string(),
             model: key.model.map(|model| model.to_string()),
             until_ms,
@@ -163,12 +163,12 @@ impl Registry {
     /// `None` if the task is gone.
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.tell(command(reply));
+        self.send(command(reply));
         answer.await.ok()
     }
 
-    fn tell(&self, command: Command) {
-        // If the task is gone there is nothing to tell it; who asks sees that there is no answer.
+    fn send(&self, command: Command) {
+        // If the task is gone there is nothing to send; the caller sees that there is no answer.
         let _ = self.commands.send(command);
     }
 
@@ -190,7 +190,7 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.registry.tell(Command::Drop(self.number));
+        self.registry.send(Command::Drop(self.number));
     }
 }
 
@@ -202,7 +202,7 @@ impl Registration {
     /// Tells what the run is doing. Nothing waits for it.
     pub(crate) fn update(&self, update: Update) {
         let number = self.0.number;
-        self.0.registry.tell(Command::Update { number, update });
+        self.0.registry.send(Command::Update { number, update });
     }
 
     /// Waits until an attempt with this provider and model may begin: it is not on hold, and the limits

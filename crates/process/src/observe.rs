@@ -93,18 +93,18 @@ impl Observed {
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         self.lines.extend(bytes);
         while let Some(frame) = self.lines.next() {
-            tell(&self.observer, &frame);
+            notify(&self.observer, &frame);
         }
     }
 
     pub(crate) fn finish(&mut self) {
         if let Some(frame) = self.lines.finish() {
-            tell(&self.observer, &frame);
+            notify(&self.observer, &frame);
         }
     }
 }
 
-fn tell(observer: &LineObserver, frame: &Frame<'_>) {
+fn notify(observer: &LineObserver, frame: &Frame<'_>) {
     let text = match frame {
         Frame::Line(line) => String::from_utf8_lossy(line),
         Frame::Oversize { head, .. } => format!("{}…", String::from_utf8_lossy(head)).into(),

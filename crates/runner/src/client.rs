@@ -190,6 +190,16 @@ pub struct StartedTurn {
     pub seq: u64,
 }
 
+impl StartedTurn {
+    /// A turn and the entry of its prompt.
+    pub fn new(run_id: impl Into<String>, seq: u64) -> Self {
+        Self {
+            run_id: run_id.into(),
+            seq,
+        }
+    }
+}
+
 /// Sends a prompt to a session, under the name that other clients see. Refused
 /// ([`RefusalCode::Busy`]) while a turn is in progress.
 pub async fn send(

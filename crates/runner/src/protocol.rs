@@ -220,10 +220,15 @@ pub struct PendingRequest {
 }
 
 impl PendingRequest {
-    pub(crate) fn new(request_id: String, run_id: &str, request: PermissionRequest) -> Self {
+    /// A request that came now and waits without a limit of time.
+    pub fn new(
+        request_id: impl Into<String>,
+        run_id: impl Into<String>,
+        request: PermissionRequest,
+    ) -> Self {
         Self {
-            request_id,
-            run_id: run_id.to_owned(),
+            request_id: request_id.into(),
+            run_id: run_id.into(),
             tool_name: request.tool_name,
             tool_id: request.tool_id,
             kind: request.kind,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::RefusalCode;
 use crate::protocol::{Answer, PendingRequest};
 
-/// How many settled requests are remembered, to tell a late answer from a wrong id.
+/// How many settled requests are remembered, to distinguish a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
 /// Why a request that has no answer needs none.
 const WITHDRAWN: &str = "the agent has withdrawn it";

@@ -57,7 +57,7 @@ impl SessionLocks {
         }
     }
 
-    /// The same for a detached run, which others are told of.
+    /// The same for a detached run, whose id errors name.
     #[must_use]
     pub fn held_by_run(mut self, run_id: Option<String>) -> Self {
         self.holder.run_id = run_id;

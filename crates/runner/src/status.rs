@@ -39,6 +39,23 @@ pub struct LiveStatus {
     pub cost_usd: Option<f64>,
 }
 
+impl LiveStatus {
+    /// A run or session of which only the state is known.
+    pub fn new(state: LiveState, since: u64) -> Self {
+        Self {
+            state,
+            since,
+            turns: 0,
+            turn: None,
+            provider: None,
+            model: None,
+            session_id: None,
+            usage: None,
+            cost_usd: None,
+        }
+    }
+}
+
 /// What a live run or session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +86,17 @@ pub struct TurnStatus {
     pub from: Option<String>,
     /// When it began, in milliseconds since the Unix epoch.
     pub began_at: u64,
+}
+
+impl TurnStatus {
+    /// A turn that began at this time, in milliseconds since the Unix epoch.
+    pub fn new(run_id: impl Into<String>, began_at: u64) -> Self {
+        Self {
+            run_id: run_id.into(),
+            from: None,
+            began_at,
+        }
+    }
 }
 
 /// Figures of turns, summed.

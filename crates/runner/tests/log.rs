@@ -128,7 +128,7 @@ proptest! {
             seen.push((line.seq(), line.type_name()));
         }
         let count = sizes.len() as u64 + 1;
-        // It may be behind by a pruning, but then it is told of the gap.
+        // It may be behind by a pruning, but then the gap is reported to it.
         let first_after = |seen: &[(u64, String)]| seen.windows(2).all(|pair| {
             pair[1].0 == pair[0].0 + 1 || pair[1].1 == "reset"
         });

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use derive_setters::Setters;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentError, CliInfo, CliProvider};
 use teamster_process::{ProcessGroup, find_program, native_program};
@@ -34,15 +34,17 @@ const ANSWER_LIMIT: u64 = 64 * 1024;
 const LONGEST_ANSWER: usize = 80;
 
 /// How CLIs are examined.
-#[derive(Debug, Clone, Setters)]
+#[derive(Debug, Clone, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DoctorOptions {
     /// How long a CLI may take to say its version. Some start slowly the first time. 20 s.
+    #[serde(with = "humantime_serde")]
     pub limit: Duration,
     /// The programs of CLIs that are not to be searched under their own names, by the provider's id. A
     /// bare name is searched on `PATH`, a path is not.
     #[setters(skip)]
-    pub programs: BTreeMap<&'static str, PathBuf>,
+    pub programs: BTreeMap<String, PathBuf>,
     /// Variables of ours that they do not get.
     #[setters(skip)]
     pub env_remove: Vec<String>,
@@ -51,8 +53,8 @@ pub struct DoctorOptions {
 impl DoctorOptions {
     /// Adds the program of a CLI, by the provider's id.
     #[must_use]
-    pub fn program(mut self, id: &'static str, program: impl Into<PathBuf>) -> Self {
-        self.programs.insert(id, program.into());
+    pub fn program(mut self, id: impl Into<String>, program: impl Into<PathBuf>) -> Self {
+        self.programs.insert(id.into(), program.into());
         self
     }
 

@@ -64,7 +64,6 @@ pub mod pi {
 /// MCP servers in the files that users have.
 #[cfg(feature = "mcp-files")]
 pub mod mcp {
-    pub use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
     pub use teamster_mcp::{config, edit};
 
     /// A change of a configuration file for the time of a run, shared by concurrent runs and always undone.

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster::mcp::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
 use teamster::orchestrator::{
     Action, Candidate, Orchestrator, OrchestratorConfig, RetryPolicy, RunRequest,
 };
@@ -19,7 +18,9 @@ use teamster::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
     ExecuteParams, RunStatus, RuntimeConfig, Text,
 };
-use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, Decoder, Events, Exit, Launch, RunSummary,
+};
 use teamster_process::CliRuntime;
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Current, Id, Record};

@@ -5,7 +5,7 @@
 //! a script: the plan in TOML, or `@` and the path of a file with it. What it prints is made by hand after
 //! recorded runs. In a turn it touches flags under `.orchestrator`, writes the files that agents write,
 //! starts processes, dies or hangs, as the plan says or as chance has it; the same plan has the same
-//! chances each time. What happened is in a file of its own ([`witness`]), from which a test can tell the
+//! chances each time. What happened is in a file of its own ([`witness`]), from which a test learns the
 //! truth.
 //!
 //! ```

@@ -31,6 +31,20 @@ pub struct ModelTick {
     pub premium_requests: Option<f64>,
 }
 
+impl ModelTick {
+    /// These tokens of an unnamed model, without costs.
+    pub fn new(usage: Usage, requests: u64) -> Self {
+        Self {
+            model: None,
+            usage,
+            requests,
+            reported_cost_usd: None,
+            estimated_cost_usd: None,
+            premium_requests: None,
+        }
+    }
+}
+
 /// Measures what a session has used since a mark, such as the start of an agent's tick.
 ///
 /// Only the files of that session and of its sub-agents are read that have changed since the mark: of Claude

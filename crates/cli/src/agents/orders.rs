@@ -34,7 +34,7 @@ pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Fai
     let status = follow(file, args, Command::Start(selection(args)), |_, agent| {
         has_settled(agent)
     });
-    tell(&status.await?, args, true)
+    report(&status.await?, args, true)
 }
 
 /// Whether it is known what came of a start. A loop that cannot work ends before it says what it does.
@@ -53,7 +53,7 @@ pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
     let status = follow(file, args, Command::Stop(selection(args)), |_, agent| {
         agent.pid.is_none()
     });
-    tell(&status.await?, args, false)
+    report(&status.await?, args, false)
 }
 
 pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
@@ -66,7 +66,7 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
             another && has_settled(agent)
         },
     );
-    tell(&status.await?, args, true)
+    report(&status.await?, args, true)
 }
 
 pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
@@ -132,7 +132,7 @@ fn chosen<'a>(
 }
 
 /// Says what came of it; whether that is what was asked for.
-fn tell(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
+fn report(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
     let mut good = true;
     let lines: Vec<String> = chosen(status, args)
         .map(|agent| {

@@ -38,10 +38,10 @@ impl Input {
     /// Reads from the source that this makes.
     pub(crate) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
         let (wanted, wants) = channel();
-        let (tell, entries) = mpsc::unbounded_channel();
+        let (sender, entries) = mpsc::unbounded_channel();
         thread::Builder::new()
             .name("input".to_owned())
-            .spawn(move || serve(&mut source(), &wants, &tell))?;
+            .spawn(move || serve(&mut source(), &wants, &sender))?;
         Ok(Self {
             wanted,
             entries,
@@ -62,9 +62,9 @@ impl Input {
     }
 }
 
-fn serve(source: &mut impl Source, wants: &Receiver<()>, tell: &mpsc::UnboundedSender<Entry>) {
+fn serve(source: &mut impl Source, wants: &Receiver<()>, sender: &mpsc::UnboundedSender<Entry>) {
     while wants.recv().is_ok() {
-        if tell.send(source.read()).is_err() {
+        if sender.send(source.read()).is_err() {
             return;
         }
     }

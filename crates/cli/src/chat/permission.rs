@@ -136,8 +136,8 @@ fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
                     Value::String(text) => words::printable(text),
                     value => words::printable(&value.to_string()),
                 };
-                let tells = !telling.is_empty() && words::one_line(&value).ends_with(&telling);
-                let most = if tells { TELLING } else { OTHER };
+                let is_telling = !telling.is_empty() && words::one_line(&value).ends_with(&telling);
+                let most = if is_telling { TELLING } else { OTHER };
                 let value = shortened(value.trim_end(), most).replace('\n', "\n    ");
                 let _ = writeln!(text, "  {}: {value}", words::one_line(name));
             }

@@ -36,7 +36,7 @@ impl Signals {
     /// From now on, signals do what this says. Without a user at the terminal, Ctrl-C between two turns ends the chat.
     pub(super) fn listen(at_terminal: bool) -> io::Result<Self> {
         let mut source = Source::new()?;
-        let (tell, interrupts) = watch::channel(());
+        let (sender, interrupts) = watch::channel(());
         let this = Self {
             now: Arc::new(Mutex::new(Now::Waiting)),
             interrupts,
@@ -73,7 +73,7 @@ impl Signals {
                     }
                 }
                 // The receiver lives as long as the chat.
-                let _ = tell.send(());
+                let _ = sender.send(());
             }
         });
         Ok(this)

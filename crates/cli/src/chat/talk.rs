@@ -113,7 +113,7 @@ pub(super) struct Chat {
     writer: Option<SessionWriter>,
     account: Account,
     /// The session that was shown last.
-    told: Option<Id>,
+    shown_session: Option<Id>,
     code: u8,
 }
 
@@ -133,7 +133,7 @@ impl Chat {
             questions,
             writer: None,
             account: Account::default(),
-            told: None,
+            shown_session: None,
             code: exit_code::SUCCESS,
         }
     }
@@ -213,7 +213,7 @@ impl Chat {
 
     /// Shows a turn to its end; its exit code. Breaks if the output is gone, or if the chat is asked to end.
     async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
-        let mut sink = self.display.sink(self.told.clone());
+        let mut sink = self.display.sink(self.shown_session.clone());
         let denied = Rc::new(Cell::new(0));
         let turn = Counted {
             asked: self.questions.is_some() && !self.display.json,
@@ -232,7 +232,7 @@ impl Chat {
         let shown = drive::show(turn, &mut *sink, &mut beside).await;
         drop(beside);
         if let Some(id) = self.session.id() {
-            self.told = Some(id);
+            self.shown_session = Some(id);
         }
         if self.signals.has_ended() {
             return ControlFlow::Break(exit_code::ABORTED);
@@ -255,7 +255,7 @@ impl Chat {
             }
             Command::Clear => {
                 if carried_out(&mut self.signals, &mut self.display, self.session.clear()).await {
-                    self.told = None;
+                    self.shown_session = None;
                     self.display.say("a new session begins");
                 }
             }

@@ -25,7 +25,7 @@ const STORY: &str = include_str!("../../demo/story.toml");
 const FIRST_WORDS: Duration = Duration::from_secs(30);
 /// How long it may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
-/// How long it may take to tell its version.
+/// How long it may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Between two pieces of text.
 const PACE: Duration = Duration::from_millis(80);

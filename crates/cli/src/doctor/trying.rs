@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde_json::Value;
 use teamster::RuntimeConfig;
+use teamster::acp::AcpAgent;
 use teamster::acp_probe::{AcpProbed, Verdict, probe};
 
 use crate::args::STORE_VARIABLE;
@@ -80,7 +81,7 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
         out,
         "{style}{mark}{style:#} {bold}{}{bold:#}  {state} ({:.1} s)",
         format!("{name} {version}").trim(),
-        // Far below what a float cannot tell apart.
+        // Far below what a float distinguishes.
         Duration::from_millis(probed.duration_ms).as_secs_f64()
     )?;
     let mut row = |title: &str, text: &str| {
@@ -90,7 +91,7 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
         }
         writeln!(out, "    {dim}{title:<9}{dim:#}{text}")
     };
-    row("command", probed.agent.trim_start_matches("acp:"))?;
+    row("command", probed.agent.trim_start_matches(AcpAgent::PREFIX))?;
     row("problem", probed.problem.as_deref().unwrap_or_default())?;
     if !probed.capabilities.is_null() {
         row("can", &abilities(&probed.capabilities))?;

@@ -111,7 +111,7 @@ async fn run(
             stop(&mut child, signals).await;
             None
         }
-        () = teller.tell(model) => None,
+        () = teller.report(model) => None,
     };
     teller.catch_up(model);
     Ok(status.map_or(exit_code::ABORTED, code_of))

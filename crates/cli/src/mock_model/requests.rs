@@ -36,7 +36,7 @@ impl Teller {
     }
 
     /// Prints all that come, forever. Cancel-safe.
-    pub(super) async fn tell(&mut self, model: &MockModel) {
+    pub(super) async fn report(&mut self, model: &MockModel) {
         loop {
             model.wait_for_requests(self.reported + 1).await;
             self.catch_up(model);

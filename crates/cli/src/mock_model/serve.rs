@@ -62,7 +62,7 @@ pub(super) fn main(
             }
             tokio::select! {
                 () = signals.next() => {}
-                () = teller.tell(&model) => {}
+                () = teller.report(&model) => {}
             }
             teller.catch_up(&model);
             Ok(exit_code::SUCCESS)

@@ -93,7 +93,7 @@ impl Narrator {
         &self.view
     }
 
-    /// What there is to tell about an event.
+    /// The lines that show an event.
     pub(crate) fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
         let mut lines = self.end_murmur(event);
         self.note_doing(event, now);

@@ -41,7 +41,7 @@ pub(crate) struct Plain<O, E> {
     open: bool,
     /// Whether anything was written to `out`.
     written: bool,
-    /// The message that was written last, to tell if it is withdrawn.
+    /// The message that was written last, to report if it is withdrawn.
     last_written: Option<Id>,
 }
 

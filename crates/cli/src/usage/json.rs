@@ -95,7 +95,7 @@ struct Prices {
 struct History {
     /// Runs that the CLIs' files do not know.
     only_there: u64,
-    /// Runs whose cost stands beside what the files tell.
+    /// Runs whose cost stands beside what the files report.
     with_cost: u64,
     /// Runs of agents whose files are not known.
     of_other_agents: u64,

@@ -45,7 +45,7 @@ pub(super) fn nothing(
         ""
     };
     let text = format!(
-        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs tell{more}"
+        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs show{more}"
     );
     writeln!(
         out,

@@ -101,17 +101,17 @@ impl Company {
     }
 
     pub(crate) fn supervise<'a>(&self, more: impl IntoIterator<Item = &'a str>) -> Supervisor {
-        let told = self.path("told");
+        let output = self.path("output");
         let begun = || {
-            let text = fs::read_to_string(&told).unwrap_or_default();
+            let text = fs::read_to_string(&output).unwrap_or_default();
             text.matches("listening on").count()
         };
         let before = begun();
-        let file = File::options().create(true).append(true).open(&told);
+        let file = File::options().create(true).append(true).open(&output);
         let mut command = self.teamster(["supervise"]);
         command.args(more).stderr(file.unwrap());
         let supervisor = Supervisor(command.spawn().unwrap());
-        assert!(wait_until(LIMIT, || begun() > before), "{}", self.told());
+        assert!(wait_until(LIMIT, || begun() > before), "{}", self.output());
         supervisor
     }
 
@@ -122,8 +122,8 @@ impl Company {
     }
 
     /// What supervisors have said.
-    pub(crate) fn told(&self) -> String {
-        fs::read_to_string(self.path("told")).unwrap()
+    pub(crate) fn output(&self) -> String {
+        fs::read_to_string(self.path("output")).unwrap()
     }
 
     /// One agent, as `status --json` has it.

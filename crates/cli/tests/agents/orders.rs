@@ -81,8 +81,8 @@ fn start_stop_wake_restart() {
     let one = r#"{"agents": [{"id": "a", "runtime": "claude"}]}"#;
     for (config, agents) in [(&*config, "2 agents"), (one, "1 agent")] {
         fs::write(company.config(), config).unwrap();
-        let told = company.good(["agents", "reload"]);
-        assert_eq!(told, format!("configuration read again: {agents}\n"));
+        let printed = company.good(["agents", "reload"]);
+        assert_eq!(printed, format!("configuration read again: {agents}\n"));
     }
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
@@ -96,11 +96,11 @@ fn one_that_cannot_run_is_reported_and_is_an_error() {
     company.asleep("a");
     let ended = company.run(["agents", "start", "a", "b"]);
     assert_eq!(ended.code, Some(1));
-    let told: Vec<_> = ended.stdout.lines().collect();
-    assert!(told[0].starts_with("a: runs, pid "), "{told:?}");
+    let printed: Vec<_> = ended.stdout.lines().collect();
+    assert!(printed[0].starts_with("a: runs, pid "), "{printed:?}");
     assert!(
-        told[1].starts_with("b: cannot run: the instructions file CLAUDE.md is missing in "),
-        "{told:?}"
+        printed[1].starts_with("b: cannot run: the instructions file CLAUDE.md is missing in "),
+        "{printed:?}"
     );
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));

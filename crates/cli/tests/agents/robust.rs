@@ -77,11 +77,11 @@ fn a_slip_in_the_name_of_a_field_is_reported() {
     let supervisor = company.supervise([]);
     let warning = "line 2: the field \"runtme\" is not known; is \"runtime\" meant?";
     assert!(
-        wait_until(LIMIT, || company.told().contains(warning)),
+        wait_until(LIMIT, || company.output().contains(warning)),
         "{}",
-        company.told()
+        company.output()
     );
-    assert!(!company.told().contains("color"), "{}", company.told());
+    assert!(!company.output().contains("color"), "{}", company.output());
     let ended = company.run(["agents", "reload"]);
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.stderr, format!("warning: {warning}\n"));

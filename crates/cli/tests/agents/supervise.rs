@@ -56,7 +56,7 @@ fn it_is_killed_and_the_next_one_takes_its_loops_over() {
     );
     assert!(
         company
-            .told()
+            .output()
             .contains(&format!("a: runs already, pid {first}"))
     );
     assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
@@ -135,7 +135,7 @@ fn a_hang_up_has_the_configuration_read_again() {
     supervisor.signal(Signal::SIGHUP);
     assert!(wait_until(LIMIT, || {
         company
-            .told()
+            .output()
             .contains("configuration read again: 2 agents")
     }));
     company.wait("b", |it| it["state"] == "running");

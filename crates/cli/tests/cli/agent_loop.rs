@@ -204,15 +204,15 @@ fn a_tick_from_its_beginning_to_its_end() {
     assert!(!agent.path("did-work").exists());
     let record: UsageRecord =
         serde_json::from_str(&fs::read_to_string(agent.path("usage.jsonl")).unwrap()).unwrap();
-    let told = agent.seen().into_iter().find_map(|what| match what {
-        What::Result(told) => Some(told),
+    let reported = agent.seen().into_iter().find_map(|what| match what {
+        What::Result(reported) => Some(reported),
         _ => None,
     });
-    let told = told.unwrap();
-    assert_eq!(record.session_id.as_deref(), Some(&*told.session));
-    assert_eq!(record.input_tokens, told.input_tokens);
-    assert_eq!(record.output_tokens, told.output_tokens);
-    assert_eq!(record.cache_read_tokens, told.cache_read_tokens);
+    let reported = reported.unwrap();
+    assert_eq!(record.session_id.as_deref(), Some(&*reported.session));
+    assert_eq!(record.input_tokens, reported.input_tokens);
+    assert_eq!(record.output_tokens, reported.output_tokens);
+    assert_eq!(record.cache_read_tokens, reported.cache_read_tokens);
     assert_eq!(json!(record.cost_source), "reported");
     agent.nothing_is_left();
 }
@@ -256,13 +256,13 @@ fn a_turn_that_overruns_is_interrupted_and_what_it_says_late_is_not_the_next_one
     // The second tick has its own figures.
     let usage = fs::read_to_string(agent.path("usage.jsonl")).unwrap();
     let last: UsageRecord = serde_json::from_str(usage.lines().last().unwrap()).unwrap();
-    let told = agent.seen().into_iter().rev().find_map(|what| match what {
-        What::Result(told) => Some(told),
+    let reported = agent.seen().into_iter().rev().find_map(|what| match what {
+        What::Result(reported) => Some(reported),
         _ => None,
     });
-    let told = told.unwrap();
-    assert!(!told.interrupted);
-    assert_eq!(last.input_tokens, told.input_tokens);
+    let reported = reported.unwrap();
+    assert!(!reported.interrupted);
+    assert_eq!(last.input_tokens, reported.input_tokens);
     agent.nothing_is_left();
 }
 
@@ -466,9 +466,12 @@ fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_reported() {
     let ended = run(&mut command);
     // There is no such program.
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let told = format!("{}{}{}", ended.stdout, ended.stderr, agent.log());
-    assert!(told.contains("starting acp:/nowhere/agent\n"), "{told}");
+    let reported = format!("{}{}{}", ended.stdout, ended.stderr, agent.log());
+    assert!(
+        reported.contains("starting acp:/nowhere/agent\n"),
+        "{reported}"
+    );
     for secret in ["in-the-file", "on-the-line"] {
-        assert!(!told.contains(secret), "{secret}: {told}");
+        assert!(!reported.contains(secret), "{secret}: {reported}");
     }
 }

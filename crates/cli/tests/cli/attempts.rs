@@ -192,13 +192,13 @@ exit 1"#,
     let mut child = (command.stdout(Stdio::null()).stderr(full).spawn()).unwrap();
     drop(command);
     assert!(wait_until(LIMIT, || agents.starts("codex") == 1));
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", told.trim());
-    let headers: Vec<&str> = (told.lines())
+    let mut printed = String::new();
+    stderr.read_to_string(&mut printed).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", printed.trim());
+    let headers: Vec<&str> = (printed.lines())
         .filter(|line| line.contains(" · session "))
         .collect();
-    assert_eq!(headers.len(), 2, "{}", told.trim());
+    assert_eq!(headers.len(), 2, "{}", printed.trim());
     assert!(
         headers[0].starts_with("Claude Code · opus · session "),
         "{headers:?}"

@@ -35,8 +35,8 @@ impl Place {
                 .current_dir(dir.path())
                 .env("HOME", dir.path()),
         );
-        let told: Value = serde_json::from_str(&model.line()).unwrap();
-        let url = told["url"].as_str().unwrap().to_owned();
+        let announced: Value = serde_json::from_str(&model.line()).unwrap();
+        let url = announced["url"].as_str().unwrap().to_owned();
         Self {
             dir,
             url,

@@ -202,11 +202,11 @@ fn many_are_tried_at_once_and_reported_in_order() {
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
     let servers = report["servers"].as_array().unwrap();
-    let told: Vec<_> = servers
+    let shown: Vec<_> = servers
         .iter()
         .map(|it| it["name"].as_str().unwrap())
         .collect();
-    assert_eq!(told, names);
+    assert_eq!(shown, names);
     for server in servers {
         assert_eq!(server["state"], "ok");
         assert_eq!(server["serverName"], "teamster-mcp-server");

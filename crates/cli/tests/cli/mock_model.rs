@@ -89,12 +89,12 @@ fn it_serves_until_it_is_stopped_and_shows_requests() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let place = Place::new();
         let mut model = Running::start(&mut place.model(["--json", "--log", "log.ndjson"]));
-        let told: Value = serde_json::from_str(&model.line()).unwrap();
-        let url = told["url"].as_str().unwrap();
-        let home = Path::new(told["home"].as_str().unwrap());
+        let announced: Value = serde_json::from_str(&model.line()).unwrap();
+        let url = announced["url"].as_str().unwrap();
+        let home = Path::new(announced["home"].as_str().unwrap());
         assert!(home.is_dir());
-        assert_eq!(told["pid"], model.child.id());
-        let clis = told["clis"].as_array().unwrap();
+        assert_eq!(announced["pid"], model.child.id());
+        let clis = announced["clis"].as_array().unwrap();
         let ids: Vec<_> = clis.iter().map(|cli| cli["id"].as_str().unwrap()).collect();
         assert_eq!(
             ids,
@@ -104,7 +104,7 @@ fn it_serves_until_it_is_stopped_and_shows_requests() {
             ]
         );
         assert_eq!(clis[0]["env"]["ANTHROPIC_BASE_URL"], url);
-        assert_eq!(clis[0]["env"]["HOME"], told["home"]);
+        assert_eq!(clis[0]["env"]["HOME"], announced["home"]);
         assert_eq!(clis[0]["installed"], false);
         for file in clis.iter().flat_map(|cli| cli["files"].as_array().unwrap()) {
             let content = fs::read_to_string(file["path"].as_str().unwrap()).unwrap();

@@ -299,8 +299,8 @@ fn a_conversation_that_could_not_be_kept_is_not_begun() {
         "{}",
         ended.stderr
     );
-    let told = "error: --session-key: the conversation could not be kept";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let expected = "error: --session-key: the conversation could not be kept";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     assert!(!claude.path("report.json").exists());
     drop(lock);
     let ended = agent(&claude, &["x", "--session-key=k"]);

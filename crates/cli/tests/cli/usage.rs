@@ -196,7 +196,7 @@ fn only_what_was_in_a_time() {
     assert_data_eq!(
         nothing.stderr,
         str![[r#"
-nothing was used in this time, as far as the CLIs' files and the history of runs tell
+nothing was used in this time, as far as the CLIs' files and the history of runs show
 
 "#]]
     );
@@ -210,7 +210,7 @@ fn where_nothing_is_a_friendly_word_is() {
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-nothing was used here yet, as far as the CLIs' files and the history of runs tell; `teamster doctor` shows which CLIs are here
+nothing was used here yet, as far as the CLIs' files and the history of runs show; `teamster doctor` shows which CLIs are here
 
 "#]]
     );
@@ -218,7 +218,7 @@ nothing was used here yet, as far as the CLIs' files and the history of runs tel
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-nothing of codex, gemini was used here yet, as far as the CLIs' files and the history of runs tell
+nothing of codex, gemini was used here yet, as far as the CLIs' files and the history of runs show
 
 "#]]
     );
@@ -262,8 +262,8 @@ fn files_that_are_broken_are_reported_and_the_rest_counts() {
     fs::write(projects.join("broken.jsonl"), "{\"usage\":{broken\n").unwrap();
     let ended = usage(home.path(), []);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let told = "Not counted: 1 line that could not be understood.\n";
-    assert!(ended.stdout.ends_with(told), "{}", ended.stdout);
+    let reported = "Not counted: 1 line that could not be understood.\n";
+    assert!(ended.stdout.ends_with(reported), "{}", ended.stdout);
     let report = json(home.path(), []);
     assert_eq!(report["diagnostics"]["malformedLines"], 1);
     let output = truth(ALL[0], "outputTokens");
@@ -405,23 +405,23 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
         serde_json::from_str(&ended.stdout).unwrap()
     };
-    let told = |report: &Value| -> Vec<Value> {
+    let reported = |report: &Value| -> Vec<Value> {
         let groups = groups(report).iter();
-        let mut told: Vec<_> = groups
+        let mut reported: Vec<_> = groups
             .map(|group| {
                 let output = &group["usage"]["outputTokens"];
                 serde_json::json!([group["name"], output, group["reportedCostUsd"]])
             })
             .collect();
-        told.sort_by_key(ToString::to_string);
-        told
+        reported.sort_by_key(ToString::to_string);
+        reported
     };
     let expected = vec![
         serde_json::json!(["claude", 25, 0.5]),
         serde_json::json!(["codex", 40, null]),
     ];
     let unknown = report();
-    assert_eq!(told(&unknown), expected);
+    assert_eq!(reported(&unknown), expected);
     assert_eq!(unknown["history"]["onlyThere"], 1);
     assert_eq!(unknown["total"]["unpricedRequests"], 1, "of Codex");
 
@@ -431,7 +431,7 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
     let line = r#"{"type":"assistant","sessionId":"11111111-2222-4333-8444-555555555555","timestamp":"2026-11-22T19:00:00Z","message":{"id":"m","model":"claude-opus-4-8","usage":{"input_tokens":12,"output_tokens":25}}}"#;
     fs::write(folder.join("s.jsonl"), line).unwrap();
     let known = report();
-    assert_eq!(told(&known), expected);
+    assert_eq!(reported(&known), expected);
     assert_eq!(known["history"]["withCost"], 1);
 }
 

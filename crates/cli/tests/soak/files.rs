@@ -67,8 +67,8 @@ fn servers_are_looked_for_whenever_a_process_is_started() {
         fs::write(&servers, "{").unwrap();
     }
     let log = fs::read_to_string(world.orchestrator("agent-loop.log")).unwrap();
-    let told = log.matches("what was read before holds").count();
-    assert_eq!(told, 1, "{log}");
+    let reports = log.matches("what was read before holds").count();
+    assert_eq!(reports, 1, "{log}");
     assert_eq!(world.end().code(), Some(0));
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Truth {
     /// When the agent was last killed.
     killed_at: u64,
     /// The context that got the full prompt: of this process if it is kept, and of this session.
-    told: Option<(u32, Option<String>)>,
+    informed: Option<(u32, Option<String>)>,
     /// A session that the loop must know: a message came in it after the end of a turn.
     known: Option<String>,
     ended_in: Option<String>,
@@ -112,7 +112,7 @@ impl Truth {
             cleared_at: None,
             cleared_here: false,
             killed_at: 0,
-            told: None,
+            informed: None,
             known: None,
             ended_in: None,
             failed: None,
@@ -180,14 +180,14 @@ impl Truth {
                 }
                 self.cleared_at = Some(seen.at_ms);
                 self.cleared_here = true;
-                self.told = None;
+                self.informed = None;
                 self.last.push(to.clone());
                 if let Some(process) = &mut self.process {
                     process.session = Some(to.clone());
                 }
             }
             What::Interrupted => self.count("interrupts"),
-            What::Result(told) => self.result(told),
+            What::Result(figures) => self.result(figures),
             What::Ended { turn } => {
                 self.ended = Some(*turn);
                 self.ended();
@@ -276,7 +276,7 @@ impl Truth {
         if self.set.hot {
             // One that dies just as a message is sent is started again with that message.
             self.told_is_open |= at_ms.saturating_sub(self.killed_at) < 500;
-            self.told = None;
+            self.informed = None;
         }
         self.process = Some(Process {
             pid,
@@ -301,7 +301,7 @@ impl Truth {
             Turn::Ended | Turn::Interrupted => [0, process.killed.into()],
         };
         if least == 1 {
-            self.told = None;
+            self.informed = None;
         }
         // Killed before its end came through, or before the limit of its turn.
         let was_open = process.killed && process.turn == Turn::Overran;
@@ -362,11 +362,11 @@ impl Truth {
             if self.set.hot { seen.pid } else { 0 },
             Some(session.to_owned()),
         );
-        let knows = self.told.as_ref() == Some(&place);
+        let knows = self.informed.as_ref() == Some(&place);
         let wanted = if knows { Kind::Light } else { Kind::Full };
         let is_open = std::mem::take(&mut self.told_is_open);
         if is_open && kind == Kind::Light {
-            self.told = Some(place);
+            self.informed = Some(place);
         }
         self.must(kind == wanted || is_open, || {
             format!("turn {turn}: {kind:?}, and not {wanted:?}")
@@ -375,9 +375,9 @@ impl Truth {
         let is_known = self.ended_in.as_deref() == Some(session);
         self.known = is_known.then(|| session.to_owned());
         self.last = vec![session.to_owned()];
-        if let (Some((told, before_another)), true) = (self.turns.last_mut(), self.same_loop) {
+        if let (Some((figures, before_another)), true) = (self.turns.last_mut(), self.same_loop) {
             // The turn before this one, and not an earlier one.
-            *before_another |= told.turn + 1 == turn && self.ended == Some(told.turn);
+            *before_another |= figures.turn + 1 == turn && self.ended == Some(figures.turn);
         }
         self.same_loop = true;
         let last = self.last_tick();
@@ -390,18 +390,18 @@ impl Truth {
         }
     }
 
-    fn result(&mut self, told: &TurnFigures) {
-        self.turns.push((told.clone(), false));
+    fn result(&mut self, figures: &TurnFigures) {
+        self.turns.push((figures.clone(), false));
         let Some(process) = &mut self.process else {
             return;
         };
         let whole = matches!(process.turn, Turn::Open { whole: true });
-        process.turn = if told.interrupted {
+        process.turn = if figures.interrupted {
             Turn::Interrupted
         } else {
             Turn::Ending { whole }
         };
-        if let (Some((_, [least, _])), false) = (&mut self.failed, told.interrupted) {
+        if let (Some((_, [least, _])), false) = (&mut self.failed, figures.interrupted) {
             *least = 0;
         }
     }
@@ -417,7 +417,7 @@ impl Truth {
             self.ended_in.clone_from(&process.session);
             if whole {
                 let pid = if self.set.hot { process.pid } else { 0 };
-                self.told = Some((pid, process.session.clone()));
+                self.informed = Some((pid, process.session.clone()));
             }
         }
     }
@@ -435,7 +435,7 @@ impl Truth {
                 // The next one starts over, and removes what is left.
                 (self.clear, self.reset, self.known) = (None, None, None);
                 self.may_be_fresh = true;
-                self.told = None;
+                self.informed = None;
             }
             AGENT_KILLED => {
                 self.count("agents killed");
@@ -458,7 +458,7 @@ impl Truth {
         self.may_be_fresh |= matches!(self.failed, Some((_, [_, (2..)])));
         // What it had counted is gone with it, and its last input may be.
         self.failed = None;
-        self.told = None;
+        self.informed = None;
         self.told_is_open = false;
         self.over = Turn::None;
         self.same_loop = false;

@@ -26,31 +26,31 @@ pub(crate) fn check(world: &World, truth: &mut Truth) {
         }
     }
     let turns = std::mem::take(&mut truth.turns);
-    for (told, must_be_there) in &turns {
-        if told.input_tokens == 0 {
+    for (figures, must_be_there) in &turns {
+        if figures.input_tokens == 0 {
             continue;
         }
-        let found = records.remove(&(told.session.clone(), told.input_tokens));
+        let found = records.remove(&(figures.session.clone(), figures.input_tokens));
         match found.as_deref() {
             Some([record]) => {
                 truth.count("turns in usage.jsonl");
-                let wrong = differs(world.plan.cli, told, record);
+                let wrong = differs(world.plan.cli, figures, record);
                 truth.must(wrong.is_none(), || {
-                    format!("{wrong:?}: {told:?}, recorded as {record}")
+                    format!("{wrong:?}: {figures:?}, recorded as {record}")
                 });
             }
             Some(several) => {
                 let several = several.len();
-                truth.must(false, || format!("recorded {several} times: {told:?}"));
+                truth.must(false, || format!("recorded {several} times: {figures:?}"));
             }
-            None => truth.must(!must_be_there, || format!("not recorded: {told:?}")),
+            None => truth.must(!must_be_there, || format!("not recorded: {figures:?}")),
         }
     }
     for ((session, input), left) in records {
         // The first answer of a turn that was cut off: one that has no end, and another number for each.
         let turn = input.checked_sub(1000);
         let ended = turn.is_some_and(|turn| {
-            (turns.iter()).any(|(told, _)| told.turn == turn && !told.interrupted)
+            (turns.iter()).any(|(figures, _)| figures.turn == turn && !figures.interrupted)
         });
         truth.must(left.len() == 1 && !ended, || {
             format!("nobody used that, in {session}: {left:?}")
@@ -60,10 +60,10 @@ pub(crate) fn check(world: &World, truth: &mut Truth) {
 }
 
 /// What is not as it was reported.
-fn differs(cli: StandIn, told: &TurnFigures, record: &Value) -> Option<&'static str> {
+fn differs(cli: StandIn, figures: &TurnFigures, record: &Value) -> Option<&'static str> {
     for (name, figure) in [
-        ("output_tokens", told.output_tokens),
-        ("cache_read_tokens", told.cache_read_tokens),
+        ("output_tokens", figures.output_tokens),
+        ("cache_read_tokens", figures.cache_read_tokens),
         ("cache_write_tokens", 0),
     ] {
         if record[name] != figure {
@@ -71,7 +71,7 @@ fn differs(cli: StandIn, told: &TurnFigures, record: &Value) -> Option<&'static 
         }
     }
     let cost = record["cost_usd"].as_f64();
-    let wanted = f64::from(u32::try_from(told.cost_micro_usd).unwrap()) / 1e6;
+    let wanted = f64::from(u32::try_from(figures.cost_micro_usd).unwrap()) / 1e6;
     match cli {
         StandIn::Claude if record["cost_source"] != "reported" => Some("cost_source"),
         StandIn::Claude if cost.is_none_or(|cost| (cost - wanted).abs() > 1e-9) => Some("cost_usd"),

@@ -41,7 +41,7 @@ const NO_ID: &str = "item";
 
 #[derive(Debug)]
 struct Message {
-    /// Its id on the wire, which does not tell it from those of before.
+    /// Its id on the wire, which may be that of an earlier one.
     item: String,
     id: Id,
     parent: Option<Id>,

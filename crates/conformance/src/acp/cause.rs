@@ -382,11 +382,12 @@ impl<'a> Evidence<'a> {
                     .flat_map(|call| [&call["content"], &call["rawOutput"]]);
                 results.find_map(|result| find(result, "", &is_it))
             };
-            let told = found.and_then(Value::as_str).map(str::trim);
-            return match (printed(wanted), told.and_then(printed)) {
+            let reported = found.and_then(Value::as_str).map(str::trim);
+            return match (printed(wanted), reported.and_then(printed)) {
                 (Some(_), Some(_)) => (
                     Cause::Agent,
-                    "it prints the result twice; told is that which the model gets".to_owned(),
+                    "it prints the result twice; the one that the model gets is reported"
+                        .to_owned(),
                 ),
                 (Some(path), None) => (Cause::Teamster, format!("it is printed in `{path}`")),
                 (None, _) => (

@@ -239,7 +239,7 @@ On 2026-11-24, with Python 3.11 and Node 22:
 
 | Agent | From | What happened |
 |---|---|---|
-| gptme 0.35.1 | PyPI, `pip install gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and tells no figures. Its answer begins with lines about the session. Its tools are text in the model's answer, not calls of the service's protocol, so no scenario with tools can be scripted |
+| gptme 0.35.1 | PyPI, `pip install gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and reports no figures. Its answer begins with lines about the session. Its tools are text in the model's answer, not calls of the service's protocol, so no scenario with tools can be scripted |
 | Mistral Vibe 3.0.3 | PyPI, `mistral-vibe` | not installed: needs Python 3.12 |
 | OpenHands 1.16.0 | PyPI, `openhands` | not installed: no release of it takes Python 3.11 |
 | Goose | – | neither npm nor PyPI has it |";

@@ -72,7 +72,7 @@ static CALL_MADE_TWICE: Fact = Fact {
 
 /// The error does not say when to come back.
 pub(crate) static WAIT_NOT_TOLD: Fact = Fact {
-    name: "wait-not-told",
+    name: "wait-unknown",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot, Cli::Pi],
     cases: &[Case::Failover, Case::FailoverToEmbedded],
     why: "Its error does not say how long the service wants one to wait, so the run waits as long as \

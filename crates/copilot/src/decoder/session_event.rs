@@ -137,7 +137,7 @@ impl SessionState {
             Some(reported) => out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,
-                format!("the CLI ran in the session {id}, not in {reported} as it was told to"),
+                format!("the CLI ran in the session {id}, not in {reported}"),
             ),
             None => {}
         }

@@ -76,6 +76,14 @@ impl Plan {
     }
 }
 
+impl RateLimit {
+    /// Whether the account may still send requests, also where a limit is near. Every CLI's word for that begins
+    /// with `allowed`.
+    pub fn is_allowed(&self) -> bool {
+        self.status.starts_with("allowed")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +110,12 @@ mod tests {
                 {"type": "turn_end", "isError": false},
             ])
         );
+    }
+
+    #[test]
+    fn an_account_that_is_warned_may_still_send_requests() {
+        assert!(RateLimit::new("allowed").is_allowed());
+        assert!(RateLimit::new("allowed_warning").is_allowed());
+        assert!(!RateLimit::new("rejected").is_allowed());
     }
 }

@@ -311,8 +311,8 @@ impl RunAssembler {
         let AgentEvent::Permission(e) = event else {
             return false;
         };
-        let told = |denial: &PermissionDenial| denial.tool_id == e.tool_id;
-        e.decision == Decision::Denied && e.tool_id.is_some() && self.denials.iter().any(told)
+        let is_of_call = |denial: &PermissionDenial| denial.tool_id == e.tool_id;
+        e.decision == Decision::Denied && e.tool_id.is_some() && self.denials.iter().any(is_of_call)
     }
 
     /// Remembers an event. `false` if it must not be in the stream.

@@ -174,15 +174,22 @@ impl AgentLoop {
         let (Some(meter), Some(session)) = (self.meter.clone(), session) else {
             return Vec::new();
         };
-        let told = result.usage.and_then(|usage| usage.output_tokens);
+        let reported = result.usage.and_then(|usage| usage.output_tokens);
+        // Kimi Code's stream has no usage, and its files have it only after the end of the turn.
+        let is_only_in_files = reported.is_none() && result.is_success();
         let mut measured = Vec::new();
         for look in 1..=LOOKS_AT_FILES {
             let (meter, session) = (meter.clone(), session.clone());
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
             measured = read.await.unwrap_or_default();
             let outputs = measured.iter().filter_map(|tick| tick.usage.output_tokens);
-            let enough = outputs.sum::<u64>() >= told.unwrap_or(0);
-            if enough || (measured.is_empty() && look == LOOKS_FOR_FILES) {
+            let output = outputs.sum::<u64>();
+            let is_complete = match reported {
+                None if is_only_in_files => output > 0,
+                _ => output >= reported.unwrap_or(0),
+            };
+            let is_without_files = measured.is_empty() && look == LOOKS_FOR_FILES;
+            if is_complete || (is_without_files && !is_only_in_files) {
                 break;
             }
             self.clock.sleep(BETWEEN_LOOKS).await;

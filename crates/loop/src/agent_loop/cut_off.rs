@@ -46,7 +46,7 @@ impl AgentLoop {
         }
     }
 
-    /// Writes down what the tick used in which an earlier loop was killed, as far as the CLI's own files tell.
+    /// Writes down what the tick used in which an earlier loop was killed, as far as the CLI's own files have it.
     pub(super) async fn account_for_cut_off_tick(&mut self) {
         let Some(CutOffTick {
             begin,

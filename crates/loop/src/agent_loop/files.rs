@@ -58,18 +58,18 @@ impl AgentLoop {
         let Some(variables) = &self.variables else {
             return;
         };
-        let told = match agent::params(&self.settings, &self.folder, variables) {
+        let warnings = match agent::params(&self.settings, &self.folder, variables) {
             Ok((params, ignored)) => {
                 self.adapter.set_params(params);
                 ignored
             }
             Err(error) => vec![format!("{error}; what was read before holds")],
         };
-        if told != self.told {
-            for what in &told {
+        if warnings != self.logged {
+            for what in &warnings {
                 self.log.line(format!("warning: {what}"));
             }
-            self.told = told;
+            self.logged = warnings;
         }
     }
 

@@ -20,6 +20,11 @@ impl Trouble {
         Self { error, at }
     }
 
+    /// The agent's program did not come to work at all.
+    pub(super) fn is_of_the_start(&self) -> bool {
+        matches!(self.error.code, ErrorCode::CliNotFound)
+    }
+
     /// The error as `sleep.json` has it.
     pub(super) fn short(&self) -> TickError {
         TickError {
@@ -37,7 +42,7 @@ fn one_line(message: &str) -> String {
 
 /// Why the tick failed, if it did.
 pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
-    let told = || result.errors.last().cloned();
+    let last = || result.errors.last().cloned();
     let error = AgentError::new;
     match end {
         TickEnd::Completed => None,
@@ -48,7 +53,7 @@ pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
             "the turn took too long",
         )),
         TickEnd::Failed | TickEnd::Refused | TickEnd::Died | TickEnd::Unusable => {
-            Some(told().unwrap_or_else(|| {
+            Some(last().unwrap_or_else(|| {
                 error(
                     ErrorCode::StreamEndedEarly,
                     ErrorKind::Internal,

@@ -132,10 +132,10 @@ fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
     // What cannot be removed does no harm.
     fs::create_dir_all(folder.path("did-work/x")).unwrap();
     fs::write(folder.path("tools.json"), "{}").unwrap();
-    let told = errors(folder.remove_stale());
+    let reported = errors(folder.remove_stale());
     assert!(
-        told.len() == 1 && told[0].contains(".orchestrator/did-work: "),
-        "{told:?}"
+        reported.len() == 1 && reported[0].contains(".orchestrator/did-work: "),
+        "{reported:?}"
     );
     assert_eq!(names(&folder), ["did-work"]);
 }

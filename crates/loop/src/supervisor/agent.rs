@@ -5,21 +5,28 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use derive_setters::Setters;
+use serde::Deserialize;
 use teamster_process::ProcessIdentity;
 
 /// The times of a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq, Setters)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Setters)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
     /// The delay before a loop that crashed is started again, the first time. It doubles with every crash.
+    #[serde(with = "humantime_serde")]
     pub first_delay: Duration,
     /// The longest delay.
+    #[serde(with = "humantime_serde")]
     pub longest_delay: Duration,
     /// A loop that ran for so long before it crashed begins with the first delay again.
+    #[serde(with = "humantime_serde")]
     pub settled_after: Duration,
     /// How long until an agent whose directory or instructions are missing is looked at again.
+    #[serde(with = "humantime_serde")]
     pub look_again: Duration,
     /// How long a loop that was asked to end may take before it is killed.
+    #[serde(with = "humantime_serde")]
     pub grace: Duration,
 }
 
@@ -383,7 +390,7 @@ impl Agent {
         }
     }
 
-    /// Only another start can tell whether it can run now.
+    /// Only another start shows whether it can run now.
     fn later_failed(&mut self, now: Instant) -> Phase {
         self.restarts = self.restarts.saturating_add(1);
         Phase::Failed {

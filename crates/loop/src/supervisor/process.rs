@@ -55,13 +55,14 @@ pub(crate) struct Gated {
 impl Gated {
     /// Starts a process for the loop of this agent, in a process group of its own.
     pub(crate) async fn start(program: &Program, agent: &AgentConfig) -> io::Result<Self> {
-        let told = |what: &str, path: &Path, error: &io::Error| {
+        let with_path = |what: &str, path: &Path, error: &io::Error| {
             io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
         };
-        // The shell would tell it in the log only.
-        fs::metadata(&program.path).map_err(|error| told("cannot start", &program.path, &error))?;
+        // The shell would report it only in the log.
+        fs::metadata(&program.path)
+            .map_err(|error| with_path("cannot start", &program.path, &error))?;
         let log = log_path(&agent.working_dir);
-        let output = open_log(&log).map_err(|error| told("cannot write", &log, &error))?;
+        let output = open_log(&log).map_err(|error| with_path("cannot write", &log, &error))?;
         let errors = output.try_clone()?;
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;

@@ -99,7 +99,8 @@ pub struct Response {
 }
 
 impl Response {
-    pub(crate) fn new(outcome: Outcome) -> Self {
+    /// An answer of this version.
+    pub fn new(outcome: Outcome) -> Self {
         Self {
             version: VERSION,
             outcome,

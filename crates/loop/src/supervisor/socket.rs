@@ -262,9 +262,9 @@ async fn converse(
         } else {
             match understand(&line) {
                 Ok(Command::Subscribe) => {
-                    let (tell, updates) = mpsc::channel(WAITING);
+                    let (sender, updates) = mpsc::channel(WAITING);
                     subscribed = Some(updates);
-                    ask(Command::Subscribe, Some(tell), &requests).await
+                    ask(Command::Subscribe, Some(sender), &requests).await
                 }
                 Ok(command) => ask(command, None, &requests).await,
                 Err(refusal) => refusal,

@@ -54,7 +54,7 @@ pub struct Supervisor {
     pub(super) updates: Updates,
     /// When it is looked again whether the files of the agents are still right.
     next_look: Instant,
-    tell: mpsc::UnboundedSender<Order>,
+    sender: mpsc::UnboundedSender<Order>,
     orders: mpsc::UnboundedReceiver<Order>,
     // The last to go: then the next one may come.
     _lock: Lock,
@@ -106,7 +106,7 @@ impl Supervisor {
             folder.path(),
         ))?;
         let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
-        let (tell, orders) = mpsc::unbounded_channel();
+        let (sender, orders) = mpsc::unbounded_channel();
         let updates = Updates::new(folder.history());
         let mut supervisor = Self {
             settings,
@@ -122,7 +122,7 @@ impl Supervisor {
             events: Vec::new(),
             updates,
             next_look: Instant::now(),
-            tell,
+            sender,
             orders,
             _lock: lock,
         };
@@ -136,7 +136,7 @@ impl Supervisor {
 
     /// The sender of its commands.
     pub fn handle(&self) -> Handle {
-        Handle(self.tell.clone())
+        Handle(self.sender.clone())
     }
 
     /// Does its work until its [`Handle`] ends it. `report` gets what happens.
@@ -331,13 +331,13 @@ impl Supervisor {
             epoch_ms: started_at_ms,
             pid: process.pid(),
         };
-        let told = start.write(&managed.config.working_dir);
+        let written = start.write(&managed.config.working_dir);
         managed.log(&format!("started, pid {}", process.pid()));
         managed.agent.started(process, Instant::now());
         let child = gated.release().await;
         self.watch(process, child_exit(child));
         let agent = self.agents[index].config.id.clone();
-        if let Err(error) = told {
+        if let Err(error) = written {
             let warning = format!("{agent}: cannot write last-start.json: {error}");
             self.warn(warning);
         }
@@ -361,11 +361,11 @@ impl Supervisor {
     }
 
     fn watch(&self, process: ProcessIdentity, exit: impl Future<Output = Exit> + Send + 'static) {
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         tokio::spawn(async move {
             let exit = exit.await;
             // The caller is gone.
-            let _ = tell.send(Order::Exited(process, exit));
+            let _ = sender.send(Order::Exited(process, exit));
         });
     }
 
@@ -380,10 +380,10 @@ impl Supervisor {
         }
         let now = Instant::now();
         let managed = &mut self.agents[index];
-        let told = matches!(managed.agent.phase(), Phase::Stopping { .. });
+        let is_stopping = matches!(managed.agent.phase(), Phase::Stopping { .. });
         managed.agent.exited(process, exit, now);
         managed.process = None;
-        if told {
+        if is_stopping {
             let killed = exit == Exit::Signal(9);
             let reason = if killed {
                 "stopped; it had to be killed"

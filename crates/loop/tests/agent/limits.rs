@@ -134,7 +134,7 @@ async fn what_failed_is_reported_until_a_tick_completes() {
     let agent_loop = agent_loop(directory.path(), agent, control.clone());
     let path = directory.path().to_owned();
     tokio::spawn(async move {
-        let told = async |count: u32| {
+        let reported = async |count: u32| {
             while *ticks.lock().unwrap() < count {
                 sleep(Duration::from_secs(1)).await;
             }
@@ -142,14 +142,14 @@ async fn what_failed_is_reported_until_a_tick_completes() {
             let text = read(&path, "sleep.json");
             serde_json::from_str::<SleepFile>(&text).unwrap()
         };
-        let first = told(1).await;
+        let first = reported(1).await;
         let error = first.last_error.unwrap();
         assert_eq!((first.failed_ticks, &*error.message), (1, "no login"));
         assert!(!error.is_limit() && error.at_epoch > 0);
-        let second = told(2).await;
+        let second = reported(2).await;
         assert_eq!(second.failed_ticks, 2);
         assert!(second.last_error.unwrap().is_limit());
-        let third = told(3).await;
+        let third = reported(3).await;
         assert_eq!((third.failed_ticks, third.last_error), (0, None));
         control.stop_because("it is enough");
     });

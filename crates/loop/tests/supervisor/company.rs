@@ -95,10 +95,10 @@ impl Company {
         let _context = self.runtime.enter();
         let supervisor = Supervisor::open(config, settings.clone())?;
         let handle = supervisor.handle();
-        let (tell, events) = std::sync::mpsc::channel();
+        let (sender, events) = std::sync::mpsc::channel();
         let task = self.runtime.spawn(supervisor.run(move |event| {
             // Nothing listens at the end of a test.
-            let _ = tell.send(event);
+            let _ = sender.send(event);
         }));
         Ok(Running {
             company: self,

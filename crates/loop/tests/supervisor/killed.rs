@@ -49,24 +49,24 @@ fn a_wake_reaches_the_loop_and_not_its_group() {
     company.configure(&json!({"agents": [{"id": "a", "runtime": "claude", "chrome": true}]}));
     let supervisor = company.supervise_with(&stand_ins::wakeable()).unwrap();
     let pid = company.running("a");
-    let told = || fs::read_to_string(company.folder("a").join("told")).unwrap_or_default();
-    assert!(wait_until(LIMIT, || told().contains("ready\n")));
+    let output = || fs::read_to_string(company.folder("a").join("output")).unwrap_or_default();
+    assert!(wait_until(LIMIT, || output().contains("ready\n")));
     assert!(
-        told().starts_with("RUNTIME=claude\nCHROME=1\n"),
+        output().starts_with("RUNTIME=claude\nCHROME=1\n"),
         "{}",
-        told()
+        output()
     );
     for count in 1..=2 {
         company.ask(Command::Wake(of("a"))).unwrap();
-        assert!(wait_until(LIMIT, || told().matches("woken").count() == count));
+        assert!(wait_until(LIMIT, || output().matches("woken").count() == count));
     }
     assert_eq!(company.running("a"), pid);
-    let text = told();
+    let text = output();
     let child = text.lines().find_map(|line| line.strip_prefix("child "));
     let child = child.unwrap().parse().unwrap();
     assert!(is_alive(child), "the group was woken too");
     supervisor.end();
-    assert!(told().ends_with("woken\nended\n"), "{}", told());
+    assert!(output().ends_with("woken\nended\n"), "{}", output());
     assert!(wait_gone(child, LIMIT));
 }
 
@@ -100,7 +100,7 @@ fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
     let off = company.starts("off");
     first.kill();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
-    // Without one, the files tell.
+    // Without one, the files decide.
     let config = teamster_loop::supervisor::Config::read(&company.config()).unwrap();
     let status = offline_status(&config);
     assert_eq!(status.supervisor, None);

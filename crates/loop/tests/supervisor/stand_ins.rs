@@ -52,11 +52,11 @@ fn a_loop() {
     if !is("loop") {
         return;
     }
-    let tell = |what: &str| {
+    let write_line = |what: &str| {
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
-            .open("told")
+            .open("output")
             .unwrap();
         writeln!(file, "{what}").unwrap();
     };
@@ -66,25 +66,25 @@ fn a_loop() {
         let mut wake = signal(SignalKind::user_defined1()).unwrap();
         let mut end = signal(SignalKind::terminate()).unwrap();
         for name in ["RUNTIME", "CHROME"] {
-            tell(&format!(
+            write_line(&format!(
                 "{name}={}",
                 std::env::var(name).unwrap_or_default()
             ));
         }
         // In the group of the loop, and without a handler for the signal of a wake.
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        tell(&format!("child {}", child.id()));
-        tell("ready");
+        write_line(&format!("child {}", child.id()));
+        write_line("ready");
         loop {
             tokio::select! {
-                _ = wake.recv() => tell("woken"),
+                _ = wake.recv() => write_line("woken"),
                 _ = end.recv() => break,
             }
         }
         // It is in the group that was asked to end.
         child.wait().unwrap();
     });
-    tell("ended");
+    write_line("ended");
 }
 
 #[test]

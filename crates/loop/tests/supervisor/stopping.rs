@@ -74,10 +74,10 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     let starts = company.starts("a").len();
     // What it said and what became of it is in one log.
     let log = fs::read_to_string(company.folder("a").join(".orchestrator/agent-loop.log")).unwrap();
-    let told = log
+    let reported = log
         .matches("supervisor: ended with code 3; started again in")
         .count();
-    assert!(told >= 3 && starts >= 4, "{log}");
+    assert!(reported >= 3 && starts >= 4, "{log}");
 }
 
 #[test]
@@ -211,9 +211,9 @@ fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
     fs::rename(&elsewhere, &folder).unwrap();
     company.running("a");
     // That it is still missing is no news.
-    let told = supervisor.events.try_iter();
-    let told = told.filter(|it| matches!(it, Event::Trouble { .. }));
-    assert_eq!(told.count(), 2);
+    let reported = supervisor.events.try_iter();
+    let reported = reported.filter(|it| matches!(it, Event::Trouble { .. }));
+    assert_eq!(reported.count(), 2);
     supervisor.end();
 }
 

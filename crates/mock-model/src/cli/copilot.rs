@@ -11,7 +11,7 @@ pub(super) const HABITS: Habits = Habits {
     ..Habits::NONE
 };
 
-/// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and tells the same
+/// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and reports the same
 /// about all of them but for tokens. Responses is the one that has a word for each kind: Messages
 /// has none for reasoning, and Chat Completions none for what is written to a cache.
 pub(super) fn point_at(url: &str) -> Pointing {

@@ -15,7 +15,7 @@ fn account() -> Account {
     account
 }
 
-fn tell(account: &mut Account, event: serde_json::Value) -> Vec<RunEvent> {
+fn feed(account: &mut Account, event: serde_json::Value) -> Vec<RunEvent> {
     let mut out = Vec::new();
     let event: AgentEvent = serde_json::from_value(event).unwrap();
     account.event(&event, 0, &mut out);
@@ -54,7 +54,7 @@ fn turns_are_distinguished_by_the_results_between_them() {
             4,
         ),
     ] {
-        tell(&mut account, event.clone());
+        feed(&mut account, event.clone());
         assert_eq!(account.spent_so_far().turns, turns, "{event}");
     }
 }
@@ -62,11 +62,11 @@ fn turns_are_distinguished_by_the_results_between_them() {
 #[test]
 fn a_tool_of_a_sub_agent_is_no_turn_and_ends_no_message() {
     let mut account = account();
-    tell(&mut account, text("a", "x"));
-    tell(&mut account, result("0"));
+    feed(&mut account, text("a", "x"));
+    feed(&mut account, result("0"));
     let mut sub = tool("1");
     sub["parentToolId"] = json!("0");
-    let reported = tell(&mut account, sub);
+    let reported = feed(&mut account, sub);
     let names: Vec<_> = reported.iter().map(RunEvent::type_name).collect();
     assert_eq!(names, ["tool:start"]);
     assert_eq!(account.spent_so_far().turns, 1);
@@ -81,9 +81,9 @@ fn a_message_that_was_reported_and_is_retracted_is_no_payload() {
         text("a", "3"),
         text("c", "4"),
     ] {
-        tell(&mut account, event);
+        feed(&mut account, event);
     }
-    tell(&mut account, json!({"type": "retract", "messageId": "a"}));
+    feed(&mut account, json!({"type": "retract", "messageId": "a"}));
     let mut out = Vec::new();
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
@@ -95,13 +95,13 @@ fn a_message_that_was_reported_and_is_retracted_is_no_payload() {
 #[test]
 fn a_retraction_reaches_no_message_of_an_attempt_before() {
     let mut account = account();
-    tell(&mut account, text("a", "1"));
+    feed(&mut account, text("a", "1"));
     let mut out = Vec::new();
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
     account.begin("p", &ExecuteParams::new("y"), true, &announces(), 0);
-    tell(&mut account, text("a", "2"));
-    tell(&mut account, json!({"type": "retract", "messageId": "a"}));
+    feed(&mut account, text("a", "2"));
+    feed(&mut account, json!({"type": "retract", "messageId": "a"}));
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
     assert_eq!(account.take_said().text(), "1");
@@ -112,7 +112,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
     let usage = |tokens: u64| Usage::default().input_tokens(tokens);
     let mut account = account();
     for tokens in [3, 5] {
-        tell(
+        feed(
             &mut account,
             json!({"type": "usage", "usage": {"inputTokens": tokens}}),
         );
@@ -121,7 +121,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
     let done = RunResult::default().usage(usage(9));
     account.end(Some(&done), true, 0, &mut Vec::new());
     account.begin("p", &ExecuteParams::new("x"), false, &announces(), 0);
-    tell(
+    feed(
         &mut account,
         json!({"type": "usage", "usage": {"inputTokens": 1}}),
     );
@@ -138,7 +138,7 @@ fn a_file_of_a_denied_tool_is_its_tools_affair_and_any_other_counts() {
         (None, true, true),
     ] {
         let mut account = account();
-        tell(
+        feed(
             &mut account,
             json!({"type": "tool_use", "toolName": "X", "toolId": "1", "input": {}, "kind": "edit"}),
         );
@@ -146,9 +146,9 @@ fn a_file_of_a_denied_tool_is_its_tools_affair_and_any_other_counts() {
         if let Some(id) = tool_id {
             change["toolId"] = json!(id);
         }
-        tell(&mut account, change);
+        feed(&mut account, change);
         if denied {
-            tell(
+            feed(
                 &mut account,
                 json!({"type": "permission", "toolName": "X", "toolId": "1", "decision": "denied"}),
             );

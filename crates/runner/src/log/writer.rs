@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde::Deserialize;
 use teamster_core::Id;
 use teamster_core::time::epoch_ms;
 use teamster_orchestrator::RunLogEntry;
@@ -16,7 +17,8 @@ use super::tail::last_entry;
 use super::{FILE, run_id_of};
 
 /// How much a log may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LogLimits {
     /// The most bytes of the file. Beyond it the older half of the entries is removed, and one `reset` entry

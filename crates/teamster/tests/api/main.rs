@@ -7,3 +7,5 @@ mod errors;
 mod examples;
 mod guesses;
 mod own_provider;
+#[cfg(all(feature = "doctor", feature = "embedded", feature = "loop"))]
+mod settings;

@@ -101,7 +101,7 @@ fn time(command: &mut Command) -> Result<i64> {
 pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
     let itself = std::env::current_exe()?;
     for case in ["mixed", "slow", "answer"] {
-        // In a process of its own: what the system tells is the peak of all children.
+        // In a process of its own: what the system reports is the peak of all children.
         let mut measured = Command::new(&itself);
         measured.args(["peak", teamster, mib, case]);
         if !measured.status()?.success() {

@@ -23,10 +23,10 @@ pub(super) fn spawn(agent: &FakeAgent, spawn: &Spawn) -> Flow {
     let failed = |error| Stop::failed("cannot spawn", error);
     // The new process says that it is ready by a byte on this pipe, the writing end of which it
     // has where its stdin will be: no other descriptor is inherited.
-    let (mut ready, tell) = std::io::pipe().map_err(failed)?;
+    let (mut ready, signal) = std::io::pipe().map_err(failed)?;
     let mut child = {
         let mut command = command(agent, spawn)?;
-        command.stdin(tell);
+        command.stdin(signal);
         if spawn.clear_env {
             command.env_clear();
         }

@@ -12,8 +12,8 @@ fn what_an_agent_with_a_process_for_each_tick_cannot_have() {
     fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
     let ended = run(agent.command().env("RUNTIME", "copilot"));
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    let told = "error: .mcp.json: a b/c: name: ";
-    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    let expected = "error: .mcp.json: a b/c: name: ";
+    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
     assert!(!agent.log().contains("tick 1"), "{}", agent.log());
 }
 
@@ -30,8 +30,8 @@ fn what_says_it_is_named_and_once() {
             command.env("RUNTIME", runtime).env(name, value);
             let ended = run(command.env("ADAPTER", adapter));
             assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-            let told = format!("error: {name}: ");
-            assert!(ended.stderr.starts_with(&told), "{}", ended.stderr);
+            let expected = format!("error: {name}: ");
+            assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
             assert!(!ended.stdout.contains(name), "{}", ended.stdout);
         }
     }
@@ -47,7 +47,7 @@ fn claude_with_a_process_for_each_tick_is_not_started_as_root_either() {
     command.env_remove("IS_SANDBOX").env("ADAPTER", "cold");
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    let told = "error: Claude Code refuses to bypass permissions as root; ";
-    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    let expected = "error: Claude Code refuses to bypass permissions as root; ";
+    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
     assert!(agent.seen().is_empty());
 }

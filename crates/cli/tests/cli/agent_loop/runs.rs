@@ -127,8 +127,8 @@ fn an_attached_reader_sees_the_tick_while_it_is_played() {
         .spawn()
         .unwrap();
     let read = || fs::read_to_string(&seen).unwrap_or_default();
-    let told = wait_until(LIMIT, || read().contains(r#""type":"session""#));
-    assert!(told, "{}", read());
+    let has_begun = wait_until(LIMIT, || read().contains(r#""type":"session""#));
+    assert!(has_begun, "{}", read());
     assert!(!read().contains(r#""type":"done""#), "{}", read());
     let live = agent.about(["runs", "list", "--live", "--json"]);
     let live: Value = serde_json::from_str(&live.stdout).unwrap();

@@ -125,11 +125,11 @@ fn what_was_changed_is_kept_and_said() {
         ended.stderr
     );
     let place = here(&repository);
-    let told = format!(
+    let expected = format!(
         "1 changed file not committed on branch fix/it in {}",
         place.display()
     );
-    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
     assert!(place.join("touched").exists() && !place.join("mine").exists());
 
     let again = repository.chat("touch", &["--worktree=fix/it"]);

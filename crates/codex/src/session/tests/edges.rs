@@ -159,7 +159,7 @@ fn a_turn_that_the_cli_begins_by_itself() {
     play.json(&turn_ended("t1", "completed"));
     play.over();
     play.json(&turn_started("t2"));
-    assert_eq!(play.session.turn(), None, "there is nothing to tell yet");
+    assert_eq!(play.session.turn(), None, "there is nothing to report yet");
     play.json(&delta("t2", "m1", "by the way"));
     assert_eq!(play.session.turn(), Some(false));
     play.methods();

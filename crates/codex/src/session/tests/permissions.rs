@@ -100,7 +100,7 @@ fn a_session_that_is_resumed_does_not_keep_what_it_was_allowed_before() {
             );
         }
     }
-    // Should the CLI not tell, it is the narrowest.
+    // Where the CLI does not name one, it is the narrowest.
     let mut options = bypassing();
     options.params.permission = PermissionMode::Default;
     options.params.session_id = Some(THREAD.into());

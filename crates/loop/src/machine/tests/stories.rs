@@ -65,7 +65,7 @@ struct World {
     /// A wake that no tick has answered yet.
     unanswered: bool,
     /// The context of the agent: whether it got the full prompt.
-    told: bool,
+    informed: bool,
     ticks: u32,
     /// The session that failed last, and how often in a row.
     failed: (Option<Id>, u32),
@@ -85,7 +85,7 @@ impl World {
             did_work: false,
             wake: false,
             unanswered: false,
-            told: false,
+            informed: false,
             ticks: 0,
             failed: (None, 0),
         }
@@ -128,18 +128,18 @@ impl World {
             Action::Start { resume, .. } => {
                 prop_assert!(!self.alive || self.session.is_none() || resume.is_none());
                 if resume.is_none() {
-                    self.told = false;
+                    self.informed = false;
                 }
                 self.session = resume;
                 self.alive = true;
                 // A new process gets the full prompt, also where a session goes on.
-                self.told = false;
+                self.informed = false;
                 self.machine.started();
             }
             Action::Clear => {
                 prop_assert!(self.clear, "nobody asked for it");
                 self.clear = false;
-                self.told = false;
+                self.informed = false;
                 self.session = None;
                 self.machine.cleared(seen.now);
             }
@@ -160,7 +160,7 @@ impl World {
                     prop_assert!(held.is_some(), "a clear comes before the tick");
                     prop_assert!(held.unwrap() <= self.pace.clear_min_gap);
                 }
-                prop_assert!(self.told || prompt == Prompt::Full);
+                prop_assert!(self.informed || prompt == Prompt::Full);
                 self.unanswered = false;
                 if self.session.is_none() {
                     self.sessions += 1;
@@ -181,7 +181,7 @@ impl World {
                     self.happen(what);
                 }
                 self.alive = !matches!(end, TickEnd::Died | TickEnd::Stuck);
-                self.told |= end == TickEnd::Completed;
+                self.informed |= end == TickEnd::Completed;
                 let had = self.did_work;
                 let taken = self
                     .machine

@@ -394,7 +394,7 @@ proptest! {
                     }
                     Action::Terminate(process) => {
                         prop_assert_eq!(running, Some(process));
-                        prop_assert_eq!(asked_to_end, None, "told twice");
+                        prop_assert_eq!(asked_to_end, None, "asked twice");
                         asked_to_end = Some(now);
                     }
                     Action::Kill(process) => prop_assert_eq!(running, Some(process)),

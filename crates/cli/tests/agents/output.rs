@@ -15,9 +15,9 @@ fn a_log_that_is_not_there_yet_is_waited_for() {
     let mut command = company.teamster(["agents", "logs", "a", "--follow"]);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut following = command.spawn().unwrap();
-    let told = BufReader::new(following.stderr.take().unwrap()).lines();
+    let printed = BufReader::new(following.stderr.take().unwrap()).lines();
     let is_waiting = |line: &String| line.ends_with("waiting for it");
-    assert!(told.map(Result::unwrap).any(|line| is_waiting(&line)));
+    assert!(printed.map(Result::unwrap).any(|line| is_waiting(&line)));
     let folder = company.folder("a").join(".orchestrator");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("agent-loop.log"), "one\n").unwrap();
@@ -34,11 +34,11 @@ fn what_cannot_be_written_is_no_end_in_order() {
         let args = ["agents", "status"].into_iter().chain(more);
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ended = company.teamster(args).stdout(full).output().unwrap();
-        let told = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(1), "{told}");
+        let printed = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{printed}");
         assert!(
-            told.ends_with("cannot write the output: No space left on device (os error 28)\n"),
-            "{told}"
+            printed.ends_with("cannot write the output: No space left on device (os error 28)\n"),
+            "{printed}"
         );
     }
 }
