@@ -20,6 +20,7 @@ mod index;
 mod listen;
 mod openapi;
 mod operation;
+mod page;
 mod problem;
 mod routes;
 mod server;

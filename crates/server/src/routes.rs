@@ -39,14 +39,14 @@ pub(crate) fn operations() -> Vec<Operation> {
     parts.into_iter().flatten().collect()
 }
 
-/// The routes of all operations.
+/// The routes of all operations, and of the page.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let router = operations()
         .into_iter()
         .fold(Router::new(), |router, operation| {
             operation.mount(router, shared)
         });
-    router.with_state(shared.clone())
+    crate::page::mount(router).with_state(shared.clone())
 }
 
 /// A response of JSON.

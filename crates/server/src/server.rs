@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use tokio_util::sync::CancellationToken;
@@ -97,6 +97,11 @@ async fn headers(mut response: Response) -> Response {
         (CACHE_CONTROL, "no-store, no-transform"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
+        // No page of another origin can load it as a script or an image.
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
     ] {
         let value = HeaderValue::from_static(value);
         headers.entry(name).or_insert(value);

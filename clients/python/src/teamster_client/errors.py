@@ -1,0 +1,42 @@
+"""Errors."""
+
+from __future__ import annotations
+
+import httpx
+
+#: What a proxy replies while the server is not ready.
+TRANSIENT = {408, 429, 500, 502, 503, 504}
+
+
+class Problem(Exception):
+    """An error of the API: a problem of RFC 9457."""
+
+    def __init__(self, status: int, code: str | None, detail: str) -> None:
+        super().__init__(detail)
+        #: The HTTP status.
+        self.status = status
+        #: The error as a word for programs; None if something before the server replied.
+        self.code = code
+        #: The error, for people.
+        self.detail = detail
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> Problem:
+        try:
+            body = response.json()
+            return cls(response.status_code, body["code"], body["detail"])
+        except (ValueError, KeyError, TypeError):
+            return cls(response.status_code, None, f"the server replied with status {response.status_code}")
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed later: a proxy or the server is not ready."""
+        return self.code is None and self.status in TRANSIENT
+
+
+class ConnectionLost(Exception):
+    """The server could not be reached for longer than ``reconnect`` seconds."""
+
+
+class Silence(Exception):
+    """No byte has come for too long, though a stream begins at once and has a heartbeat every 15 s."""

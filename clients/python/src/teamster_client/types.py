@@ -1,0 +1,1088 @@
+"""Made by clients/generate.py from the OpenAPI document. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
+
+class AgentError(TypedDict):
+    """An error of a run: the payload of an `error` event, and a `std::error::Error`.  The message is for people; programs decide by the other fields."""
+
+    #: What happened, for a person, with the next step where there is one.
+    message: str
+    #: Where the error was found.
+    code: NotRequired["ErrorCode"]
+    #: What the error means: the basis for retry, fallback or giving up.
+    kind: "ErrorKind"
+    #: Whether the same request may succeed when repeated.
+    retryable: bool
+    #: Backoff before a retry in milliseconds, if the service gave one.
+    retryAfterMs: NotRequired[Union[int, None]]
+    #: When a limit resets, in milliseconds since the Unix epoch.
+    resetsAt: NotRequired[Union[int, None]]
+    #: What the error is about, as data.
+    detail: NotRequired[Union["ErrorDetail", None]]
+    #: The underlying error: that of the last attempt, or the one that put a provider on hold.
+    cause: NotRequired[Union["AgentError", None]]
+
+class AgentList(TypedDict):
+    """The agents of a supervisor."""
+
+    #: The configuration.
+    config: NotRequired[Union[str, None]]
+    #: The supervisor; null if none is running.
+    supervisor: NotRequired[Union[dict[str, Any], None]]
+    #: The master switch: while it is off, no agent is started.
+    enabled: bool
+    #: The agents.
+    agents: list[dict[str, Any]]
+
+class AllowAnswer(TypedDict):
+    decision: Literal["allow"]
+
+class AllowAlwaysAnswer(TypedDict):
+    decision: Literal["allow_always"]
+
+class AllowWithAnswer(TypedDict):
+    decision: Literal["allow_with"]
+    #: The input.
+    input: Any
+
+class DenyAnswer(TypedDict):
+    decision: Literal["deny"]
+    #: Why, for the model.
+    reason: NotRequired[Union[str, None]]
+
+#: An answer to a request.
+Answer: TypeAlias = Union["AllowAnswer", "AllowAlwaysAnswer", "AllowWithAnswer", "DenyAnswer"]
+
+class Attempt(TypedDict):
+    """One attempt of a run."""
+
+    #: The provider.
+    provider: str
+    #: The model: as the agent says, else as it was asked for.
+    model: NotRequired[Union[str, None]]
+    #: Its session.
+    sessionId: NotRequired[Union[str, None]]
+    #: It went on with the session of the attempt before, because of what that had done.
+    resumed: bool
+    #: How long it took, in milliseconds.
+    durationMs: int
+    #: What it used.
+    usage: NotRequired[Union["Usage", None]]
+    #: What it cost, in USD.
+    costUsd: NotRequired[Union[float, None]]
+    #: Why it failed, if it did.
+    error: NotRequired[Union["AgentError", None]]
+
+#: A budget of a run.
+BudgetKind: TypeAlias = Literal["time", "tokens", "usd", "turns"]
+
+class Cancel(TypedDict):
+    """How a run is stopped."""
+
+    #: At once, by force.
+    kill: NotRequired[bool]
+
+class SnapshotChange(TypedDict):
+    type: Literal["snapshot"]
+    #: The newest 50 runs and all that have not ended, the newest first.
+    runs: list["RunSummary"]
+    #: The agents; absent if the server has no configuration of them.
+    agents: NotRequired[Union["AgentList", None]]
+
+class RunChange(TypedDict):
+    type: Literal["run"]
+    #: How it is now.
+    run: "RunSummary"
+
+class GoneChange(TypedDict):
+    type: Literal["gone"]
+    #: Its id.
+    runId: str
+
+class AgentsChange(TypedDict):
+    type: Literal["agents"]
+    #: How they are now.
+    agents: "AgentList"
+
+#: One message of the stream.
+Change: TypeAlias = Union["SnapshotChange", "RunChange", "GoneChange", "AgentsChange"]
+
+#: What happened to a file.
+ChangeKind: TypeAlias = Literal["add", "delete", "move", "update"]
+
+#: Where a cost comes from.
+CostSource: TypeAlias = Literal["reported", "estimated"]
+
+#: Outcome of a permission request.
+Decision: TypeAlias = Literal["allowed", "denied", "requested", "other"]
+
+class Diagnostics(TypedDict):
+    """Counts of lines that the CLI printed."""
+
+    #: Lines that were not blank.
+    lines: int
+    #: Lines that are not the JSON they should be.
+    malformed: int
+    #: Lines longer than the limit.
+    oversize: int
+    #: JSON lines of a type that the decoder does not know.
+    unknown: int
+
+class SessionLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The id with which the session can be resumed.
+    sessionId: str
+    #: The model that answers.
+    model: NotRequired[Union[str, None]]
+    #: Names of the tools that the agent has.
+    tools: NotRequired[Union[list[str], None]]
+    #: MCP servers and their states.
+    mcpServers: NotRequired[Union[list["McpServerStatus"], None]]
+    type: Literal["session"]
+
+class TextLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The new text.
+    text: str
+    #: The message it belongs to.
+    messageId: NotRequired[Union[str, None]]
+    #: The tool call that started the sub-agent which wrote this; absent for the main agent.
+    parentToolId: NotRequired[Union[str, None]]
+    type: Literal["text"]
+
+class RetractLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The message whose `text` and `thinking` events so far are void. New ones may follow.
+    messageId: str
+    type: Literal["retract"]
+
+class ThinkingLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The new text.
+    text: str
+    #: The message it belongs to.
+    messageId: NotRequired[Union[str, None]]
+    #: The tool call that started the sub-agent which wrote this; absent for the main agent.
+    parentToolId: NotRequired[Union[str, None]]
+    type: Literal["thinking"]
+
+class ToolUseLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The CLI's own name of the tool.
+    toolName: str
+    #: The id that the `tool_result` will carry. Unique in the run.
+    toolId: str
+    #: The arguments, complete.
+    input: Any
+    #: The category of the tool.
+    kind: "ToolKind"
+    #: Server and tool, for a tool of an MCP server.
+    mcp: NotRequired[Union["McpTool", None]]
+    #: The tool call that started the sub-agent which made this call; absent for the main agent.
+    parentToolId: NotRequired[Union[str, None]]
+    type: Literal["tool_use"]
+
+class ToolResultLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The id of the `tool_use`.
+    toolId: str
+    #: The result as text, complete. Images become a placeholder with their type and size.
+    output: str
+    #: Whether the tool failed, if the CLI reports it.
+    isError: NotRequired[Union[bool, None]]
+    #: As in the `tool_use`.
+    parentToolId: NotRequired[Union[str, None]]
+    type: Literal["tool_result"]
+
+class FileChangeLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The file, as the CLI names it.
+    path: str
+    #: What happened to it.
+    change: "ChangeKind"
+    #: The tool call that did it.
+    toolId: NotRequired[Union[str, None]]
+    type: Literal["file_change"]
+
+class PlanLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: All entries, in order.
+    entries: list["PlanEntry"]
+    type: Literal["plan"]
+
+class PermissionLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The tool in question.
+    toolName: str
+    #: The call in question.
+    toolId: NotRequired[Union[str, None]]
+    #: The decision.
+    decision: "Decision"
+    #: The reason, in the CLI's words.
+    reason: NotRequired[Union[str, None]]
+    #: Id of the request that callers can answer, in the log of a detached run.
+    requestId: NotRequired[Union[str, None]]
+    type: Literal["permission"]
+
+class UsageLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: What the run has used so far.
+    usage: "Usage"
+    #: What it has cost so far in USD, if the CLI reports that.
+    costUsd: NotRequired[Union[float, None]]
+    type: Literal["usage"]
+
+class RetryLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: Number of this retry, from 1. On the wire it is `number`: an entry's `attempt` is that of the run.
+    number: int
+    #: Limit of retries.
+    maxAttempts: NotRequired[Union[int, None]]
+    #: Backoff before this retry, in milliseconds.
+    delayMs: NotRequired[Union[int, None]]
+    #: The error that caused it.
+    error: "AgentError"
+    type: Literal["retry"]
+
+class RateLimitLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
+    status: str
+    #: When the limit resets, in milliseconds since the Unix epoch.
+    resetsAt: NotRequired[Union[int, None]]
+    #: Name of the limit, such as `five_hour`.
+    kind: NotRequired[Union[str, None]]
+    #: Used share of the limit, from 0 to 1.
+    utilization: NotRequired[Union[float, None]]
+    type: Literal["rate_limit"]
+
+class NoticeLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: Severity.
+    level: "NoticeLevel"
+    #: The text, for a person.
+    message: str
+    #: Source.
+    source: "NoticeSource"
+    type: Literal["notice"]
+
+class UnknownLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The line.
+    native: NotRequired["Native"]
+    type: Literal["unknown"]
+
+class TurnEndLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: Why the model stopped, in the CLI's word.
+    stopReason: NotRequired[Union[str, None]]
+    #: Whether the turn failed.
+    isError: bool
+    #: What the turn used.
+    usage: NotRequired[Union["Usage", None]]
+    #: What the turn cost, in USD.
+    costUsd: NotRequired[Union[float, None]]
+    type: Literal["turn_end"]
+
+class ErrorLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: What happened, for a person, with the next step where there is one.
+    message: str
+    #: Where the error was found.
+    code: NotRequired["ErrorCode"]
+    #: What the error means: the basis for retry, fallback or giving up.
+    kind: "ErrorKind"
+    #: Whether the same request may succeed when repeated.
+    retryable: bool
+    #: Backoff before a retry in milliseconds, if the service gave one.
+    retryAfterMs: NotRequired[Union[int, None]]
+    #: When a limit resets, in milliseconds since the Unix epoch.
+    resetsAt: NotRequired[Union[int, None]]
+    #: What the error is about, as data.
+    detail: NotRequired[Union["ErrorDetail", None]]
+    #: The underlying error: that of the last attempt, or the one that put a provider on hold.
+    cause: NotRequired[Union["AgentError", None]]
+    type: Literal["error"]
+
+class DoneLogEntry(TypedDict):
+    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    seq: int
+    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    atMs: int
+    #: The run, where it has an id.
+    runId: NotRequired[Union[str, None]]
+    #: The attempt of the run that it belongs to, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The result of the run.
+    result: "RunResult"
+    type: Literal["done"]
+
+class RunStartLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["run:start"]
+    #: The run.
+    runId: str
+    #: The agent's session.
+    sessionId: NotRequired[Union[str, None]]
+    #: The provider that is tried first.
+    provider: str
+    #: The model, as the agent says, else as it was asked for.
+    model: NotRequired[Union[str, None]]
+
+class RunEndLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    #: The run.
+    runId: str
+    #: How it ended, in three words.
+    status: "OutcomeStatus"
+    #: The same in the words of a result. Absent in a line of an older version.
+    runStatus: NotRequired[Union["RunStatus", None]]
+    #: From its acceptance to its end, in milliseconds: waiting included.
+    durationMs: int
+    #: What came of it.
+    result: "Outcome"
+    type: Literal["run:end"]
+
+class RunErrorLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["run:error"]
+    #: The run.
+    runId: str
+    #: Why.
+    error: "AgentError"
+
+class RunAttemptLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    #: The number of the attempt; the first of a run is 1.
+    attempt: int
+    type: Literal["run:attempt"]
+    #: The run.
+    runId: str
+    #: The provider.
+    provider: str
+    #: The requested model.
+    model: NotRequired[Union[str, None]]
+    #: The session of an earlier attempt that this one resumes because of its side effects.
+    resumes: NotRequired[Union[str, None]]
+
+class RunHoldLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["run:hold"]
+    #: The run.
+    runId: str
+    #: The group that shares limits and holds: the provider, unless the candidate names another.
+    group: str
+    #: The requested model, if any.
+    model: NotRequired[Union[str, None]]
+    #: When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room.
+    untilMs: NotRequired[Union[int, None]]
+    #: The error that has put it on hold.
+    reason: NotRequired[Union["AgentError", None]]
+
+class RunRetryLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["run:retry"]
+    #: The run.
+    runId: str
+    #: Why the last one failed.
+    reason: "AgentError"
+    #: How long the run waits before it, in milliseconds.
+    delayMs: int
+    #: What comes.
+    next: "Next"
+
+class RunFallbackLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["run:fallback"]
+    #: The run.
+    runId: str
+    #: Why the last candidate was given up.
+    reason: "AgentError"
+    #: How long the run waits before it, in milliseconds.
+    delayMs: int
+    #: What comes.
+    next: "Next"
+
+class ToolStartLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["tool:start"]
+    #: The run.
+    runId: str
+    #: The tool, by the CLI's own name.
+    toolName: str
+    #: The call.
+    toolId: str
+
+class ToolEndLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["tool:end"]
+    #: The run.
+    runId: str
+    #: The tool, by the CLI's own name.
+    toolName: str
+    #: The call.
+    toolId: str
+    #: From its start, in milliseconds.
+    durationMs: int
+    #: It failed, or its attempt ended before it did.
+    isError: bool
+
+class AssistantChunkLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["assistant:chunk"]
+    #: The run.
+    runId: str
+    #: The text.
+    content: str
+
+class AssistantMessageLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["assistant:message"]
+    #: The run.
+    runId: str
+    #: The text.
+    content: str
+
+UserMessageLogEntry = TypedDict("UserMessageLogEntry", {
+    "seq": int,
+    "atMs": int,
+    "attempt": int,
+    "type": Literal["user:message"],
+    "runId": str,
+    "text": str,
+    "from": NotRequired[Union[str, None]],
+    "steer": NotRequired[bool],
+})
+
+class ResetLogEntry(TypedDict):
+    seq: int
+    atMs: int
+    attempt: int
+    type: Literal["reset"]
+    #: The run.
+    runId: str
+
+#: An entry of a run's log: an event of the agent, or one of the run itself, which has a colon in its `type` (or is `reset`).
+Entry: TypeAlias = Union["SessionLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry"]
+
+#: Where an error was found. The names are stable.
+ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "UNKNOWN"]
+
+class ParameterErrorDetail(TypedDict):
+    type: Literal["parameter"]
+    #: The name in `ExecuteParams`(crate::ExecuteParams), such as `mcp_servers`, or that of another setting, such as `provider`, `run_id` or `budget.usd`.
+    name: str
+    #: The item of a list, such as the name of an MCP server or of a variable.
+    item: NotRequired[Union[str, None]]
+    #: What is wrong with it, for a person: the message without the names.
+    problem: str
+
+class BudgetErrorDetail(TypedDict):
+    type: Literal["budget"]
+    #: Which budget.
+    budget: "BudgetKind"
+    #: Its limit: tokens, USD, seconds or turns.
+    limit: NotRequired[Union[float, None]]
+
+class NotRetriedErrorDetail(TypedDict):
+    type: Literal["not_retried"]
+    #: Why there was none.
+    reason: "NotRetried"
+    #: The same for a person, with the next step.
+    explanation: str
+
+class MissingProgramErrorDetail(TypedDict):
+    type: Literal["missing_program"]
+    #: The name that was looked for.
+    program: str
+    #: The command that installs it, also part of the message. Empty if unknown.
+    install: str
+
+#: The subject of an error, as data. A type that only a newer version knows is read as `Other`(Self::Other).
+ErrorDetail: TypeAlias = Union["ParameterErrorDetail", "BudgetErrorDetail", "NotRetriedErrorDetail", "MissingProgramErrorDetail"]
+
+#: What to do about an error.
+ErrorKind: TypeAlias = Literal["auth", "rate_limit", "quota", "overloaded", "network", "context_window", "model_not_found", "session_not_found", "permission", "budget", "max_turns", "mcp", "timeout", "aborted", "interrupted", "not_found", "invalid", "protocol", "internal"]
+
+class LogPage(TypedDict):
+    """One page of a log."""
+
+    #: The entries.
+    entries: list["Entry"]
+    #: The `after` of the next page.
+    next: int
+    #: Whether the log has its end here.
+    ended: bool
+
+class McpServerStatus(TypedDict):
+    """State of an MCP server as the CLI reports it."""
+
+    #: Its name in the configuration.
+    name: str
+    #: The CLI's word for its state, such as `connected`, `failed` or `pending`.
+    status: str
+
+class McpTool(TypedDict):
+    """A tool of an MCP server."""
+
+    #: The server's name in the configuration.
+    server: str
+    #: The tool's own name.
+    tool: str
+
+class ModelUsage(TypedDict):
+    """What one model used in a run."""
+
+    #: Tokens.
+    usage: "Usage"
+    #: Cost in USD.
+    costUsd: NotRequired[Union[float, None]]
+    #: Size of the model's context window in tokens.
+    contextWindow: NotRequired[Union[int, None]]
+    #: Most output tokens of one answer.
+    maxOutputTokens: NotRequired[Union[int, None]]
+
+#: The JSON value that the CLI printed, as it came.
+Native: TypeAlias = Any
+
+class Next(TypedDict):
+    """The attempt that comes."""
+
+    #: Its number; the first attempt of a run is 1.
+    attempt: int
+    #: The provider.
+    provider: str
+    #: The model, if one was asked for.
+    model: NotRequired[Union[str, None]]
+    #: The session that it goes on with, because of what was done already. Without it the prompt is sent again, and the text of the failed attempt is void.
+    resumes: NotRequired[Union[str, None]]
+
+#: Why a run was not retried although its policy allows it.
+NotRetried: TypeAlias = Literal["out_of_time", "no_slot", "side_effects", "session_lost"]
+
+#: Severity of a notice.
+NoticeLevel: TypeAlias = Literal["info", "warning"]
+
+#: Source of a notice.
+NoticeSource: TypeAlias = Literal["stdout", "stderr", "runtime"]
+
+class Outcome(TypedDict):
+    """What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0."""
+
+    #: The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a turn. Those of an attempt after which the prompt was sent again are not among them.
+    payloads: list["Payload"]
+    #: What all attempts used together.
+    usage: NotRequired[Union["Usage", None]]
+    #: The answer in the shape of `output_schema`.
+    structuredOutput: NotRequired[Any]
+    #: How it went.
+    meta: "OutcomeMeta"
+
+class OutcomeMeta(TypedDict):
+    """How a run went."""
+
+    #: The run.
+    runId: str
+    #: How it ended.
+    status: "OutcomeStatus"
+    #: The session in which the last attempt worked, to go on with it.
+    sessionId: NotRequired[Union[str, None]]
+    #: The provider of the last attempt.
+    provider: str
+    #: The model of the last attempt: as the agent says, else as it was asked for.
+    model: NotRequired[Union[str, None]]
+    #: From the run's acceptance to its end, in milliseconds: waiting included.
+    durationMs: int
+    #: Why it did not succeed.
+    error: NotRequired[Union["AgentError", None]]
+    #: How many attempts there were; 0 if none could begin.
+    attempts: int
+    #: Each of them, in order.
+    attemptLog: NotRequired[list["Attempt"]]
+    #: What all attempts cost together, in USD, of what was reported.
+    costUsd: NotRequired[Union[float, None]]
+    #: Turns of all attempts, as the CLIs count them.
+    numTurns: NotRequired[Union[int, None]]
+
+#: How a run ended.
+OutcomeStatus: TypeAlias = Literal["success", "aborted", "error"]
+
+class Payload(TypedDict):
+    """One message of the agent."""
+
+    #: Its text.
+    text: str
+
+class PendingRequest(TypedDict):
+    """A request that waits for an answer: a tool that wants permission, or the question of an MCP server."""
+
+    #: Its id: that of the run, `/`, and a number.
+    requestId: str
+    #: The run.
+    runId: str
+    #: The tool, in the CLI's own name.
+    toolName: str
+    #: The call of the tool.
+    toolId: NotRequired[Union[str, None]]
+    #: What kind of tool it is.
+    kind: "ToolKind"
+    #: What the tool is to do.
+    input: Any
+    #: What the CLI says about it.
+    message: NotRequired[Union[str, None]]
+    #: The JSON Schema of the answer that an MCP server asks for.
+    schema: NotRequired[Any]
+    #: Whether an input can be given with the answer.
+    takesInput: bool
+    #: Whether the reason of a denial reaches the model.
+    takesReason: NotRequired[bool]
+    #: When it came, in milliseconds since the Unix epoch.
+    askedAt: int
+    #: When it is denied without an answer.
+    expiresAt: NotRequired[Union[int, None]]
+
+class PermissionDenial(TypedDict):
+    """A tool call that was not permitted."""
+
+    #: The tool.
+    toolName: str
+    #: The call.
+    toolId: NotRequired[Union[str, None]]
+    #: Why, in the CLI's words.
+    reason: NotRequired[Union[str, None]]
+
+#: What an agent may do without approval.
+PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass"]
+
+class PlanEntry(TypedDict):
+    """One entry of a plan."""
+
+    #: The task.
+    content: str
+    #: Its progress.
+    status: "PlanStatus"
+
+#: Progress of a plan entry.
+PlanStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "pending"]
+
+class Problem(TypedDict):
+    """An error of the API: problem details of RFC 9457."""
+
+    #: `about:blank`: `code` says what it is.
+    type: str
+    #: The status in words.
+    title: str
+    #: The HTTP status.
+    status: int
+    #: The error as a word for programs.
+    code: "ProblemCode"
+    #: The error, for people.
+    detail: str
+
+#: An error of the API as a word for programs. Stable.
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "UNSUPPORTED", "INTERNAL"]
+
+class ProviderList(TypedDict):
+    """The agents of this machine."""
+
+    #: One report for each, with its `capabilities`; as `teamster doctor --json` has it.
+    providers: list[dict[str, Any]]
+
+class RequestList(TypedDict):
+    """What waits for an answer."""
+
+    #: The requests, those of the newest run first.
+    requests: list["PendingRequest"]
+
+#: One prompt, or a conversation.
+RunKind: TypeAlias = Literal["run", "session", "tick", "other"]
+
+class RunList(TypedDict):
+    """A page of runs, newest first."""
+
+    #: The runs.
+    runs: list["RunSummary"]
+    #: The `cursor` of the next page; absent on the last one.
+    next: NotRequired[Union[str, None]]
+
+class RunResult(TypedDict):
+    """The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0."""
+
+    #: How it ended.
+    status: "RunStatus"
+    #: All text of the main agent that was not retracted, as it came: nothing stands between two messages. `messages`(Self::messages) parts them, and `answer`(Self::answer) is the last.
+    text: str
+    #: How `text` is parted into messages: its pieces, in order.
+    pieces: NotRequired[list["TextPiece"]]
+    #: The last message of the main agent: the answer, without what it said on the way.
+    finalMessage: NotRequired[Union[str, None]]
+    #: The session, to resume it.
+    sessionId: NotRequired[Union[str, None]]
+    #: The model that answered.
+    model: NotRequired[Union[str, None]]
+    #: From the start of the process to its end, in milliseconds.
+    durationMs: int
+    #: Time spent in requests to the model, in milliseconds.
+    apiDurationMs: NotRequired[Union[int, None]]
+    #: What this run used.
+    usage: NotRequired[Union["Usage", None]]
+    #: What the session has used in all, where a CLI reports that.
+    sessionUsage: NotRequired[Union["Usage", None]]
+    #: What each model used.
+    usageByModel: NotRequired[dict[str, "ModelUsage"]]
+    #: What this run cost, in USD.
+    totalCostUsd: NotRequired[Union[float, None]]
+    #: Where the cost comes from.
+    costSource: NotRequired[Union["CostSource", None]]
+    #: Turns, as the CLI counts them.
+    numTurns: NotRequired[Union[int, None]]
+    #: Why the model stopped, in the CLI's word.
+    stopReason: NotRequired[Union[str, None]]
+    #: Whether the caller stopped the run.
+    aborted: bool
+    #: Exit code of the process; absent when a signal ended it or it never started.
+    exitCode: NotRequired[Union[int, None]]
+    #: Name of the signal that ended the process, such as `SIGKILL`.
+    exitSignal: NotRequired[Union[str, None]]
+    #: The end of what the CLI wrote to its standard error.
+    stderr: NotRequired[Union[str, None]]
+    #: Every `error` event of the run.
+    errors: NotRequired[list["AgentError"]]
+    #: Every denial of permission.
+    permissionDenials: NotRequired[list["PermissionDenial"]]
+    #: Tool calls that never got a result.
+    openToolIds: NotRequired[list[str]]
+    #: The answer in the shape of `output_schema`.
+    structuredOutput: NotRequired[Any]
+    #: What was odd about the output.
+    diagnostics: "Diagnostics"
+
+#: How a run ended.
+RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
+
+class RunSummary(TypedDict):
+    """A run, without what it has said."""
+
+    #: The run's id.
+    runId: str
+    #: One prompt, or a conversation.
+    kind: "RunKind"
+    #: The provider that is tried first.
+    provider: str
+    #: The model that was asked for.
+    model: NotRequired[Union[str, None]]
+    #: Where the agent works.
+    directory: NotRequired[Union[str, None]]
+    #: The branch of the git worktree that was made for it.
+    branch: NotRequired[Union[str, None]]
+    #: When it was accepted, in milliseconds since the Unix epoch.
+    acceptedAt: int
+    #: What it does.
+    state: "ViewState"
+    #: How it ended; absent while it runs.
+    status: NotRequired[Union["RunStatus", None]]
+    #: The number of the newest entry of its log.
+    seq: int
+    #: When its log was last written to, in milliseconds since the Unix epoch.
+    changedAt: NotRequired[Union[int, None]]
+    #: The session of its agent, as far as it is known.
+    sessionId: NotRequired[Union[str, None]]
+    #: The tokens so far, as far as the agent reports them.
+    usage: NotRequired[Union["Usage", None]]
+    #: The cost so far in US dollars, as far as it is known.
+    costUsd: NotRequired[Union[float, None]]
+    #: How long it took, in milliseconds; absent while it runs.
+    durationMs: NotRequired[Union[int, None]]
+    #: Why it failed.
+    error: NotRequired[Union["AgentError", None]]
+    #: Its requests that wait for an answer.
+    requests: list["PendingRequest"]
+
+class RunView(TypedDict):
+    """A run and its result."""
+
+    #: The run's id.
+    runId: str
+    #: One prompt, or a conversation.
+    kind: "RunKind"
+    #: The provider that is tried first.
+    provider: str
+    #: The model that was asked for.
+    model: NotRequired[Union[str, None]]
+    #: Where the agent works.
+    directory: NotRequired[Union[str, None]]
+    #: The branch of the git worktree that was made for it.
+    branch: NotRequired[Union[str, None]]
+    #: When it was accepted, in milliseconds since the Unix epoch.
+    acceptedAt: int
+    #: What it does.
+    state: "ViewState"
+    #: How it ended; absent while it runs.
+    status: NotRequired[Union["RunStatus", None]]
+    #: The number of the newest entry of its log.
+    seq: int
+    #: When its log was last written to, in milliseconds since the Unix epoch.
+    changedAt: NotRequired[Union[int, None]]
+    #: The session of its agent, as far as it is known.
+    sessionId: NotRequired[Union[str, None]]
+    #: The tokens so far, as far as the agent reports them.
+    usage: NotRequired[Union["Usage", None]]
+    #: The cost so far in US dollars, as far as it is known.
+    costUsd: NotRequired[Union[float, None]]
+    #: How long it took, in milliseconds; absent while it runs.
+    durationMs: NotRequired[Union[int, None]]
+    #: Why it failed.
+    error: NotRequired[Union["AgentError", None]]
+    #: Its requests that wait for an answer.
+    requests: list["PendingRequest"]
+    #: The result; absent while it runs.
+    result: NotRequired[Union["RunResult", None]]
+
+class StartRun(TypedDict):
+    """A run to start. What is left out is as in `teamster run --detach`."""
+
+    #: The agent, such as `claude`.
+    provider: str
+    #: The prompt.
+    prompt: str
+    #: The model, by the CLI's own name.
+    model: NotRequired[Union[str, None]]
+    #: Reasoning effort, in the CLI's own words.
+    effort: NotRequired[Union[str, None]]
+    #: What the agent may do without approval.
+    permission: NotRequired["PermissionMode"]
+    #: Tools that are allowed, in the CLI's own syntax.
+    allowedTools: NotRequired[list[str]]
+    #: Tools that are forbidden, in the CLI's own syntax.
+    deniedTools: NotRequired[list[str]]
+    #: Where the agent works, an absolute path; the server's own working directory if left out.
+    workingDirectory: NotRequired[Union[str, None]]
+    #: A git worktree of its own for the run: `true`, or the name of its branch.
+    worktree: NotRequired[Union["Worktree", None]]
+    #: The session that it resumes.
+    sessionId: NotRequired[Union[str, None]]
+    #: With `sessionId`: go on in a new session and leave that one unchanged.
+    fork: NotRequired[bool]
+    #: Replaces the CLI's system prompt.
+    systemPrompt: NotRequired[Union[str, None]]
+    #: Is appended to the CLI's system prompt.
+    appendSystemPrompt: NotRequired[Union[str, None]]
+    #: The JSON Schema of the answer.
+    outputSchema: NotRequired[Any]
+    #: The most turns.
+    maxTurns: NotRequired[Union[int, None]]
+    #: The most that it may cost, in US dollars.
+    maxBudgetUsd: NotRequired[Union[float, None]]
+    #: The most tokens.
+    maxTokens: NotRequired[Union[int, None]]
+    #: The longest time, in milliseconds, waiting included.
+    maxTimeMs: NotRequired[Union[int, None]]
+    #: How often transient failures are retried.
+    retries: NotRequired[int]
+    #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
+    fallback: NotRequired[list[str]]
+    #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    askTimeoutMs: NotRequired[Union[int, None]]
+    #: A URL that gets a request when the run has ended, and when it needs an answer.
+    callback: NotRequired[Union[str, None]]
+
+class TextPiece(TypedDict):
+    """A piece of a result's `text`: consecutive text of one message."""
+
+    #: The message it belongs to.
+    messageId: NotRequired[Union[str, None]]
+    #: Its length in bytes of UTF-8. It begins where the piece before it ends.
+    bytes: int
+
+#: Category of a tool, the same for every CLI.
+ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "task", "mcp", "other"]
+
+class Usage(TypedDict):
+    """Tokens used. A figure that the CLI did not report is absent, never 0.  Every provider converts its CLI's own convention (cached tokens inside or beside the input, deltas or running totals) to this one."""
+
+    #: Input tokens that were neither read from nor written to a cache.
+    inputTokens: NotRequired[Union[int, None]]
+    #: Output tokens, reasoning included.
+    outputTokens: NotRequired[Union[int, None]]
+    #: Input tokens read from a prompt cache, beside `input_tokens`.
+    cacheReadTokens: NotRequired[Union[int, None]]
+    #: Input tokens written to a prompt cache, beside `input_tokens`.
+    cacheWriteTokens: NotRequired[Union[int, None]]
+    #: Reasoning tokens, a part of `output_tokens`.
+    reasoningTokens: NotRequired[Union[int, None]]
+
+#: What agents have used, in groups.
+UsageSummary: TypeAlias = dict[str, Any]
+
+#: What a run does.
+ViewState: TypeAlias = Literal["running", "waiting", "ended"]
+
+#: A git worktree of its own for a run.
+Worktree: TypeAlias = Union[bool, str]

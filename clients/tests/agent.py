@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""A Claude Code of a few lines, for the tests of the page and of the clients. What it prints is made by hand after
+recorded conversations. The first word of the prompt decides what it does."""
+
+import json
+import os
+import re
+import sys
+import time
+
+SESSION = f"session-{os.getpid()}"
+PACE = float(os.environ.get("AGENT_PACE", "0"))
+MODEL = os.environ.get("AGENT_MODEL", "claude-opus-4-8")
+HOSTILE = "</pre><img src=x onerror=\"window.hacked=1\"><script>window.hacked=2</script><svg onload=window.hacked=3>"
+
+
+def emit(kind, **fields):
+    print(json.dumps({"type": kind, "session_id": SESSION, **fields}), flush=True)
+
+
+def message(*blocks, message_id=None):
+    message.number += 1
+    emit("assistant", message={"id": message_id or f"m{message.number}", "role": "assistant", "content": list(blocks)})
+    time.sleep(PACE)
+
+
+message.number = 0
+
+
+def text(content):
+    message({"type": "text", "text": content})
+
+
+def thinking(content):
+    message({"type": "thinking", "thinking": content})
+
+
+def tool(name, tool_input, output=None, error=False):
+    tool.number += 1
+    tool_id = f"toolu_{tool.number}"
+    message({"type": "tool_use", "id": tool_id, "name": name, "input": tool_input})
+    if output is not None:
+        result(tool_id, output, error)
+    return tool_id
+
+
+tool.number = 0
+
+
+def result(tool_id, output, error=False):
+    block = {"type": "tool_result", "tool_use_id": tool_id, "content": output, "is_error": error}
+    emit("user", message={"role": "user", "content": [block]})
+    time.sleep(PACE)
+
+
+def lines():
+    for line in iter(sys.stdin.readline, ""):
+        yield json.loads(line)
+
+
+INPUT = lines()
+ASKS = any("--permission-prompt-tool" in word for word in sys.argv)
+
+
+def ask(name, tool_input, tool_id):
+    """Asks for permission; whether it was given, and why not."""
+    if not ASKS:
+        return False, "nothing is asked here"
+    ask.number += 1
+    request = {"subtype": "can_use_tool", "tool_name": name, "input": tool_input, "tool_use_id": tool_id}
+    print(json.dumps({"type": "control_request", "request_id": f"q{ask.number}", "request": request}), flush=True)
+    for line in INPUT:
+        if line.get("type") == "control_response":
+            decision = line["response"]["response"]
+            return decision.get("behavior") == "allow", decision.get("message", "")
+        control(line)
+    sys.exit(0)
+
+
+ask.number = 0
+
+
+def control(line):
+    if line.get("type") != "control_request":
+        return
+    subtype = line["request"]["subtype"]
+    response = {"subtype": "success", "request_id": line["request_id"], "response": {}}
+    print(json.dumps({"type": "control_response", "response": response}), flush=True)
+    if subtype == "interrupt":
+        done("", "error_during_execution", is_error=True, reason="aborted_streaming")
+    elif subtype == "end_session":
+        sys.exit(0)
+
+
+def done(answer, subtype="success", is_error=False, reason="completed", cost=0.0421):
+    usage = {"input_tokens": 1840, "output_tokens": 912, "cache_read_input_tokens": 41200, "cache_creation_input_tokens": 2100}
+    emit("result", subtype=subtype, is_error=is_error, num_turns=max(1, message.number), result=answer, total_cost_usd=cost,
+         usage=usage, terminal_reason=reason)
+
+
+def say(answer, **rest):
+    text(answer)
+    done(answer, **rest)
+
+
+def play_ask(_):
+    command = {"command": "cargo nextest run --workspace", "description": "Run all tests"}
+    text("I run the tests first.")
+    tool_id = tool("Bash", command)
+    allowed, why = ask("Bash", command, tool_id)
+    result(tool_id, "12 tests passed" if allowed else f"denied: {why}", not allowed)
+    say("allowed" if allowed else f"denied: {why}")
+
+
+def play_wait(_):
+    text("I wait for something.")
+    for line in INPUT:
+        control(line)
+
+
+def play_count(words):
+    """`count 100 0.01`: so many pieces of text, so far apart in seconds."""
+    number, pause = int(words[1]), float(words[2])
+    for i in range(1, number + 1):
+        message({"type": "text", "text": f"piece {i}\n"}, message_id=f"piece{i}")
+        time.sleep(pause)
+    done("counted")
+
+
+def play_hostile(_):
+    thinking(HOSTILE)
+    text(f"{HOSTILE}\n\n```html\n{HOSTILE}\n```\n**{HOSTILE}** `{HOSTILE}` [x](javascript:window.hacked=4)")
+    tool(HOSTILE, {"command": HOSTILE, HOSTILE: HOSTILE}, HOSTILE)
+    tool("Bash", {"command": HOSTILE}, HOSTILE, error=True)
+    tool("TodoWrite", {"todos": [{"content": HOSTILE, "status": "in_progress", "activeForm": HOSTILE}]}, "ok")
+    tool("Write", {"file_path": f"/tmp/{HOSTILE}", "content": HOSTILE}, "File created successfully")
+    edit = {"file_path": f"/tmp/{HOSTILE}", "old_string": HOSTILE, "new_string": HOSTILE}
+    allowed, _why = ask("Edit", edit, tool("Edit", edit))
+    say(f"{'allowed' if allowed else 'denied'} {HOSTILE}")
+
+
+def todos(*states):
+    names = ["Find why `retry_after` is ignored", "Read dates in Retry-After", "Test both forms", "Run the whole suite"]
+    items = [{"content": name, "status": state, "activeForm": name} for name, state in zip(names, states)]
+    tool("TodoWrite", {"todos": items}, "Todos have been modified successfully")
+
+
+def play_story(_):
+    """The run of the pictures in docs/page.md."""
+    thinking("The failing test expects a date in Retry-After to be honoured. The parser takes only seconds, so a date "
+             "falls through to the default of 1 s. I look at the parser first, then at its callers.")
+    text("The test fails because `Retry-After` may be an HTTP date, and the parser reads only seconds. I look at the code.")
+    todos("in_progress", "pending", "pending", "pending")
+    tool("Grep", {"pattern": "retry_after", "path": "src"}, "src/http/retry.rs:41\nsrc/http/retry.rs:58\nsrc/client.rs:112")
+    tool("Read", {"file_path": f"{os.getcwd()}/src/http/retry.rs"}, "41  fn retry_after(headers: &HeaderMap) -> Option<Duration> {\n42      headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)\n43  }")
+    todos("completed", "in_progress", "pending", "pending")
+    tool("Edit", {"file_path": f"{os.getcwd()}/src/http/retry.rs",
+                  "old_string": "    headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)",
+                  "new_string": "    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;\n    match value.parse() {\n        Ok(seconds) => Some(Duration::from_secs(seconds)),\n        Err(_) => until(httpdate::parse_http_date(value).ok()?),\n    }"},
+         "The file has been updated.")
+    tool("Write", {"file_path": f"{os.getcwd()}/tests/retry_date.rs", "content": "#[test]\nfn a_date_is_honoured() {}\n"}, "File created successfully")
+    todos("completed", "completed", "in_progress", "pending")
+    tool("Bash", {"command": "cargo test retry", "description": "Run the tests of retries"}, "error[E0433]: failed to resolve: use of undeclared crate `httpdate`", error=True)
+    text("The crate is not among the dependencies. It is small and has no dependencies of its own:\n\n- `httpdate` reads all three forms of RFC 9110\n- `tower-http` has it already, so that nothing new is compiled")
+    todos("completed", "completed", "completed", "in_progress")
+    command = {"command": "cargo add httpdate && cargo nextest run --workspace", "description": "Add the crate and run all tests"}
+    tool_id = tool("Bash", command)
+    allowed, why = ask("Bash", command, tool_id)
+    if allowed:
+        result(tool_id, "     Summary [   4.210s] 214 tests run: 214 passed, 0 skipped")
+        todos("completed", "completed", "completed", "completed")
+        say("Done: `Retry-After` is now read in **both forms**, and all 214 tests pass.\n\n```rust\nmatch value.parse() {\n    Ok(seconds) => Some(Duration::from_secs(seconds)),\n    Err(_) => until(httpdate::parse_http_date(value).ok()?),\n}\n```")
+    else:
+        result(tool_id, f"denied: {why}", True)
+        say("I stop here: without the crate I would have to write a parser of dates.")
+
+
+def play_fail(_):
+    done("Invalid API key · Please run /login", is_error=True, cost=0)
+
+
+def play_tick(_):
+    say("Nothing to do.", cost=0.0031)
+
+
+def main():
+    if "--version" in sys.argv:
+        print("2.1.330 (Claude Code)")
+        return
+    for line in INPUT:
+        control(line)
+        if line.get("type") != "user":
+            continue
+        content = line["message"]["content"]
+        prompt = content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+        emit("system", subtype="init", model=MODEL)
+        print(json.dumps({"type": "user", "message": {"role": "user", "content": prompt}, "session_id": SESSION,
+                          "uuid": line.get("uuid"), "isReplay": True}), flush=True)
+        words = re.split(r"\s+", prompt.strip())
+        default = os.environ.get("AGENT_DEFAULT", "echo")
+        play = globals().get(f"play_{words[0]}") or globals().get(f"play_{default}")
+        if play:
+            play(words)
+        else:
+            say(prompt)
+
+
+main()

@@ -1,0 +1,32 @@
+// A headless Chromium: playwright-core is in the folder that BROWSER_MODULES names, the program in CHROMIUM.
+
+import {createRequire} from 'node:module';
+import {join} from 'node:path';
+
+const require = createRequire(join(process.env.BROWSER_MODULES ?? process.cwd(), 'package.json'));
+const {chromium} = require('playwright-core');
+
+/// What keeps it from asking anyone else for anything.
+const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  // There is no internet, whether this machine has one or not.
+  '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost'];
+
+export function browser() {
+  return chromium.launch({executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS});
+}
+
+/// A page that is logged in, with a list of what it has asked for elsewhere and of its errors.
+export async function open(browser, server, {width = 1280, height = 860, dark = false, scale = 1, hash = ''} = {}) {
+  const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', deviceScaleFactor: scale, timezoneId: 'UTC', locale: 'en-GB', reducedMotion: 'reduce'});
+  const page = await context.newPage();
+  page.faults = [];
+  page.on('pageerror', (error) => page.faults.push(String(error)));
+  page.on('console', (line) => line.type() === 'error' && page.faults.push(`${line.text()} ${line.location().url}`));
+  page.on('request', (request) => new URL(request.url()).origin !== server.url && page.faults.push(`asks for ${request.url()}`));
+  // The files of the page from a folder, to try a change without a build.
+  if (process.env.PAGE) await page.route((url) => url.pathname === '/' || url.pathname.startsWith('/page/'), (route) => route.fulfill({path: join(process.env.PAGE, new URL(route.request().url()).pathname.replace(/^\/(page\/)?$/, 'index.html').replace('/page/', ''))}));
+  await page.goto(`${server.url}/#token=${server.token}`);
+  await page.waitForSelector('main:not(.loading) .calm');
+  if (hash) await page.evaluate((hash) => { location.hash = hash; }, hash);
+  return page;
+}

@@ -1,0 +1,327 @@
+// The page of `teamster serve` in a real browser. Each check names what it proves; .ci/page runs them.
+
+import assert from 'node:assert/strict';
+import {spawn} from 'node:child_process';
+import {createServer} from 'node:http';
+import {mkdir, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {browser, open} from './browser.mjs';
+import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
+
+async function prepare(folder) {
+  await writeFile(join(folder, 'agents.config.json'), JSON.stringify({agents: [{id: 'triage', runtime: 'claude'}]}));
+  await mkdir(join(folder, 'agents/triage'), {recursive: true});
+  await writeFile(join(folder, 'agents/triage/CLAUDE.md'), 'triage\n');
+  await writeFile(join(folder, 'agents/triage/.env'), 'AGENT_DEFAULT=fail\n');
+}
+
+const server = await Server.start({args: ['--agents', '../../agents.config.json'], prepare});
+const chromium = await browser();
+const go = (page, hash) => page.evaluate((hash) => { location.hash = hash; }, hash);
+const text = (page, selector) => page.locator(selector).first().innerText();
+/// No error of a script or of the policy, and no request to elsewhere; `except` are those that a check causes.
+const SOON = ['/v1/limits', '/v1/sessions', 'models=true'];
+const isClean = (page, ...except) => assert.deepEqual(page.faults.filter((fault) => ![...except, ...SOON].some((part) => fault.includes(part))), []);
+
+await check('a token in the fragment becomes a cookie that scripts cannot read, and leaves the address', async () => {
+  const page = await open(chromium, server);
+  assert.equal(new URL(page.url()).hash, '#/now');
+  const [cookie] = await page.context().cookies();
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.value.includes(server.token)], [true, 'Strict', false]);
+  const kept = await page.evaluate(() => JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}, history.state]));
+  assert.equal(kept, '["",{},{},null]');
+  await page.reload();
+  await page.waitForSelector('.calm:has-text("Nothing needs you")');
+  isClean(page);
+  // Without the cookie a token is asked for.
+  await page.click('#help');
+  await page.click('#logout');
+  await page.waitForSelector('form.login');
+  await page.fill('form.login input', 'not the token');
+  await page.click('form.login button');
+  await page.waitForSelector('form.login .error:not([hidden])');
+  await page.fill('form.login input', server.token);
+  await page.click('form.login button');
+  await page.waitForSelector('.calm:has-text("Nothing needs you")');
+  isClean(page, '401');
+  await page.context().close();
+});
+
+await check('runs appear and end by themselves, over one stream for all tabs of a browser', async () => {
+  const first = await open(chromium, server);
+  let streams = 0;
+  const opened = first.context();
+  opened.on('request', (request) => { if (request.url().endsWith('/v1/events')) streams += 1; });
+  const second = await opened.newPage();
+  await second.goto(`${server.url}/`);
+  await second.waitForSelector('.calm:has-text("Nothing needs you")');
+  assert.equal(streams, 0);
+  const id = await server.run('wait');
+  for (const page of [first, second]) await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("running")`);
+  // The tab with the stream is closed: another one opens it.
+  await first.close();
+  await until('stream of the other tab', () => streams === 1);
+  await server.api(`/runs/${id}/cancel`, {});
+  await second.waitForSelector(`a.run[href="#/run/${id}"]:has-text("cancelled")`);
+  await opened.close();
+});
+
+await check('an answer at the width of a phone reaches the agent, and its run goes on to its end', async () => {
+  const page = await open(chromium, server, {width: 390, height: 844});
+  await page.context().grantPermissions(['notifications'], {origin: server.url});
+  await page.evaluate(() => {
+    window.notes = [];
+    document.hasFocus = () => false;
+    window.Notification = class { static permission = 'granted'; constructor(title, {body}) { window.notes.push([title, body]); } };
+  });
+  const id = await server.run('ask');
+  await page.waitForSelector('.request');
+  assert.equal(await page.title(), '(1) teamster');
+  assert.equal(await page.getAttribute('link[rel=icon]', 'href'), '/page/icon-waiting.svg');
+  assert.deepEqual(await page.evaluate(() => window.notes), [['claude needs an answer', 'Bash: cargo nextest run --workspace']]);
+  const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(width[0] <= width[1], `the page is ${width[0]} wide`);
+  const button = await page.locator('.request .allow').boundingBox();
+  assert.ok(button.height >= 40 && button.x + button.width <= 390, JSON.stringify(button));
+  assert.equal(await text(page, '.calm span'), 'One request waits for you.');
+  await page.click('.request .allow');
+  const run = await server.reaches(id, 'ended');
+  assert.deepEqual([run.status, run.result.finalMessage ?? run.result.text], ['completed', 'allowed']);
+  await page.waitForSelector('.calm:has-text("Nothing needs you")');
+  assert.equal(await page.title(), 'teamster');
+  assert.equal(await page.locator('.request').count(), 0);
+  isClean(page);
+  await page.context().close();
+});
+
+await check('a denial with its reason reaches the agent, by the keyboard too', async () => {
+  const page = await open(chromium, server);
+  const denied = await server.run('ask');
+  await page.waitForSelector('.request');
+  await page.fill('.reason input', 'use cargo test');
+  await page.press('.reason input', 'Enter');
+  assert.match((await server.reaches(denied, 'ended')).result.text, /denied: use cargo test/);
+  await page.waitForSelector('.request', {state: 'detached'});
+  const other = await server.run('ask');
+  await page.waitForSelector('.request');
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('j');
+  await page.keyboard.press('a');
+  assert.equal((await server.reaches(other, 'ended')).result.finalMessage, 'allowed');
+  await page.keyboard.press('3');
+  await page.waitForSelector('main.cost');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('main.now');
+  // One that was answered elsewhere goes by itself.
+  const elsewhere = await server.run('ask');
+  await page.waitForSelector(`.request[data-request="${elsewhere}/1"]`);
+  await server.api(`/requests/${elsewhere}/1`, {decision: 'allow'});
+  await page.waitForSelector('.request', {state: 'detached'});
+  await server.reaches(elsewhere, 'ended');
+  isClean(page, '/v1/limits');
+  await page.context().close();
+});
+
+await check('a run is started by the form, followed, and cancelled', async () => {
+  const page = await open(chromium, server);
+  await page.keyboard.press('c');
+  await page.waitForSelector('option[value=claude]', {state: 'attached'});
+  await page.selectOption('select[name=provider]', 'claude');
+  await page.fill('textarea', 'wait for nothing');
+  await page.fill('input[name=directory]', server.work);
+  await page.click('form.start .primary');
+  await page.waitForSelector('main.run .card.text:has-text("I wait for something.")');
+  const id = new URL(page.url()).hash.split('/').pop();
+  assert.equal((await server.api(`/runs/${id}`)).directory, server.work);
+  await page.click('.run-head button:has-text("Cancel")');
+  assert.equal((await server.reaches(id, 'ended')).status, 'aborted');
+  await page.waitForSelector('.run-head .standing:has-text("cancelled")');
+  await page.waitForSelector('.card.done:has-text("Cancelled")');
+  assert.equal(await page.locator('.run-head button:visible').count(), 0);
+  // What cannot be started is explained in the form.
+  await go(page, '#/new');
+  await page.waitForSelector('option[value=claude]', {state: 'attached'});
+  await page.fill('textarea', 'x');
+  await page.fill('input[name=directory]', '/does/not/exist');
+  await page.click('form.start .primary');
+  await page.waitForSelector('form.start .error:has-text("/does/not/exist")');
+  isClean(page, '422');
+  await page.context().close();
+});
+
+await check('a page catches up after its server was killed in the middle of a run, without loss or repetition', async () => {
+  const page = await open(chromium, server);
+  const id = await server.run('count 60 0.05');
+  await go(page, `#/run/${id}`);
+  await page.waitForSelector('.log:has-text("piece 5")');
+  await server.kill();
+  await page.waitForSelector('#lost:not([hidden])');
+  assert.match(await text(page, '.run-head .standing'), /cannot know: no connection/);
+  await go(page, '#/now');
+  await page.waitForSelector('.calm:has-text("Cannot know: no connection")');
+  await go(page, `#/run/${id}`);
+  await server.restart();
+  await page.waitForSelector('#lost', {state: 'hidden'});
+  await page.waitForSelector('.card.done:has-text("Completed")');
+  const shown = await page.locator('.log').innerText();
+  const pieces = [...shown.matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
+  assert.deepEqual(pieces, Array.from({length: 60}, (_, i) => i + 1));
+  isClean(page, 'ERR_CONNECTION_REFUSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE');
+  await page.context().close();
+});
+
+await check('a quiet run may wait, and one that asks does wait', async () => {
+  const page = await open(chromium, server);
+  const id = await server.run('wait');
+  await page.waitForSelector('a.run:has-text("running")');
+  await page.evaluate(() => {
+    const now = Date.now;
+    Date.now = () => now() + 600_000;
+  });
+  await page.waitForSelector('a.run:has-text("may wait: quiet for 10 min")');
+  await page.waitForSelector('.calm:has-text("One run may wait for something.")');
+  await server.api(`/runs/${id}/cancel`, {kill: true});
+  await page.waitForSelector('.calm:has-text("Nothing needs you.")');
+  await page.context().close();
+});
+
+await check('text of an agent is inert, wherever it is shown', async () => {
+  const page = await open(chromium, server);
+  const id = await server.run('hostile');
+  await page.waitForSelector('.request');
+  await page.evaluate(() => document.querySelectorAll('details').forEach((one) => { one.open = true; }));
+  await go(page, `#/run/${id}`);
+  await page.waitForSelector('main.run .request');
+  await page.evaluate(() => document.querySelectorAll('details').forEach((one) => { one.open = true; }));
+  await page.click('.request .allow');
+  await page.waitForSelector('.card.done');
+  const found = await page.evaluate(() => ({
+    hacked: window.hacked,
+    elements: document.querySelectorAll('main img, main script, main iframe, main a[href^=javascript], main [onerror], main [onload]').length,
+    shown: document.querySelector('.log').textContent.split('<script>window.hacked=2').length,
+    plan: document.querySelector('.plan').textContent.includes('onerror='),
+    files: document.querySelector('.files').textContent.includes('<script>'),
+  }));
+  assert.deepEqual({...found, shown: found.shown > 6}, {hacked: undefined, elements: 0, shown: true, plan: true, files: true});
+  isClean(page);
+  await page.context().close();
+});
+
+await check('a page of another origin can read nothing and change nothing', async () => {
+  const id = await server.run('wait');
+  const run = `${server.url}/v1/runs/${id}`;
+  const hostile = createServer((_, response) => {
+    response.setHeader('Content-Type', 'text/html');
+    response.end('<!doctype html><title>hostile</title><body>');
+  });
+  await new Promise((resolve) => hostile.listen(0, '127.0.0.1', resolve));
+  const {port} = hostile.address();
+  // The other port is the same site, so that the cookie goes with its requests; the other name is not.
+  for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`]) {
+    const page = await open(chromium, server);
+    const other = await page.context().newPage();
+    await other.goto(origin);
+    const read = await other.evaluate(async ({run, url}) => {
+      const got = [];
+      const attempt = async (name, act) => {
+        try {
+          const value = await act();
+          if (value !== undefined) got.push(`${name}: ${value}`);
+        } catch {
+          // Refused by the browser.
+        }
+      };
+      await attempt('read', async () => (await fetch(run, {credentials: 'include'})).text());
+      await attempt('opaque', async () => (await (await fetch(run, {credentials: 'include', mode: 'no-cors'})).text()) || undefined);
+      for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+        for (const mode of ['cors', 'no-cors']) {
+          await attempt(`cancel ${type}`, async () => {
+            const response = await fetch(`${run}/cancel`, {method: 'POST', credentials: 'include', mode, headers: {'Content-Type': type}, body: '{"kill": true}'});
+            return response.type === 'opaque' ? undefined : response.status;
+          });
+        }
+      }
+      await attempt('start', async () => (await fetch(`${url}/v1/runs`, {method: 'POST', credentials: 'include', mode: 'no-cors', headers: {'Content-Type': 'text/plain'}, body: '{"provider": "claude", "prompt": "hacked"}'})).status || undefined);
+      await attempt('stream', () => new Promise((resolve, reject) => {
+        const source = new EventSource(`${url}/v1/events`, {withCredentials: true});
+        source.onmessage = (event) => resolve(event.data);
+        source.onerror = reject;
+      }));
+      await attempt('script', () => new Promise((resolve, reject) => {
+        const script = document.createElement('script');
+        script.src = run;
+        script.onload = () => resolve('loaded');
+        script.onerror = reject;
+        document.body.append(script);
+      }));
+      await attempt('frame', () => new Promise((resolve) => {
+        const frame = document.createElement('iframe');
+        frame.src = `${url}/`;
+        frame.onload = () => {
+          try {
+            resolve(frame.contentDocument?.title || undefined);
+          } catch {
+            resolve(undefined);
+          }
+        };
+        document.body.append(frame);
+      }));
+      return got;
+    }, {run, url: server.url});
+    assert.deepEqual(read, [], origin);
+    // The frame shows an error of the browser, not the page.
+    const framed = other.frames().filter((frame) => frame !== other.mainFrame());
+    for (const frame of framed) assert.equal(await frame.locator('.bar').count(), 0);
+    // A form leads away from the hostile page, with the cookie of the same site, and is refused all the same.
+    const posted = other.waitForResponse((response) => response.url().endsWith('/cancel'));
+    await other.evaluate((run) => {
+      const form = document.createElement('form');
+      form.method = 'POST';
+      form.action = `${run}/cancel`;
+      document.body.append(form);
+      form.submit();
+    }, run);
+    assert.equal((await posted).status(), 403);
+    await page.context().close();
+  }
+  const {state} = await server.api(`/runs/${id}`);
+  assert.equal(state, 'running');
+  const {runs} = await server.api('/runs?state=running');
+  assert.equal(runs.length, 1);
+  await server.api(`/runs/${id}/cancel`, {kill: true});
+  hostile.closeAllConnections();
+  hostile.close();
+  const policy = (await fetch(`${server.url}/`)).headers.get('content-security-policy');
+  assert.match(policy, /^default-src 'self';.*frame-ancestors 'none'/);
+});
+
+await check('agents are started, woken and stopped, and show why they failed', async () => {
+  const page = await open(chromium, server, {hash: '#/agents'});
+  await page.waitForSelector('.empty:has-text("teamster supervise")');
+  // As root, Claude's permissions are bypassed only where the machine is said to be a sandbox.
+  const supervisor = spawn(PROGRAM, ['supervise', join(server.folder, 'agents.config.json')], {cwd: server.folder, env: {...server.env, IS_SANDBOX: '1'}, stdio: 'ignore'});
+  try {
+    await page.waitForSelector('.card.agent .failure:has-text("Invalid API key")');
+    await page.waitForSelector('.calm:has-text("1 of 1 needs a look.")');
+    const tick = async () => (await server.api('/agents')).agents[0].lastTick?.tick ?? 0;
+    const before = await tick();
+    await page.click('[data-command=wake]');
+    await until('tick of the woken agent', async () => (await tick()) > before);
+    await page.click('.logbox summary');
+    await page.waitForSelector('.logfile:has-text("agent-loop start")');
+    await page.click('[data-command=stop]');
+    await page.waitForSelector('.card.agent .standing:has-text("stopped")');
+    await page.click('[data-command=start]');
+    await page.waitForSelector('.card.agent [data-command=stop]:visible');
+  } finally {
+    const gone = new Promise((resolve) => supervisor.once('exit', resolve));
+    supervisor.kill('SIGTERM');
+    await gone;
+  }
+  isClean(page);
+  await page.context().close();
+});
+
+await chromium.close();
+await server.end();
+console.log(`all of it is well; no wait was longer than ${LIMIT / 1000} s`);

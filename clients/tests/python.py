@@ -1,0 +1,225 @@
+"""The client for Python as it is published, against a real server: .ci/clients installs it and runs this."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from teamster_client import AsyncTeamster, ConnectionLost, Problem, Teamster
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = os.environ.get("TEAMSTER", str(HERE.parent.parent / "target/debug/teamster"))
+LIMIT = 30
+
+
+class Server:
+    """A real server with its own home, whose Claude Code is agent.py."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="teamster-clients-"))
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder),
+                    "TEAMSTER_CLAUDE_BIN": str(HERE / "agent.py")}
+        self.port = 0
+        self.start()
+        self.token = (self.folder / "teamster/server/token").read_text().strip()
+
+    def start(self):
+        command = [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.port}"]
+        self.child = subprocess.Popen(command, env=self.env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.url = self.child.stdout.readline().strip()
+        self.port = int(self.url.rpartition(":")[2])
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+        self.child.stdout.close()
+
+    def end(self):
+        self.kill()
+        runs = self.folder / "teamster/runs"
+        if runs.exists():
+            subprocess.run([PROGRAM, "cancel", "--kill", *os.listdir(runs)], env=self.env, stderr=subprocess.DEVNULL, timeout=LIMIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def until(what, check):
+    end = time.monotonic() + LIMIT
+    while True:
+        found = check()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"after {LIMIT} s there is no {what}")
+        time.sleep(0.02)
+
+
+def whole(entries):
+    """The text of a log that has to be whole."""
+    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1)), entries
+    assert entries[-1]["type"] == "done"
+    return "".join(entry["text"] for entry in entries if entry["type"] == "text")
+
+
+def pieces(number):
+    return "".join(f"piece {i}\n" for i in range(1, number + 1))
+
+
+def refused(status, code, act):
+    try:
+        act()
+    except Problem as problem:
+        assert (problem.status, problem.code) == (status, code), problem
+    else:
+        raise AssertionError(f"no {code}")
+
+
+def a_run_is_followed_answered_and_has_a_result(server, client):
+    run = client.start(provider="claude", prompt="ask")
+    entries = []
+    for entry in run:
+        entries.append(entry)
+        if entry["type"] == "permission" and entry["decision"] == "requested":
+            run.answer(entry["requestId"], {"decision": "allow"})
+    assert "allowed" in whole(entries)
+    assert run.result()["status"] == "completed"
+    assert list(client.run(run.id)) == entries
+    assert [entry["seq"] for entry in run.entries(after=3)][0] == 4
+    assert list(run.entries(after=len(entries))) == []
+
+
+def nothing_is_lost_when_the_server_is_killed_and_started_again(server, client):
+    run = client.start(provider="claude", prompt="count 60 0.05")
+    entries, restarted = [], None
+    for entry in run:
+        entries.append(entry)
+        if entry["type"] == "text" and restarted is None:
+            server.kill()
+            restarted = threading.Timer(0.5, server.start)
+            restarted.start()
+    restarted.join()
+    assert whole(entries) == pieces(60)
+
+
+def a_start_during_a_restart_starts_one_run(server, client):
+    before = len(client.runs()["runs"])
+    server.kill()
+    restarted = threading.Timer(0.5, server.start)
+    restarted.start()
+    run = client.start(provider="claude", prompt="echo")
+    restarted.join()
+    assert run.result()["status"] == "completed"
+    assert len(client.runs()["runs"]) == before + 1
+
+
+def errors_have_their_codes_and_end_what_cannot_go_on(server, client):
+    with Teamster(server.url, "x" * 20) as stranger:
+        refused(401, "UNAUTHORIZED", stranger.runs)
+    refused(404, "RUN_NOT_FOUND", lambda: list(client.run("00000000-0000-7000-8000-000000000000")))
+    refused(422, "INVALID_PARAMS", lambda: client.start(provider="claude", prompt=" "))
+    run = client.start(provider="claude", prompt="ask")
+    [request] = until("request", client.requests)
+    client.answer(request["requestId"], {"decision": "deny", "reason": "no"})
+    assert "denied: no" in run.result()["text"]
+    with Teamster("http://127.0.0.1:9", "x", reconnect=0.3) as lost:
+        try:
+            list(lost.run("x"))
+        except ConnectionLost:
+            pass
+        else:
+            raise AssertionError("it is not lost")
+
+
+def the_rest_of_the_api(server, client):
+    assert any(provider["id"] == "claude" for provider in client.providers())
+    assert client.usage(by="model", since="7d")["by"] == "model"
+    assert client.agents()["agents"] == []
+    refused(404, "AGENT_NOT_FOUND", lambda: client.command("x", "stop"))
+    refused(404, "AGENT_NOT_FOUND", lambda: client.agent_log("x"))
+    run = client.start(provider="claude", prompt="wait")
+    for entry in run:
+        if entry["type"] == "text":
+            break
+    assert run.view()["state"] == "running"
+    run.cancel()
+    assert run.result()["status"] == "aborted"
+
+
+def the_same_with_asyncio(server, client):
+    async def main():
+        async with AsyncTeamster(server.url, server.token) as teamster:
+            run = await teamster.start(provider="claude", prompt="count 60 0.05")
+            entries, changes, restarted = [], [], None
+
+            async def watch():
+                async for change in teamster.watch():
+                    changes.append(change)
+
+            watching = asyncio.create_task(watch())
+            async for entry in run:
+                entries.append(entry)
+                if entry["type"] == "text" and restarted is None:
+                    server.kill()
+                    restarted = asyncio.get_running_loop().run_in_executor(None, lambda: (time.sleep(0.5), server.start()))
+            await restarted
+            assert whole(entries) == pieces(60)
+            ended = lambda: any(change["type"] == "run" and change["run"]["runId"] == run.id and change["run"]["state"] == "ended" for change in changes)
+            async with asyncio.timeout(LIMIT):
+                while not ended():
+                    await asyncio.sleep(0.02)
+            assert sum(change["type"] == "snapshot" for change in changes) >= 2
+            watching.cancel()
+            run = await teamster.start(provider="claude", prompt="ask")
+            async for entry in run:
+                if entry["type"] == "permission" and entry["decision"] == "requested":
+                    await run.answer(entry["requestId"], {"decision": "allow"})
+            assert (await run.result())["finalMessage"] == "allowed"
+
+    asyncio.run(main())
+
+
+def the_examples_of_its_readme(server, client):
+    readme = (HERE.parent / "python/README.md").read_text()
+    blocking, with_asyncio = re.findall(r"```python\n(.*?)```", readme, re.S)
+    os.environ["TEAMSTER_TOKEN"] = server.token
+    for code in (blocking, "import asyncio\nasync def main(token):\n" + textwrap.indent(with_asyncio, "    ") + f"\nasyncio.run(main({server.token!r}))"):
+        # The agent asks if it has its word; without an answer it would wait.
+        prompt = "ask" if code == blocking else "echo"
+        code = code.replace("http://127.0.0.1:7420", server.url).replace("Fix the failing test", prompt)
+        out = StringIO()
+        with redirect_stdout(out):
+            exec(code, {})
+        assert out.getvalue().endswith("completed\n"), out.getvalue()
+
+
+TESTS = [a_run_is_followed_answered_and_has_a_result, nothing_is_lost_when_the_server_is_killed_and_started_again,
+         a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, the_rest_of_the_api,
+         the_same_with_asyncio, the_examples_of_its_readme]
+
+
+def main():
+    server = Server()
+    try:
+        with Teamster(server.url, server.token) as client:
+            for test in TESTS:
+                begin = time.monotonic()
+                name = test.__name__.replace("_", " ")
+                try:
+                    test(server, client)
+                except BaseException:
+                    print(f"FAILED {name}", file=sys.stderr)
+                    raise
+                print(f"ok {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+    finally:
+        server.end()
+
+
+main()

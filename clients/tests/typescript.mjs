@@ -1,0 +1,134 @@
+// The client for TypeScript as it is published, against a real server: .ci/clients installs it and runs this.
+
+import assert from 'node:assert/strict';
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {createRequire} from 'node:module';
+import {pathToFileURL} from 'node:url';
+import {Server, check, until} from './server.mjs';
+
+const installed = createRequire(join(process.env.CLIENT_MODULES, 'package.json')).resolve('@teamster-rs/client');
+const {ConnectionLost, Problem, Teamster} = await import(pathToFileURL(installed));
+const server = await Server.start();
+const client = (more = {}) => new Teamster({url: server.url, token: server.token, ...more});
+const here = {provider: 'claude', workingDirectory: server.work};
+
+/// All entries of a run, which have to be whole.
+async function all(run, then) {
+  const entries = [];
+  for await (const entry of run) {
+    entries.push(entry);
+    await then?.(entry);
+  }
+  assert.deepEqual(entries.map((entry) => entry.seq), entries.map((_, i) => i + 1));
+  assert.equal(entries.at(-1).type, 'done');
+  return entries;
+}
+
+const said = (entries) => entries.filter((entry) => entry.type === 'text').map((entry) => entry.text).join('');
+const pieces = (number) => Array.from({length: number}, (_, i) => `piece ${i + 1}\n`).join('');
+
+await check('a run is followed, answered and has a result', async () => {
+  const run = await client().start({...here, prompt: 'ask'});
+  const entries = await all(run, async (entry) => {
+    if (entry.type === 'permission' && entry.decision === 'requested') await run.answer(entry.requestId, {decision: 'allow'});
+  });
+  assert.match(said(entries), /allowed/);
+  assert.equal((await run.result()).status, 'completed');
+  assert.deepEqual(await all(client().run(run.id)), entries);
+  const rest = [];
+  for await (const entry of run.entries({after: 3})) rest.push(entry.seq);
+  assert.equal(rest[0], 4);
+  for await (const entry of run.entries({after: entries.length})) assert.fail(JSON.stringify(entry));
+});
+
+await check('nothing is lost when the server is killed in the middle and started again', async () => {
+  const run = await client().start({...here, prompt: 'count 60 0.05'});
+  let back;
+  const entries = await all(run, async (entry) => {
+    if (entry.type !== 'text' || back) return;
+    await server.kill();
+    back = server.restart();
+  });
+  await back;
+  assert.equal(said(entries), pieces(60));
+});
+
+await check('a start during a restart starts one run', async () => {
+  const before = (await client().runs()).runs.length;
+  await server.kill();
+  const starting = client().start({...here, prompt: 'echo'});
+  await server.restart();
+  assert.equal((await (await starting).result()).status, 'completed');
+  assert.equal((await client().runs()).runs.length, before + 1);
+});
+
+await check('errors have their codes, and end what cannot go on', async () => {
+  const is = (status, code) => (error) => error instanceof Problem && error.status === status && error.code === code;
+  await assert.rejects(client({token: 'x'.repeat(20)}).runs(), is(401, 'UNAUTHORIZED'));
+  await assert.rejects(all(client().run('00000000-0000-7000-8000-000000000000')), is(404, 'RUN_NOT_FOUND'));
+  await assert.rejects(client().start({...here, prompt: ' '}), is(422, 'INVALID_PARAMS'));
+  const run = await client().start({...here, prompt: 'ask'});
+  const [request] = await until('request', async () => { const requests = await client().requests(); return requests.length > 0 && requests; });
+  await client().answer(request.requestId, {decision: 'deny', reason: 'no'});
+  await assert.rejects(client().answer(request.requestId, {decision: 'allow'}), (error) => error.status === 409 || error.status === 404);
+  assert.match((await run.result()).text, /denied: no/);
+  const lost = new Teamster({url: 'http://127.0.0.1:9', token: 'x', reconnectMs: 300});
+  await assert.rejects(all(lost.run('x')), ConnectionLost);
+});
+
+await check('a loop that is left or aborted ends its stream', async () => {
+  const run = await client().start({...here, prompt: 'wait'});
+  for await (const entry of run) if (entry.type === 'text') break;
+  const abort = new AbortController();
+  await assert.rejects(async () => {
+    for await (const entry of run.entries({signal: abort.signal})) if (entry.type === 'text') abort.abort();
+  }, {name: 'AbortError'});
+  assert.equal((await run.view()).state, 'running');
+  await run.cancel();
+  assert.equal((await run.result()).status, 'aborted');
+});
+
+await check('all runs are watched, over a restart too', async () => {
+  const abort = new AbortController();
+  const seen = [];
+  const watching = (async () => {
+    for await (const change of client().watch({signal: abort.signal})) seen.push(change);
+  })();
+  await until('snapshot', () => seen.some((change) => change.type === 'snapshot'));
+  await server.kill();
+  await server.restart();
+  await until('second snapshot', () => seen.filter((change) => change.type === 'snapshot').length === 2);
+  const run = await client().start({...here, prompt: 'echo'});
+  await until('end', () => seen.some((change) => change.type === 'run' && change.run.runId === run.id && change.run.state === 'ended'));
+  abort.abort();
+  await assert.rejects(watching, {name: 'AbortError'});
+});
+
+await check('the rest of the API', async () => {
+  assert.ok((await client().providers()).some((provider) => provider.id === 'claude'));
+  assert.equal((await client().usage({by: 'model', since: '7d'})).by, 'model');
+  assert.deepEqual((await client().agents()).agents, []);
+  await assert.rejects(client().command('x', 'stop'), (error) => error.code === 'AGENT_NOT_FOUND');
+});
+
+await check('the example of its README', async () => {
+  const readme = await readFile(new URL('../typescript/README.md', import.meta.url), 'utf8');
+  const example = /```ts\n([^]*?)```/.exec(readme)[1];
+  assert.ok(example.trim().split('\n').length <= 12);
+  // The package is where it is installed, and the agent asks if it has its word.
+  const code = example.replace('"@teamster-rs/client"', JSON.stringify(pathToFileURL(installed).href)).replace('http://127.0.0.1:7420', server.url).replace('Fix the failing test', 'ask');
+  process.env.TEAMSTER_TOKEN = server.token;
+  const lines = [];
+  const {log} = console;
+  console.log = (line) => lines.push(line);
+  try {
+    await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  } finally {
+    console.log = log;
+  }
+  process.stdout.write('\n');
+  assert.deepEqual(lines, ['completed']);
+});
+
+await server.end();

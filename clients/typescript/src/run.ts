@@ -1,0 +1,49 @@
+import { follow } from "./follow.js";
+import { json, type Connection } from "./http.js";
+import type { Answer, Entry, RunResult, RunView } from "./types.js";
+
+/** A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end. */
+export class Run implements AsyncIterable<Entry> {
+  constructor(
+    private readonly connection: Connection,
+    /** Its id. */
+    readonly id: string,
+  ) {}
+
+  [Symbol.asyncIterator](): AsyncGenerator<Entry, void, void> {
+    return this.entries();
+  }
+
+  /** The entries behind the one with the number `after`. */
+  entries({ after = 0, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
+    return follow(this.connection, this.id, after, signal);
+  }
+
+  /** How it is now: state, open requests, cost so far, and the result once it has ended. */
+  view(): Promise<RunView> {
+    return json(this.connection, `/runs/${encodeURIComponent(this.id)}`);
+  }
+
+  /** Its result, once it has ended. */
+  async result(options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+    let { result, seq } = await this.view();
+    if (result) return result;
+    for await (const entry of this.entries({ ...options, after: seq })) {
+      if (entry.type === "done") result = entry.result;
+    }
+    result ??= (await this.view()).result;
+    if (!result) throw new Error(`the log of run ${this.id} has no result`);
+    return result;
+  }
+
+  /** Answers a request of it: the id is in a `permission` entry, and in `requests` of `view()`. */
+  async answer(requestId: string, answer: Answer): Promise<void> {
+    const number = requestId.slice(requestId.lastIndexOf("/") + 1);
+    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { method: "POST", body: answer });
+  }
+
+  /** Stops it; with `kill` at once, by force. Returns when its runner knows, and the run ends a little later. */
+  cancel({ kill = false }: { kill?: boolean } = {}): Promise<RunView> {
+    return json(this.connection, `/runs/${encodeURIComponent(this.id)}/cancel`, { method: "POST", body: { kill } });
+  }
+}

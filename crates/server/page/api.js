@@ -1,0 +1,51 @@
+// Requests to the API. The cookie of the login goes with each; this page has no other way in than any client.
+
+/// An error of the API: a problem of RFC 9457.
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body?.detail ?? `the server replied with status ${status}`);
+    this.status = status;
+    this.code = body?.code;
+  }
+}
+
+/// Is called when a request was refused because nobody is logged in.
+export const unauthorized = new EventTarget();
+
+async function send(method, path, {body, headers = {}, text = false, signal} = {}) {
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const response = await fetch(path, {
+    method,
+    headers,
+    signal,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    credentials: 'same-origin',
+  });
+  if (!response.ok) {
+    const problem = new Problem(response.status, await response.json().catch(() => undefined));
+    if (response.status === 401 && path !== '/v1/login') unauthorized.dispatchEvent(new Event('unauthorized'));
+    throw problem;
+  }
+  if (response.status === 204) return undefined;
+  return text ? response.text() : response.json();
+}
+
+export const get = (path, options) => send('GET', path, options);
+export const post = (path, body, headers) => send('POST', path, {body, headers});
+export const patch = (path, body) => send('PATCH', path, {body});
+export const remove = (path) => send('DELETE', path);
+
+/// The same, or undefined where this server has no such path yet.
+export async function getIfThere(path) {
+  try {
+    return await get(path);
+  } catch (error) {
+    if (error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/// A key for `Idempotency-Key`. `crypto.randomUUID` is there on HTTPS and localhost only.
+export function key() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

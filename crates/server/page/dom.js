@@ -1,0 +1,152 @@
+// Elements, and how times and figures are shown. Text never becomes markup: there is no innerHTML in this page.
+
+/// An element: h('p.note', {title: 'x', onclick: act}, 'text', child). Absent children are left out.
+export function h(name, ...rest) {
+  const [tag, ...classes] = name.split('.');
+  const element = document.createElement(tag || 'div');
+  if (classes.length > 0) element.className = classes.join(' ');
+  const first = rest[0];
+  if (first && Object.getPrototypeOf(first) === Object.prototype) {
+    set(element, first);
+    rest.shift();
+  }
+  return put(element, ...rest);
+}
+
+function set(element, properties) {
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else if (key in element && !key.startsWith('aria')) element[key] = value;
+    else element.setAttribute(key, value === true ? '' : value);
+  }
+}
+
+/// Appends children; a text becomes a text node.
+export function put(element, ...children) {
+  for (const child of children.flat(3)) {
+    if (child === undefined || child === null || child === false || child === '') continue;
+    element.append(child);
+  }
+  return element;
+}
+
+/// Replaces all children.
+export function fill(element, ...children) {
+  element.replaceChildren();
+  return put(element, ...children);
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/// An element of SVG.
+export function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return put(element, ...children);
+}
+
+/// An icon of icons.svg.
+export function icon(name) {
+  return svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon'}, svg('use', {href: `/page/icons.svg#${name}`}));
+}
+
+/// Makes the children of `list` those of `items`, and keeps the elements (with focus and input) of those that stay.
+export function keyed(list, items, keyOf, make, update) {
+  const old = new Map([...list.children].map((child) => [child.dataset.key, child]));
+  let next = list.firstElementChild;
+  for (const item of items) {
+    const key = String(keyOf(item));
+    let element = old.get(key);
+    if (element) {
+      old.delete(key);
+    } else {
+      element = make(item);
+      element.dataset.key = key;
+    }
+    update?.(element, item);
+    if (element === next) next = next.nextElementSibling;
+    else list.insertBefore(element, next);
+  }
+  for (const element of old.values()) element.remove();
+}
+
+/// A text that is computed again every second.
+export function live(text, name = 'span') {
+  const element = h(name, {'data-live': ''});
+  element.refresh = () => {
+    const now = text();
+    if (element.textContent !== now) element.textContent = now;
+  };
+  element.refresh();
+  return element;
+}
+
+setInterval(() => {
+  for (const element of document.querySelectorAll('[data-live]')) element.refresh?.();
+}, 1000);
+
+/// How long: `4.2 s`, `3 min`, `2 h 5 min`, `4 d`.
+export function span(ms) {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) {
+    const rest = Math.round(seconds % 60);
+    return rest > 0 && rest < 60 ? `${minutes} min ${rest} s` : `${minutes} min`;
+  }
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 > 0 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+/// How long, in whole units only: `just now`, `3 min`, `2 h`.
+export function rough(ms) {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.max(1, Math.floor(ms / 1000))} s`;
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`;
+  return `${Math.floor(minutes / 1440)} d`;
+}
+
+/// How long ago, kept up to date.
+export function ago(at) {
+  const element = live(() => (Date.now() - at < 5000 ? 'just now' : `${rough(Date.now() - at)} ago`), 'time');
+  element.dateTime = new Date(at).toISOString();
+  element.title = new Date(at).toLocaleString();
+  return element;
+}
+
+/// The time of day.
+export function clock(at) {
+  return new Date(at).toLocaleTimeString([], {hour: '2-digit', minute: '2-digit'});
+}
+
+/// A count in short: `980`, `1.2k`, `3.4M`.
+export function count(number) {
+  if (number === undefined || number === null) return '–';
+  for (const [size, unit] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
+    if (number >= size) return `${(number / size).toFixed(number >= 10 * size ? 0 : 1)}${unit}`;
+  }
+  return String(number);
+}
+
+/// An amount of US dollars.
+export function usd(amount) {
+  if (amount === undefined || amount === null) return '–';
+  return `$${amount.toFixed(amount !== 0 && amount < 0.995 ? 4 : 2)}`;
+}
+
+/// `1 run`, `2 runs`.
+export function many(number, one, several = `${one}s`) {
+  return `${number} ${number === 1 ? one : several}`;
+}
+
+/// The end of a path, which tells it from others. The whole path is in its title.
+export function path(full) {
+  const parts = full.split('/').filter(Boolean);
+  const short = parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : full;
+  return h('span.path', {title: full}, short);
+}

@@ -1,0 +1,251 @@
+// The log of a run as cards.
+
+import {clock, count, fill, h, keyed, live, put, span, usd} from './dom.js';
+import {details, iconOf, subject} from './request.js';
+import {block, formatted, inline} from './text.js';
+
+const STATUS = {completed: ['Completed', 'done'], failed: ['Failed', 'bad'], aborted: ['Cancelled', 'off'], timed_out: ['Timed out', 'bad'], incomplete: ['Broke off', 'bad']};
+const DECISIONS = {allowed: 'Allowed', denied: 'Denied', requested: 'Asked for'};
+const CHANGES = {add: '+', update: '~', delete: '−', move: '→'};
+
+/// The tokens of a usage, in words.
+export function tokens(usage) {
+  if (!usage) return undefined;
+  const parts = [[usage.inputTokens, 'in'], [usage.outputTokens, 'out'], [usage.cacheReadTokens, 'from cache'], [usage.cacheWriteTokens, 'to cache']];
+  return parts.filter(([number]) => number).map(([number, what]) => `${count(number)} ${what}`).join(', ') || undefined;
+}
+
+/// Cards in `list`, files and plan in lists of their own, from entries in their order.
+export class Entries {
+  constructor(list, directory) {
+    this.list = list;
+    this.directory = directory;
+    this.seq = 0;
+    this.tools = new Map();
+    this.texts = new Map();
+    this.files = new Map();
+    this.plan = [];
+    this.facts = {};
+    this.last = undefined;
+    this.ended = false;
+    /// Whether a turn of the session is in progress.
+    this.isInTurn = false;
+  }
+
+  take(entry) {
+    this.seq = entry.seq;
+    // Half of the log is in two forms: the agent's events, and the run's own of the same.
+    const read = this[`on_${entry.type.replace(':', '_')}`];
+    if (read) read.call(this, entry);
+    else if (!entry.type.includes(':')) this.line(entry, 'off', entry.type);
+  }
+
+  add(card, entry, kind) {
+    card.title = new Date(entry.atMs).toLocaleString();
+    if (entry.parentToolId) card.classList.add('nested');
+    // What a sub-agent does is in the card of its call.
+    const parent = entry.parentToolId && this.tools.get(entry.parentToolId);
+    (parent?.inside ?? this.list).append(card);
+    if (parent) parent.inside.hidden = false;
+    this.last = {kind, card, entry};
+    return card;
+  }
+
+  line(entry, kind, ...content) {
+    return this.add(h('p.line', {'data-kind': kind}, content), entry, 'line');
+  }
+
+  /// Appends to the text card before, if this goes on with it.
+  piece(entry, kind, make) {
+    const last = this.last;
+    const goesOn = last?.kind === kind && last.entry.messageId === entry.messageId && last.entry.parentToolId === entry.parentToolId;
+    if (!goesOn) {
+      const card = make();
+      card.text = '';
+      this.add(card, entry, kind);
+      if (entry.messageId) this.texts.set(entry.messageId, [...(this.texts.get(entry.messageId) ?? []), card]);
+    }
+    const card = this.last.card;
+    card.text += entry.text;
+    this.dirty ??= new Set();
+    this.dirty.add(card);
+  }
+
+  /// Shows texts that have grown. They are formatted once a page, not once a piece.
+  finish() {
+    for (const card of this.dirty ?? []) card.show();
+    this.dirty = undefined;
+  }
+
+  on_text(entry) {
+    this.piece(entry, 'text', () => {
+      const card = h('div.card.text');
+      card.show = () => fill(card, formatted(card.text));
+      return card;
+    });
+  }
+
+  on_thinking(entry) {
+    this.piece(entry, 'thinking', () => {
+      const body = h('div.body');
+      const card = h('details.card.thinking', h('summary', 'Thinking'), body);
+      card.show = () => { body.textContent = card.text; };
+      return card;
+    });
+  }
+
+  on_retract(entry) {
+    for (const card of this.texts.get(entry.messageId) ?? []) card.remove();
+    this.texts.delete(entry.messageId);
+    this.last = undefined;
+  }
+
+  on_user_message(entry) {
+    if (!entry.steer) this.isInTurn = true;
+    this.add(h('div.card.user', h('header', h('span', entry.from ?? 'You'), entry.steer && h('span.tag', 'said meanwhile')), formatted(entry.text)), entry, 'user');
+  }
+
+  on_session(entry) {
+    this.facts.session = entry.sessionId;
+    this.facts.model = entry.model ?? this.facts.model;
+  }
+
+  on_tool_use(entry) {
+    const state = h('span.state');
+    state.append(live(() => span(Date.now() - entry.atMs)));
+    const body = h('div.body');
+    const inside = h('div.inside', {hidden: true});
+    const name = entry.mcp ? `${entry.mcp.server} · ${entry.mcp.tool}` : entry.toolName;
+    const line = subject(entry.input, this.directory);
+    const card = h('details.card.tool', {'data-state': 'runs'},
+      h('summary', h('span.kind', iconOf(entry.kind)), h('b', name), h('code.subject', line.split('\n')[0]), state), body, inside);
+    const tool = {card, state, body, inside, entry, output: undefined};
+    const show = () => {
+      if (!card.open || body.childElementCount > 0) return;
+      fill(body, details(entry.input), tool.output !== undefined && [h('p.label', 'Output'), block(tool.output || '(nothing)')]);
+    };
+    tool.show = () => {
+      body.replaceChildren();
+      show();
+    };
+    card.addEventListener('toggle', show);
+    this.tools.set(entry.toolId, tool);
+    this.add(card, entry, 'tool');
+  }
+
+  on_tool_result(entry) {
+    const tool = this.tools.get(entry.toolId);
+    if (!tool) return;
+    tool.output = entry.output;
+    tool.card.dataset.state = entry.isError ? 'bad' : 'done';
+    fill(tool.state, span(entry.atMs - tool.entry.atMs), h('span.sign', {'aria-label': entry.isError ? 'failed' : 'done'}, entry.isError ? '✗' : '✓'));
+    if (entry.isError && entry.output) tool.card.append(h('p.why', entry.output.trim().split('\n')[0].slice(0, 300)));
+    tool.show();
+  }
+
+  on_file_change(entry) {
+    const path = this.directory && entry.path.startsWith(`${this.directory}/`) ? entry.path.slice(this.directory.length + 1) : entry.path;
+    this.files.set(path, entry.change === 'update' && this.files.get(path) === 'add' ? 'add' : entry.change);
+  }
+
+  on_plan(entry) {
+    this.plan = entry.entries;
+    // The call that has changed the plan has nothing to show but the plan.
+    const {kind, card, entry: call} = this.last ?? {};
+    if (kind !== 'tool' || call.kind !== 'think') return;
+    card.remove();
+    const done = this.plan.filter((item) => item.status === 'completed').length;
+    const next = this.plan.find((item) => item.status === 'in_progress');
+    this.line(entry, done === this.plan.length ? 'done' : 'off', `Plan: ${done} of ${this.plan.length} done`, next && [', now: ', inline(next.content)]);
+  }
+
+  on_permission(entry) {
+    if (entry.decision === 'requested') return;
+    const kind = entry.decision === 'denied' ? 'bad' : entry.decision === 'allowed' ? 'done' : 'off';
+    this.line(entry, kind, `${DECISIONS[entry.decision] ?? entry.decision}: `, h('b', entry.toolName), entry.reason && ` – ${entry.reason}`);
+  }
+
+  on_usage(entry) {
+    this.facts.usage = entry.usage;
+    this.facts.costUsd = entry.costUsd ?? this.facts.costUsd;
+  }
+
+  on_retry(entry) {
+    const wait = entry.delayMs ? `, in ${span(entry.delayMs)}` : '';
+    this.line(entry, 'maybe', `The CLI tries again (${entry.number}${entry.maxAttempts ? ` of ${entry.maxAttempts}` : ''})${wait}: ${entry.error.message}`);
+  }
+
+  on_rate_limit(entry) {
+    const resets = entry.resetsAt ? `, resets at ${clock(entry.resetsAt)}` : '';
+    const used = entry.utilization === undefined ? '' : `, ${Math.round(entry.utilization * 100)}% used`;
+    this.line(entry, entry.status === 'allowed' ? 'off' : 'maybe', `Limit${entry.kind ? ` (${entry.kind})` : ''}: ${entry.status}${used}${resets}`);
+  }
+
+  on_notice(entry) {
+    this.line(entry, entry.level === 'warning' ? 'maybe' : 'off', entry.message);
+  }
+
+  on_unknown(entry) {
+    this.add(h('details.card.unknown', h('summary', 'A line of an unknown type'), block(JSON.stringify(entry.native, null, 2))), entry, 'unknown');
+  }
+
+  on_error(entry) {
+    this.add(h('div.card.failure', h('p', h('b', 'Error'), ` ${entry.message}`), h('p.note', [entry.code, entry.kind].filter(Boolean).join(' · '))), entry, 'error');
+  }
+
+  on_turn_end() {}
+
+  on_run_attempt(entry) {
+    this.facts.provider = entry.provider;
+    if (entry.attempt > 1) this.line(entry, 'off', `Attempt ${entry.attempt}: `, h('b', entry.provider), entry.model && ` ${entry.model}`, entry.resumes && ', in the same session');
+  }
+
+  on_run_hold(entry) {
+    this.line(entry, 'maybe', `Waits ${entry.untilMs ? `until ${clock(entry.untilMs)}` : 'for room'}: ${entry.reason?.message ?? entry.group}`);
+  }
+
+  on_run_retry(entry) {
+    this.line(entry, 'maybe', `Tried again in ${span(entry.delayMs)}: ${entry.reason.message}`);
+  }
+
+  on_run_fallback(entry) {
+    this.line(entry, 'maybe', `Goes on with ${entry.next?.provider ?? 'the next agent'}: ${entry.reason.message}`);
+  }
+
+  on_reset(entry) {
+    this.line(entry, 'maybe', 'The beginning of this log was removed to make room.');
+  }
+
+  on_done(entry) {
+    const {result} = entry;
+    this.isInTurn = false;
+    // What is still open will have no result.
+    for (const {card, state} of this.tools.values()) {
+      if (card.dataset.state !== 'runs') continue;
+      card.dataset.state = 'off';
+      fill(state, 'not ended');
+    }
+    this.facts.usage = result.usage ?? this.facts.usage;
+    this.facts.costUsd = result.totalCostUsd ?? this.facts.costUsd;
+    this.facts.model = result.model ?? this.facts.model;
+    const [word, kind] = STATUS[result.status] ?? [result.status, 'off'];
+    const figures = [span(result.durationMs), result.numTurns && `${result.numTurns} turns`, tokens(result.usage), result.totalCostUsd !== undefined && `${result.costSource === 'estimated' ? '~' : ''}${usd(result.totalCostUsd)}`];
+    const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${figures.filter(Boolean).join(' · ')}`));
+    if (result.structuredOutput !== undefined) put(card, block(JSON.stringify(result.structuredOutput, null, 2)));
+    if (result.status !== 'completed' && result.stderr) put(card, h('details', h('summary', 'What it printed on stderr'), block(result.stderr)));
+    this.add(card, entry, 'done');
+  }
+}
+
+/// Shows which files were changed.
+export function fileRows(list, files) {
+  keyed(list, [...files], ([name, change]) => `${change} ${name}`, ([name, change]) => h('li', {title: `${name} (${change})`}, h('span.sign', {'data-change': change, 'aria-label': change}, CHANGES[change] ?? '~'), h('bdi', name)));
+}
+
+const MARKS = {completed: '✓', in_progress: '▸', cancelled: '✗', pending: '○'};
+
+/// Shows the agent's plan.
+export function planRows(list, plan) {
+  keyed(list, plan.map((item, i) => ({...item, i})), (item) => `${item.i} ${item.status} ${item.content}`, (item) => h('li', {'data-status': item.status}, h('span.sign', {'aria-label': item.status}, MARKS[item.status] ?? '○'), h('span', inline(item.content))));
+}
+

@@ -1,0 +1,168 @@
+// The page: login, views, keyboard. It is a client of the public API and has no paths of its own.
+
+import {post, remove, unauthorized} from './api.js';
+import {agents} from './agents.js';
+import {start as drawAttention, title} from './attention.js';
+import {cost} from './cost.js';
+import {clock, fill, h} from './dom.js';
+import {now} from './now.js';
+import {run} from './run.js';
+import {start} from './start.js';
+import {connect, join, state, watch} from './state.js';
+
+const main = document.querySelector('#main');
+let view;
+/// Whether nobody is logged in, and how many snapshots had come when that showed.
+let isOut = false;
+let outAt = 0;
+
+/// The token of `#token=…`, which is taken out of the address before anything else.
+function tokenOfAddress() {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (token === null) return undefined;
+  history.replaceState(null, '', location.pathname + location.search + '#/now');
+  return token;
+}
+
+async function logIn(token) {
+  await post('/v1/login', {token});
+  comeIn();
+  connect();
+}
+
+function comeIn() {
+  isOut = false;
+  document.body.classList.remove('out');
+  show();
+}
+
+/// Asks for a token.
+function askForToken(problem) {
+  isOut = true;
+  outAt = state.snapshots;
+  document.body.classList.add('out');
+  view?.close?.();
+  view = undefined;
+  const input = h('input', {type: 'password', name: 'token', required: true, autocomplete: 'current-password', 'aria-label': 'Token', placeholder: 'tms_…'});
+  const note = h('p.error', {role: 'alert', hidden: !problem}, problem);
+  fill(main, h('form.login', {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        await logIn(input.value.trim());
+      } catch (error) {
+        note.hidden = false;
+        note.textContent = error.message;
+        input.select();
+      }
+    },
+  }, h('h1', 'teamster'), h('p', 'Open the address that ', h('code', 'teamster serve'), ' prints, or give a token. ', h('code', 'teamster token add phone --scope answer'), ' makes one for a phone.'), input, note, h('button.primary', {type: 'submit'}, 'Log in')));
+  document.title = 'teamster';
+  input.focus();
+}
+
+const VIEWS = [
+  [/^#\/run\/([^/]+)$/, run, '#/now'],
+  [/^#\/agents(?:\/([^/]+))?$/, agents, '#/agents'],
+  [/^#\/cost$/, cost, '#/cost'],
+  [/^#\/new$/, start, ''],
+  [/^/, now, '#/now'],
+];
+
+/// Shows the view that the address names.
+function show() {
+  if (isOut) return;
+  view?.close?.();
+  const [pattern, make, tab] = VIEWS.find(([pattern]) => pattern.test(location.hash));
+  const argument = pattern.exec(location.hash)[1];
+  main.className = make.name;
+  window.scrollTo({top: 0});
+  view = make(main, argument === undefined ? undefined : decodeURIComponent(argument));
+  title(view.title);
+  for (const link of document.querySelectorAll('.tabs a')) {
+    if (link.getAttribute('href') === tab) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+}
+
+function showConnection() {
+  const lost = document.querySelector('#lost');
+  lost.hidden = state.lostAt === 0;
+  document.body.classList.toggle('stale', state.lostAt !== 0);
+  if (state.lostAt !== 0) lost.textContent = `No connection to the server since ${clock(state.lostAt)}. Runs go on without it; this page catches up.`;
+}
+
+/// Moves the focus among requests, runs and agents.
+function step(by) {
+  const all = [...main.querySelectorAll('.request, .row, .card.agent')];
+  const at = all.indexOf(document.activeElement?.closest?.('.request, .row, .card.agent'));
+  const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
+  next?.focus();
+  next?.scrollIntoView({block: 'nearest'});
+}
+
+const dialog = document.querySelector('#keys');
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || isOut || dialog.open) return;
+  const inField = event.target.closest('input, textarea, select');
+  if (event.key === 'Escape') {
+    if (inField) inField.blur();
+    else location.hash = '#/now';
+    return;
+  }
+  if (inField) return;
+  const request = document.activeElement?.closest?.('.request');
+  const act = {
+    1: () => { location.hash = '#/now'; },
+    2: () => { location.hash = '#/agents'; },
+    3: () => { location.hash = '#/cost'; },
+    c: () => { location.hash = '#/new'; },
+    j: () => step(1),
+    k: () => step(-1),
+    a: () => request?.querySelector('.allow')?.click(),
+    d: () => request?.querySelector('.deny')?.click(),
+    '?': () => dialog.showModal(),
+  }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+document.querySelector('#help').addEventListener('click', () => dialog.showModal());
+document.querySelector('#keys-close').addEventListener('click', () => dialog.close());
+document.querySelector('#logout').addEventListener('click', async () => {
+  await remove('/v1/login').catch(() => {});
+  dialog.close();
+  location.reload();
+});
+document.addEventListener('keydown', onKey);
+window.addEventListener('hashchange', () => {
+  const token = tokenOfAddress();
+  if (token !== undefined) logIn(token).catch((error) => askForToken(error.message));
+  else show();
+});
+unauthorized.addEventListener('unauthorized', () => {
+  if (!isOut) askForToken();
+});
+
+watch(() => {
+  showConnection();
+  // Another tab has logged in.
+  if (isOut && state.snapshots > outAt) comeIn();
+  if (!isOut) view?.update();
+});
+drawAttention();
+
+const token = tokenOfAddress();
+if (token !== undefined) {
+  try {
+    await post('/v1/login', {token});
+    show();
+  } catch (error) {
+    askForToken(error.status === 401 ? 'This token is not valid, or was revoked.' : error.message);
+  }
+} else {
+  show();
+}
+join();

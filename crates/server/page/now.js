@@ -1,0 +1,179 @@
+// The view Now: what needs you, what runs, the agents, and what has ended. Most of the time one calm line.
+
+import {get} from './api.js';
+import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, usd} from './dom.js';
+import {requestCard} from './request.js';
+import {requests, runs, state} from './state.js';
+import {isBad, nextTick, stateWord} from './agents.js';
+
+/// A run that has written nothing for so long may wait for something that it cannot say.
+export const QUIET = 120_000;
+/// So many ended runs are shown at first.
+const RECENT = 6;
+
+const ENDINGS = {completed: 'completed', failed: 'failed', aborted: 'cancelled', timed_out: 'timed out', incomplete: 'broke off'};
+
+/// How a run stands, and how certain that is: a word and the kind of its mark.
+export function standing(run) {
+  if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
+  if (state.lostAt !== 0) return ['cannot know: no connection', 'unknown'];
+  if (run.state === 'waiting') return ['waits for you', 'waits'];
+  if (run.kind === 'session' && state.live.get(run.runId)?.state === 'idle') return ['waits for a prompt', 'off'];
+  if (run.changedAt === undefined) return ['cannot know: it has written nothing yet', 'unknown'];
+  const quiet = Date.now() - run.changedAt;
+  if (quiet >= QUIET) return [`may wait: quiet for ${rough(quiet)}`, 'maybe'];
+  return ['running', 'runs'];
+}
+
+/// The mark and the word, kept up to date.
+export function standingMark(run) {
+  const mark = h('span.mark-state');
+  const word = h('span');
+  const element = h('span.standing', {'data-live': ''}, mark, word);
+  element.refresh = () => {
+    const [text, kind] = standing(element.run);
+    if (word.textContent !== text) word.textContent = text;
+    if (mark.dataset.kind !== kind) mark.dataset.kind = kind;
+  };
+  element.run = run;
+  element.refresh();
+  return element;
+}
+
+const KINDS = {session: 'session', tick: 'tick'};
+
+function row(run) {
+  const standingOf = standingMark(run);
+  const figures = h('span.figures');
+  const element = h('a.row.run', {href: `#/run/${run.runId}`},
+    h('span.name', h('b', run.provider), run.model && h('span.model', run.model), KINDS[run.kind] && h('span.tag', KINDS[run.kind])),
+    h('span.place', run.directory ? path(run.directory) : '', run.branch && [icon('branch'), run.branch]),
+    standingOf, figures, ago(run.state === 'ended' ? run.changedAt ?? run.acceptedAt : run.acceptedAt));
+  element.update = (now) => {
+    standingOf.run = now;
+    standingOf.refresh();
+    const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
+    figures.classList.toggle('why', Boolean(isFailed));
+    const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.costUsd !== undefined && usd(now.costUsd),
+      now.costUsd === undefined && now.usage && `${count((now.usage.inputTokens ?? 0) + (now.usage.outputTokens ?? 0))} tokens`].filter(Boolean).join(' · ');
+    if (figures.textContent !== text) figures.textContent = text;
+  };
+  element.update(run);
+  return element;
+}
+
+/// A list of runs, which is kept up to date by `update`.
+export function runRows(list, some) {
+  // A run that has ended gets another row: its time is another one.
+  keyed(list, some, (run) => `${run.runId} ${run.state === 'ended'}`, row, (element, run) => element.update(run));
+}
+
+function agentRow(agent) {
+  const element = h('a.row.agent', {href: `#/agents/${encodeURIComponent(agent.id)}`});
+  element.update = (now) => {
+    const key = JSON.stringify([now.state, now.activity?.sleep_until_epoch, now.activity?.state, now.lastError, now.reason]);
+    if (element.shown === key) return;
+    element.shown = key;
+    const [word, kind] = stateWord(now);
+    fill(element,
+      h('span.name', h('b', now.id), now.role && h('span.model', now.role)),
+      h('span.standing', h('span.mark-state', {'data-kind': kind}), word),
+      h(isBad(now) ? 'span.figures.why' : 'span.figures', isBad(now) ? now.lastError?.message ?? now.reason ?? '' : live(() => nextTick(now))));
+  };
+  element.update(agent);
+  return element;
+}
+
+/// The line that is all there is to see most of the time.
+function calm(waiting, running, agents) {
+  const bad = agents.filter(isBad);
+  const maybe = running.filter((run) => standing(run)[1] === 'maybe');
+  if (state.lostAt !== 0) return ['unknown', `Cannot know: no connection for ${rough(Date.now() - state.lostAt)}.`, 'What is below was so before.'];
+  const rest = [];
+  if (running.length > 0) rest.push(`${many(running.length, 'run')} at work`);
+  const asleep = agents.filter((agent) => !isBad(agent) && agent.state !== 'stopped');
+  if (asleep.length > 0) rest.push(`${many(asleep.length, 'agent')} on duty`);
+  const stopped = agents.filter((agent) => agent.state === 'stopped').length;
+  if (stopped > 0) rest.push(`${stopped} stopped`);
+  const also = rest.length > 0 ? `${rest.join(', ')}.` : 'Nothing is running.';
+  if (waiting.length > 0) return ['waits', waiting.length === 1 ? 'One request waits for you.' : `${waiting.length} requests wait for you.`, also];
+  if (bad.length > 0) return ['bad', bad.length === 1 ? `${bad[0].id} needs a look.` : `${bad.length} agents need a look.`, also];
+  if (maybe.length > 0) return ['maybe', maybe.length === 1 ? 'One run may wait for something.' : `${maybe.length} runs may wait for something.`, also];
+  return ['calm', 'Nothing needs you.', also];
+}
+
+/// Shows the view in `main`; returns what updates it.
+export function now(main) {
+  const line = h('h1.calm', {'data-live': '', 'aria-live': 'polite'});
+  const asks = h('div.requests');
+  const running = h('div.rows');
+  const agents = h('div.rows');
+  const ended = h('div.rows');
+  const more = h('button.quiet', {type: 'button'}, 'Older runs');
+  const older = [];
+  let next;
+  const section = (title, ...content) => h('section', h('h2', title), ...content);
+  const parts = {
+    running: section('At work', running),
+    agents: section('Agents', agents),
+    ended: section('Ended', ended, more),
+  };
+  const first = h('p.empty', h('b', 'No run yet. '), h('a', {href: '#/new'}, 'Start one'), ' here, or in a terminal: ', h('code', 'teamster run --detach claude "…"'));
+  fill(main, line, asks, parts.running, parts.agents, first, parts.ended);
+
+  let all = RECENT;
+  more.onclick = async () => {
+    if (all === RECENT) {
+      all = Infinity;
+      update();
+      return;
+    }
+    more.disabled = true;
+    try {
+      const last = runs().at(-1);
+      const page = await get(`/v1/runs?limit=50&cursor=${encodeURIComponent(next ?? `${last.acceptedAt}.${last.runId}`)}`);
+      older.push(...page.runs.filter((run) => !state.runs.has(run.runId) && run.kind !== 'tick'));
+      next = page.next;
+      more.hidden = !next;
+    } catch (error) {
+      more.textContent = error.message;
+    }
+    more.disabled = false;
+    update();
+  };
+
+  line.refresh = () => {
+    if (!state.loaded) return;
+    const live = runs().filter((run) => run.state !== 'ended');
+    const [kind, big, small] = calm(requests(), live, state.agents?.agents ?? []);
+    const key = `${kind} ${big} ${small}`;
+    if (line.shown === key) return;
+    line.shown = key;
+    line.dataset.kind = kind;
+    fill(line, h('span', big), ' ', h('small', small));
+  };
+
+  const update = () => {
+    main.classList.toggle('loading', !state.loaded);
+    if (!state.loaded) return;
+    line.refresh();
+    const every = runs();
+    keyed(asks, requests(), ({request}) => request.requestId, ({request, run}) => requestCard(request, run));
+    const live = every.filter((run) => run.state !== 'ended');
+    runRows(running, live);
+    parts.running.hidden = live.length === 0;
+    const some = state.agents?.agents ?? [];
+    keyed(agents, some, (agent) => agent.id, agentRow, (element, agent) => element.update(agent));
+    parts.agents.hidden = some.length === 0;
+    // Ticks that have ended are with their agents.
+    const over = every.filter((run) => run.state === 'ended' && run.kind !== 'tick');
+    runRows(ended, [...over.slice(0, all), ...(all === RECENT ? [] : older)]);
+    parts.ended.hidden = over.length === 0;
+    // The stream has the newest 50 and what has not ended.
+    if (all === RECENT && over.length <= RECENT && every.length < 50) more.hidden = true;
+    else if (next === undefined && older.length === 0) more.hidden = all !== RECENT && every.length < 50;
+    first.hidden = every.length > 0;
+  };
+  update();
+  return {title: 'Now', update};
+}

@@ -1,0 +1,182 @@
+// The view of one run: its log as cards, what it asks, what it has changed and used, and how to stop it.
+
+import {get, post} from './api.js';
+import {ago, fill, h, icon, keyed, live, many, path, put, span, usd} from './dom.js';
+import {Entries, fileRows, planRows, tokens} from './entries.js';
+import {standingMark} from './now.js';
+import {requestCard} from './request.js';
+import {composer} from './session.js';
+import {state} from './state.js';
+
+/// Closer to the end than this, the view follows what comes.
+const NEAR = 160;
+
+const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
+const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
+
+/// Shows the view of the run in `main`.
+export function run(main, id) {
+  const list = h('div.log', {role: 'log', 'aria-live': 'off'});
+  const entries = new Entries(list, state.runs.get(id)?.directory);
+  const asks = h('div.requests');
+  const facts = h('dl.facts');
+  const files = h('ul.files');
+  const plan = h('ul.plan');
+  const summary = h('summary');
+  const head = h('header.run-head');
+  const problem = h('p.error', {role: 'alert', hidden: true});
+  const actions = h('div.actions');
+  const say = h('div.say');
+  const filesPart = h('section', {hidden: true}, h('h2', 'Files changed'), files);
+  const planPart = h('section', {hidden: true}, h('h2', 'Plan'), plan);
+  const about = h('details.about', summary, planPart, filesPart, h('section', h('h2', 'About'), facts));
+  const jump = h('button.jump', {type: 'button', hidden: true, onclick: toEnd}, 'Newest ↓');
+  fill(main, head, problem, h('div.columns', h('div.story', list, asks, say, jump), about));
+  const wide = window.matchMedia('(min-width: 62rem)');
+  const widen = () => { about.open = wide.matches; };
+  wide.addEventListener('change', widen);
+  widen();
+
+  let isOpen = true;
+  let current = state.runs.get(id);
+  let loading;
+  let wanted = 0;
+  let isFirst = true;
+
+  const fail = (error) => {
+    problem.hidden = false;
+    problem.textContent = error.message;
+  };
+
+  /// Reads pages of the log until all is there that is known of.
+  async function load() {
+    wanted = Math.max(wanted, current?.seq ?? 0, 1);
+    if (loading) return;
+    loading = true;
+    try {
+      while (isOpen && !entries.ended && entries.seq < wanted) {
+        const before = entries.seq;
+        const page = await get(`/v1/runs/${encodeURIComponent(id)}/events?after=${before}&wait=0`);
+        if (!isOpen) return;
+        const follows = isFirst ? current?.state !== 'ended' : isAtEnd();
+        for (const entry of page?.entries ?? []) entries.take(entry);
+        entries.finish();
+        // A 204 is the end as well: nothing follows.
+        entries.ended = page === undefined || page.ended;
+        if (follows) toEnd();
+        isFirst = false;
+        problem.hidden = true;
+        about_();
+        if (current) box.update(current);
+        if (entries.seq === before) break;
+      }
+    } catch (error) {
+      // A server that is away is shown above; the next message of the stream loads on.
+      if (error.status !== undefined) fail(error);
+    } finally {
+      loading = false;
+      scrolled();
+    }
+  }
+
+  const fact = (name, ...content) => (content.some((part) => part) ? [h('dt', name), h('dd', content)] : []);
+
+  function about_() {
+    const {usage, costUsd, model, session} = entries.facts;
+    const cost = current?.costUsd ?? costUsd;
+    const used = tokens(current?.usage ?? usage);
+    fill(facts,
+      fact('Started', current && ago(current.acceptedAt)),
+      fact('Took', current && (current.durationMs !== undefined ? span(current.durationMs) : current.state !== 'ended' && live(() => span(Date.now() - current.acceptedAt)))),
+      fact('Model', model ?? current?.model),
+      fact('Directory', current?.directory && h('code.wrap', current.directory)),
+      fact('Branch', current?.branch && h('code.wrap', current.branch)),
+      fact('Tokens', used),
+      fact('Cost', cost !== undefined && usd(cost)),
+      fact('Session', (current?.sessionId ?? session) && h('code.wrap', current?.sessionId ?? session)),
+      fact('In a terminal', h('code.wrap', `teamster attach ${id.slice(0, 13)}`)));
+    fileRows(files, entries.files);
+    filesPart.hidden = entries.files.size === 0;
+    planRows(plan, entries.plan);
+    planPart.hidden = entries.plan.length === 0;
+    const parts = [entries.plan.length > 0 && `${entries.plan.filter((item) => item.status === 'completed').length} of ${entries.plan.length} done`,
+      entries.files.size > 0 && `${many(entries.files.size, 'file')} changed`, cost !== undefined && usd(cost), used];
+    fill(summary, parts.filter(Boolean).slice(0, 3).join(' · ') || 'About this run');
+  }
+
+  const standing = h('span');
+  const provider = h('b');
+  const where = h('p.where');
+  put(head, h('a.back', {href: '#/now', 'aria-label': 'Back to Now'}, icon('back')),
+    h('div.who', h('h1', provider, standing), where), actions);
+  const cancel = h('button', {type: 'button'}, 'Cancel');
+  const kill = h('button.danger', {type: 'button', hidden: true, title: 'Without letting the CLI clean up'}, 'Stop by force');
+  const stop = async (body, button) => {
+    button.disabled = true;
+    try {
+      await post(`/v1/runs/${encodeURIComponent(id)}/cancel`, body);
+      cancel.textContent = 'Stopping…';
+      kill.hidden = body.kill === true;
+    } catch (error) {
+      button.disabled = false;
+      if (error.code !== 'RUN_ENDED') fail(error);
+    }
+  };
+  cancel.onclick = () => stop({}, cancel);
+  kill.onclick = () => stop({kill: true}, kill);
+  put(actions, kill, cancel);
+
+  let mark;
+  const box = composer(id, say, () => entries.isInTurn);
+
+  function scrolled() {
+    jump.hidden = isAtEnd();
+  }
+  window.addEventListener('scroll', scrolled, {passive: true});
+
+  function update() {
+    const now = state.runs.get(id);
+    if (now) current = now;
+    if (!current) return;
+    if (!mark) {
+      mark = standingMark(current);
+      standing.replaceWith(mark);
+      provider.textContent = current.provider;
+      fill(where, current.directory && [icon('folder'), path(current.directory)], current.branch && [icon('branch'), current.branch]);
+    }
+    mark.run = current;
+    mark.refresh();
+    const isLive = current.state !== 'ended';
+    cancel.hidden = !isLive;
+    if (current.kind === 'session' && cancel.textContent === 'Cancel') cancel.textContent = 'End session';
+    if (!isLive) kill.hidden = true;
+    box.update(current);
+    const follows = isAtEnd();
+    keyed(asks, current.requests, (request) => request.requestId, (request) => requestCard(request, current, {short: true}));
+    about_();
+    if (follows && !isFirst) toEnd();
+    if (current.seq > entries.seq) load();
+  }
+
+  async function begin() {
+    try {
+      // An id may be shortened, or be of a run that is not in the stream.
+      if (!current) current = await get(`/v1/runs/${encodeURIComponent(id)}`);
+      entries.directory = current.directory;
+      update();
+      await load();
+    } catch (error) {
+      fail(error);
+    }
+  }
+  begin();
+  return {
+    title: 'Run',
+    update,
+    close: () => {
+      isOpen = false;
+      window.removeEventListener('scroll', scrolled);
+      wide.removeEventListener('change', widen);
+    },
+  };
+}

@@ -1,0 +1,100 @@
+// The form that starts a run.
+
+import {get, getIfThere, key, post} from './api.js';
+import {fill, h} from './dom.js';
+import {runs} from './state.js';
+
+const PERMISSIONS = [
+  ['default', 'As its settings say', 'It asks here for what they do not allow.'],
+  ['read-only', 'Read only', 'No tool that changes anything.'],
+  ['accept-edits', 'Accept edits', 'Files may be changed; commands are still asked for.'],
+  ['bypass', 'Everything', 'Without any question. The server has to allow it.'],
+];
+
+/// The last choices, for the next run of this browser.
+const LAST = 'teamster.start';
+
+function last() {
+  try {
+    return JSON.parse(localStorage.getItem(LAST)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/// Shows the view in `main`.
+export function start(main) {
+  const before = last();
+  const provider = h('select', {name: 'provider', required: true}, h('option', {value: before.provider ?? ''}, before.provider ?? 'Looking for agents…'));
+  const hint = h('small');
+  const prompt = h('textarea', {name: 'prompt', rows: 6, required: true, placeholder: 'What is to be done?', autofocus: true});
+  const directories = [...new Set(runs().map((run) => run.directory).filter(Boolean))].slice(0, 20);
+  const directory = h('input', {name: 'directory', type: 'text', value: before.directory ?? directories[0] ?? '', placeholder: 'Where the server was started', spellcheck: false, autocapitalize: 'off'});
+  directory.setAttribute('list', 'directories');
+  const model = h('input', {name: 'model', type: 'text', placeholder: 'Its default', spellcheck: false, autocapitalize: 'off'});
+  const worktree = h('input', {name: 'worktree', type: 'checkbox'});
+  const session = h('input', {name: 'session', type: 'checkbox'});
+  const sessionPart = h('label.check', {hidden: true}, session, h('span', 'A session: more prompts can follow'));
+  const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
+  const note = h('p.error', {role: 'alert', hidden: true});
+  const submit = h('button.primary', {type: 'submit'}, 'Start');
+  // The same form sent again, after a broken connection say, starts no second run.
+  let idempotency = key();
+  let sent;
+  const form = h('form.start', {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      const chosen = form.elements.permission.value;
+      const body = {provider: provider.value, permission: chosen};
+      if (!session.checked) body.prompt = prompt.value;
+      if (directory.value.trim()) body.workingDirectory = directory.value.trim();
+      if (model.value.trim()) body.model = model.value.trim();
+      if (worktree.checked) body.worktree = true;
+      const text = JSON.stringify([body, prompt.value]);
+      if (sent !== undefined && sent !== text) idempotency = key();
+      sent = text;
+      submit.disabled = true;
+      note.hidden = true;
+      try {
+        const run = await post(session.checked ? '/v1/sessions' : '/v1/runs', body, {'Idempotency-Key': idempotency});
+        if (session.checked) await post(`/v1/sessions/${encodeURIComponent(run.runId)}/turns`, {prompt: prompt.value, from: 'page'}, {'Idempotency-Key': idempotency});
+        localStorage.setItem(LAST, JSON.stringify({provider: provider.value, directory: directory.value.trim(), permission: chosen}));
+        location.hash = `#/run/${run.runId}`;
+      } catch (error) {
+        note.hidden = false;
+        note.textContent = error.status === undefined ? 'The server cannot be reached. Try again: it starts the run once only.' : error.message;
+        submit.disabled = false;
+      }
+    },
+  },
+  h('label', h('span', 'Prompt'), prompt),
+  h('label', h('span', 'Agent'), provider, hint),
+  h('label', h('span', 'Directory'), directory, h('datalist', {id: 'directories'}, directories.map((value) => h('option', {value})))),
+  h('fieldset', h('legend', 'What it may do by itself'), h('div.choices', PERMISSIONS.map(([value, name, about]) => h('label.choice', h('input', {type: 'radio', name: 'permission', value, checked: value === permission}), h('span', h('b', name), h('small', about)))))),
+  sessionPart,
+  h('details.more', h('summary', 'More'), h('label', h('span', 'Model'), model), h('label.check', worktree, h('span', 'In a git worktree of its own'))),
+  note, h('div.actions', submit, h('a.button', {href: '#/now'}, 'Discard')));
+  prompt.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) form.requestSubmit();
+  });
+  fill(main, h('h1.calm', h('span', 'New run')), form);
+  prompt.focus();
+
+  getIfThere('/v1/sessions?state=waiting').then((found) => { sessionPart.hidden = !found; }).catch(() => {});
+  get('/v1/providers').then(({providers}) => {
+    const usable = providers.filter((one) => one.usable);
+    const others = providers.filter((one) => !one.usable);
+    const chosen = usable.some((one) => one.id === before.provider) ? before.provider : usable[0]?.id;
+    const option = (one) => h('option', {value: one.id, selected: one.id === chosen}, one.version ? `${one.name} ${one.version}` : one.name);
+    fill(provider, usable.map(option), others.length > 0 && h('optgroup', {label: 'Not ready'}, others.map(option)));
+    const about = () => {
+      const one = providers.find((it) => it.id === provider.value);
+      hint.textContent = one?.usable ? (one.login?.state === 'no' ? 'Not logged in.' : '') : [one?.problem, one?.install && `Install it: ${one.install}`].filter(Boolean).join(' ');
+    };
+    provider.addEventListener('change', about);
+    about();
+  }).catch((error) => {
+    hint.textContent = error.message;
+  });
+  return {title: 'New run', update: () => {}};
+}

@@ -1,0 +1,199 @@
+// What goes on: one stream of `/v1/events`, shared by all tabs of this browser, because a browser opens only six
+// connections to an origin. The tab that holds the lock has the stream and passes its messages on.
+
+import {get, getIfThere, unauthorized} from './api.js';
+
+/// Without a first message for so long, the stream is held back by something on the way: ask instead.
+const PATIENCE = 6000;
+const POLL = 3000;
+/// A stream that is cut and comes back within this is no loss worth showing.
+const LOST_AFTER = 3000;
+
+export const state = {
+  /// Whether the first message has come.
+  loaded: false,
+  /// Runs by their ids.
+  runs: new Map(),
+  /// What live sessions do, by their ids: the stream has it not.
+  live: new Map(),
+  /// The agents of the supervisor; undefined without a configuration.
+  agents: undefined,
+  /// Since when there is no connection; 0 while there is one.
+  lostAt: 0,
+  /// Whether this tab has the stream.
+  leads: false,
+  /// How many times all of it has come.
+  snapshots: 0,
+};
+
+const listeners = new Set();
+
+/// Calls this after each change; the returned function ends that.
+export function watch(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/// Asks what the live sessions do that have gone on.
+async function askSessions() {
+  for (const run of state.runs.values()) {
+    if (run.kind !== 'session' || run.state === 'ended' || state.live.get(run.runId)?.seq === run.seq) continue;
+    state.live.set(run.runId, {...state.live.get(run.runId), seq: run.seq});
+    const session = await getIfThere(`/v1/sessions/${encodeURIComponent(run.runId)}`).catch(() => undefined);
+    if (!session?.live) continue;
+    state.live.set(run.runId, {seq: run.seq, ...session.live});
+    changed();
+  }
+}
+
+function changed() {
+  for (const listener of listeners) listener();
+}
+
+/// All runs, the newest first.
+export function runs() {
+  return [...state.runs.values()].sort((a, b) => b.acceptedAt - a.acceptedAt);
+}
+
+/// All requests that wait, the oldest first: it has waited longest.
+export function requests() {
+  return runs().flatMap((run) => run.requests.map((request) => ({request, run}))).sort((a, b) => a.request.askedAt - b.request.askedAt);
+}
+
+function take(message) {
+  switch (message.type) {
+    case 'snapshot':
+      state.runs = new Map(message.runs.map((run) => [run.runId, run]));
+      state.agents = message.agents;
+      state.loaded = true;
+      state.snapshots += 1;
+      break;
+    case 'run':
+      state.runs.set(message.run.runId, message.run);
+      break;
+    case 'gone':
+      state.runs.delete(message.runId);
+      break;
+    case 'agents':
+      state.agents = message.agents;
+      break;
+    case 'connection':
+      state.lostAt = message.lostAt;
+      break;
+  }
+  changed();
+  askSessions();
+}
+
+const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('teamster') : undefined;
+let source;
+let retry = 0;
+let timers = {};
+
+function publish(message) {
+  take(message);
+  tabs?.postMessage(message);
+}
+
+function snapshot() {
+  return {type: 'snapshot', runs: [...state.runs.values()], agents: state.agents};
+}
+
+function reached() {
+  clearTimeout(timers.lost);
+  timers.lost = undefined;
+  retry = 0;
+  if (state.lostAt !== 0) publish({type: 'connection', lostAt: 0});
+}
+
+function lost() {
+  const since = Date.now();
+  timers.lost ??= setTimeout(() => publish({type: 'connection', lostAt: since}), LOST_AFTER);
+}
+
+function open() {
+  source?.close();
+  clearTimeout(timers.patience);
+  clearTimeout(timers.open);
+  source = new EventSource('/v1/events');
+  const opened = source;
+  timers.patience = setTimeout(poll, PATIENCE);
+  source.onmessage = (event) => {
+    clearTimeout(timers.patience);
+    clearTimeout(timers.poll);
+    reached();
+    publish(JSON.parse(event.data));
+  };
+  source.onerror = () => {
+    lost();
+    // A browser tries again by itself, but not after an HTTP error, and some not after a refused connection.
+    if (opened.readyState !== EventSource.CLOSED || opened !== source) return;
+    retry = Math.min(retry + 1, 5);
+    timers.open = setTimeout(open, 500 * 2 ** retry);
+    // Reports 401, if that is why.
+    get('/v1/runs?limit=1').catch(() => {});
+  };
+}
+
+/// Asks for what the stream does not bring.
+async function poll() {
+  try {
+    const [{runs}, agents] = await Promise.all([get('/v1/runs?limit=50'), get('/v1/agents')]);
+    reached();
+    publish({type: 'snapshot', runs, agents: agents.config ? agents : undefined});
+  } catch {
+    lost();
+  }
+  timers.poll = setTimeout(poll, POLL);
+}
+
+function close() {
+  source?.close();
+  for (const timer of Object.values(timers)) clearTimeout(timer);
+  timers = {};
+}
+
+unauthorized.addEventListener('unauthorized', () => {
+  close();
+  tabs?.postMessage({type: 'close'});
+});
+
+/// Opens the stream, here or in the tab that has it.
+export function connect() {
+  if (state.leads) {
+    open();
+    return;
+  }
+  tabs?.postMessage({type: 'open'});
+}
+
+/// Joins the tabs that are there.
+export function join() {
+  const lead = () => {
+    state.leads = true;
+    open();
+  };
+  // Locks are there on HTTPS and localhost only.
+  if (!tabs || !navigator.locks) {
+    lead();
+    return;
+  }
+  tabs.onmessage = ({data}) => {
+    if (!state.leads) {
+      if (!['hello', 'open', 'close'].includes(data.type)) take(data);
+    } else if (data.type === 'open') {
+      open();
+    } else if (data.type === 'close') {
+      close();
+    } else if (data.type === 'hello' && state.loaded) {
+      tabs.postMessage(snapshot());
+      tabs.postMessage({type: 'connection', lostAt: state.lostAt});
+    }
+  };
+  tabs.postMessage({type: 'hello'});
+  // The lock is held until this tab is gone; then another one has it.
+  navigator.locks.request('teamster', () => {
+    lead();
+    return new Promise(() => {});
+  });
+}
