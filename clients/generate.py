@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the types of both clients from the OpenAPI document of a server.
+"""Makes the types of both clients, and their version, from the OpenAPI document of a server.
 
     clients/generate.py            writes them
-    clients/generate.py --check    exit code 1 if they are not those of the document
+    clients/generate.py --check    exit code 1 if they are not what this would write
 
 The document is that of the program in TEAMSTER, else in target/debug.
 """
@@ -260,14 +260,26 @@ class Python(Language):
         return f'"""{NOTE}"""\n\n{head}\n{self.definitions()}'
 
 
+def with_version(path, pattern, version):
+    """The file with the version of the server."""
+    return re.sub(pattern, rf'\g<1>"{version}"', (HERE / path).read_text(encoding="utf-8"), count=1)
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
         sys.exit(__doc__)
-    schemas = Schemas(document())
+    openapi = document()
+    schemas, version = Schemas(openapi), openapi["info"]["version"]
+    made = {
+        "typescript/src/types.ts": TypeScript(schemas).module(),
+        "python/src/teamster_client/types.py": Python(schemas).module(),
+        "typescript/package.json": with_version("typescript/package.json", r'("version": )"[^"]*"', version),
+        "python/pyproject.toml": with_version("python/pyproject.toml", r'(?m)(^version = )"[^"]*"', version),
+    }
     wrong = []
-    for language, path in ((TypeScript(schemas), "typescript/src/types.ts"), (Python(schemas), "python/src/teamster_client/types.py")):
-        text, file = language.module(), HERE / path
+    for path, text in made.items():
+        file = HERE / path
         if check and (not file.exists() or file.read_text(encoding="utf-8") != text):
             wrong.append(path)
         elif not check:

@@ -112,6 +112,23 @@ def play_ask(_):
     say("allowed" if allowed else f"denied: {why}")
 
 
+def play_question(_):
+    """A question of an MCP server, with a form."""
+    schema = {"type": "object", "required": ["name", "count"], "properties": {
+        "name": {"type": "string", "title": "Name", "description": "As it is in Cargo.toml"},
+        "count": {"type": "integer", "title": "How many", "minimum": 1},
+        "kind": {"type": "string", "title": "Kind", "enum": ["lib", "bin"]},
+        "publish": {"type": "boolean", "title": "Publish it"},
+    }}
+    request = {"subtype": "elicitation", "mcp_server_name": "crates", "message": "Which crate?", "mode": "form", "requested_schema": schema}
+    print(json.dumps({"type": "control_request", "request_id": "e1", "request": request}), flush=True)
+    for line in INPUT:
+        if line.get("type") == "control_response":
+            say(json.dumps(line["response"]["response"], sort_keys=True))
+            return
+        control(line)
+
+
 def play_wait(_):
     text("I wait for something.")
     for line in INPUT:

@@ -24,7 +24,7 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
   page.on('console', (line) => line.type() === 'error' && page.faults.push(`${line.text()} ${line.location().url}`));
   page.on('request', (request) => new URL(request.url()).origin !== server.url && page.faults.push(`asks for ${request.url()}`));
   // The files of the page from a folder, to try a change without a build.
-  if (process.env.PAGE) await page.route((url) => url.pathname === '/' || url.pathname.startsWith('/page/'), (route) => route.fulfill({path: join(process.env.PAGE, new URL(route.request().url()).pathname.replace(/^\/(page\/)?$/, 'index.html').replace('/page/', ''))}));
+  if (process.env.PAGE) await context.route((url) => url.pathname === '/' || url.pathname.startsWith('/page/'), (route) => route.fulfill({path: join(process.env.PAGE, new URL(route.request().url()).pathname.replace(/^\/(page\/)?$/, 'index.html').replace('/page/', ''))}));
   await page.goto(`${server.url}/#token=${server.token}`);
   await page.waitForSelector('main:not(.loading) .calm');
   if (hash) await page.evaluate((hash) => { location.hash = hash; }, hash);

@@ -122,6 +122,24 @@ await check('a denial with its reason reaches the agent, by the keyboard too', a
   await page.context().close();
 });
 
+await check('a question of an MCP server is answered by its form', async () => {
+  const page = await open(chromium, server, {width: 390, height: 844});
+  const id = await server.run('question');
+  await page.waitForSelector('.request .message:has-text("Which crate?")');
+  // What is required is asked for by the browser.
+  await page.click('.request .allow');
+  assert.equal((await server.api(`/runs/${id}`)).state, 'waiting');
+  await page.fill('.request input[type=text]', 'lighthouse');
+  await page.fill('.request input[type=number]', '2');
+  await page.selectOption('.request select', 'bin');
+  await page.check('.request input[type=checkbox]');
+  await page.click('.request .allow');
+  const {result} = await server.reaches(id, 'ended');
+  assert.deepEqual(JSON.parse(result.finalMessage ?? result.text).content, {name: 'lighthouse', count: 2, kind: 'bin', publish: true});
+  isClean(page);
+  await page.context().close();
+});
+
 await check('a run is started by the form, followed, and cancelled', async () => {
   const page = await open(chromium, server);
   await page.keyboard.press('c');
@@ -151,22 +169,56 @@ await check('a run is started by the form, followed, and cancelled', async () =>
 
 await check('a page catches up after its server was killed in the middle of a run, without loss or repetition', async () => {
   const page = await open(chromium, server);
-  const id = await server.run('count 60 0.05');
+  const other = await open(chromium, server);
+  const id = await server.run('count 150 0.06');
   await go(page, `#/run/${id}`);
   await page.waitForSelector('.log:has-text("piece 5")');
   await server.kill();
   await page.waitForSelector('#lost:not([hidden])');
   assert.match(await text(page, '.run-head .standing'), /cannot know: no connection/);
-  await go(page, '#/now');
-  await page.waitForSelector('.calm:has-text("Cannot know: no connection")');
-  await go(page, `#/run/${id}`);
+  await other.waitForSelector('.calm:has-text("Cannot know: no connection")');
   await server.restart();
   await page.waitForSelector('#lost', {state: 'hidden'});
+  await other.waitForSelector('.calm:has-text("Nothing needs you.")');
+  // It goes on with the run, which is still at work.
+  await page.waitForSelector('.run-head .standing:has-text("running")');
   await page.waitForSelector('.card.done:has-text("Completed")');
   const shown = await page.locator('.log').innerText();
   const pieces = [...shown.matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
-  assert.deepEqual(pieces, Array.from({length: 60}, (_, i) => i + 1));
+  assert.deepEqual(pieces, Array.from({length: 150}, (_, i) => i + 1));
   isClean(page, 'ERR_CONNECTION_REFUSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE');
+  await page.context().close();
+  await other.context().close();
+});
+
+await check('a page connects again after an error of a proxy', async () => {
+  const page = await open(chromium, server);
+  let errors = 0;
+  await page.route('**/v1/events', (route) => (errors++ < 2 ? route.fulfill({status: 502, body: 'Bad Gateway'}) : route.continue()));
+  await page.reload();
+  await page.waitForSelector('.calm:has-text("Nothing needs you.")');
+  const id = await server.run('echo');
+  await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("completed")`);
+  assert.ok(errors > 2, `${errors} requests`);
+  isClean(page, '502');
+  await page.context().close();
+});
+
+await check('of a long log the end is shown, and all of it on request', async () => {
+  const page = await open(chromium, server);
+  const id = await server.run('count 5000 0');
+  await server.reaches(id, 'ended');
+  await go(page, `#/run/${id}`);
+  await page.waitForSelector('.card.done');
+  const shown = await page.locator('.log').innerText();
+  assert.match(shown.slice(0, 200), /The first \d+ entries of this log are not shown/);
+  assert.deepEqual([/piece 1\n/.test(shown), /piece 5000\n/.test(shown)], [false, true]);
+  await page.click('.log a:has-text("Show all of it")');
+  await page.waitForFunction(() => /piece 1\n/.test(document.querySelector('.log').innerText));
+  await page.waitForSelector('.card.done');
+  const pieces = [...(await page.locator('.log').innerText()).matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
+  assert.deepEqual(pieces, Array.from({length: 5000}, (_, i) => i + 1));
+  isClean(page);
   await page.context().close();
 });
 

@@ -1,7 +1,7 @@
 // The view of the agents of a supervisor: how each is, when its next tick is, why it failed, and its log.
 
 import {get, post} from './api.js';
-import {ago, fill, h, keyed, live, rough, span, usd} from './dom.js';
+import {ago, fill, h, keyed, live, rough, span, time, usd} from './dom.js';
 import {state} from './state.js';
 
 const STATES = {
@@ -28,10 +28,10 @@ export function stateWord(agent) {
 
 /// When its next tick is.
 export function nextTick(agent) {
-  if (agent.retryAtMs) return `next start in ${rough(agent.retryAtMs - Date.now())}`;
+  if (agent.retryAtMs) return `next start in ${rough(agent.retryAtMs - time())}`;
   const until = agent.activity?.sleep_until_epoch;
   if (until === undefined) return '';
-  const left = until * 1000 - Date.now();
+  const left = until * 1000 - time();
   return left > 0 ? `next tick in ${rough(left)}` : 'next tick now';
 }
 

@@ -1,5 +1,7 @@
 // Requests to the API. The cookie of the login goes with each; this page has no other way in than any client.
 
+import {setClock} from './dom.js';
+
 /// An error of the API: a problem of RFC 9457.
 export class Problem extends Error {
   constructor(status, body) {
@@ -21,6 +23,7 @@ async function send(method, path, {body, headers = {}, text = false, signal} = {
     body: body === undefined ? undefined : JSON.stringify(body),
     credentials: 'same-origin',
   });
+  setClock(response);
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => undefined));
     if (response.status === 401 && path !== '/v1/login') unauthorized.dispatchEvent(new Event('unauthorized'));

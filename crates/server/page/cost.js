@@ -1,7 +1,7 @@
 // The view of tokens and cost: by day stacked by model, the limits of subscriptions, and a table.
 
 import {get, getIfThere} from './api.js';
-import {count, fill, h, live, rough, svg, usd} from './dom.js';
+import {count, fill, h, live, rough, svg, time, usd} from './dom.js';
 
 /// So many models have a colour of their own; the rest is one more.
 const SERIES = 6;
@@ -104,7 +104,7 @@ function limitRow(limit) {
   meter.firstChild.style.width = `${used}%`;
   const resets = limit.resetsAt && Date.parse(limit.resetsAt);
   return h('li', h('span.name', h('b', limit.provider), WINDOWS[limit.windowMinutes] ?? (limit.windowMinutes ? `${limit.windowMinutes} min` : '')), meter, h('b', `${Math.round(limit.usedPercent)}%`),
-    h('span.note', resets ? live(() => (resets > Date.now() ? `resets in ${rough(resets - Date.now())}` : 'has reset since')) : '', limit.at && [' · as of ', live(() => `${rough(Date.now() - Date.parse(limit.at))} ago`)]));
+    h('span.note', resets ? live(() => (resets > time() ? `resets in ${rough(resets - time())}` : 'has reset since')) : '', limit.at && [' · as of ', live(() => `${rough(time() - Date.parse(limit.at))} ago`)]));
 }
 
 function table(groups, total, name) {

@@ -37,6 +37,20 @@ export function fill(element, ...children) {
   return put(element, ...children);
 }
 
+let skew = 0;
+
+/// Takes the server's time from a response, because the clock of a phone need not be right.
+export function setClock(response) {
+  const at = Date.parse(response.headers.get('Date') ?? '');
+  if (Number.isNaN(at)) return;
+  const off = at - Date.now();
+  // The header has whole seconds.
+  skew = Math.abs(off) < 2500 ? 0 : off;
+}
+
+/// The time of the server, in milliseconds.
+export const time = () => Date.now() + skew;
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /// An element of SVG.
@@ -113,7 +127,7 @@ export function rough(ms) {
 
 /// How long ago, kept up to date.
 export function ago(at) {
-  const element = live(() => (Date.now() - at < 5000 ? 'just now' : `${rough(Date.now() - at)} ago`), 'time');
+  const element = live(() => (time() - at < 5000 ? 'just now' : `${rough(time() - at)} ago`), 'time');
   element.dateTime = new Date(at).toISOString();
   element.title = new Date(at).toLocaleString();
   return element;

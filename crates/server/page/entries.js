@@ -1,6 +1,6 @@
 // The log of a run as cards.
 
-import {clock, count, fill, h, keyed, live, put, span, usd} from './dom.js';
+import {clock, count, fill, h, keyed, live, put, span, time, usd} from './dom.js';
 import {details, iconOf, subject} from './request.js';
 import {block, formatted, inline} from './text.js';
 
@@ -112,7 +112,7 @@ export class Entries {
 
   on_tool_use(entry) {
     const state = h('span.state');
-    state.append(live(() => span(Date.now() - entry.atMs)));
+    state.append(live(() => span(time() - entry.atMs)));
     const body = h('div.body');
     const inside = h('div.inside', {hidden: true});
     const name = entry.mcp ? `${entry.mcp.server} · ${entry.mcp.tool}` : entry.toolName;

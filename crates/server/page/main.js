@@ -62,7 +62,7 @@ function askForToken(problem) {
 }
 
 const VIEWS = [
-  [/^#\/run\/([^/]+)$/, run, '#/now'],
+  [/^#\/run\/([^/]+)(\/all)?$/, run, '#/now'],
   [/^#\/agents(?:\/([^/]+))?$/, agents, '#/agents'],
   [/^#\/cost$/, cost, '#/cost'],
   [/^#\/new$/, start, ''],
@@ -74,10 +74,10 @@ function show() {
   if (isOut) return;
   view?.close?.();
   const [pattern, make, tab] = VIEWS.find(([pattern]) => pattern.test(location.hash));
-  const argument = pattern.exec(location.hash)[1];
+  const [, argument, more] = pattern.exec(location.hash);
   main.className = make.name;
   window.scrollTo({top: 0});
-  view = make(main, argument === undefined ? undefined : decodeURIComponent(argument));
+  view = make(main, argument === undefined ? undefined : decodeURIComponent(argument), more !== undefined);
   title(view.title);
   for (const link of document.querySelectorAll('.tabs a')) {
     if (link.getAttribute('href') === tab) link.setAttribute('aria-current', 'page');

@@ -1,7 +1,7 @@
 // The view Now: what needs you, what runs, the agents, and what has ended. Most of the time one calm line.
 
 import {get} from './api.js';
-import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, usd} from './dom.js';
+import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
 import {requestCard} from './request.js';
 import {requests, runs, state} from './state.js';
 import {isBad, nextTick, stateWord} from './agents.js';
@@ -20,7 +20,7 @@ export function standing(run) {
   if (run.state === 'waiting') return ['waits for you', 'waits'];
   if (run.kind === 'session' && state.live.get(run.runId)?.state === 'idle') return ['waits for a prompt', 'off'];
   if (run.changedAt === undefined) return ['cannot know: it has written nothing yet', 'unknown'];
-  const quiet = Date.now() - run.changedAt;
+  const quiet = time() - run.changedAt;
   if (quiet >= QUIET) return [`may wait: quiet for ${rough(quiet)}`, 'maybe'];
   return ['running', 'runs'];
 }

@@ -1,7 +1,7 @@
 // A request of an agent as a card with its answer: a permission for a tool, or a question of an MCP server.
 
 import {post} from './api.js';
-import {ago, fill, h, icon, live, path, put, rough} from './dom.js';
+import {ago, fill, h, icon, live, path, put, rough, time} from './dom.js';
 import {block} from './text.js';
 
 const WANTS = {
@@ -127,7 +127,7 @@ export function requestCard(request, run, {short = false} = {}) {
     note,
     h('footer',
       request.expiresAt && live(() => {
-        const left = request.expiresAt - Date.now();
+        const left = request.expiresAt - time();
         return left > 0 ? `Denied in ${rough(left)} without an answer` : 'Its time is over';
       }),
       !short && h('a', {href: `#/run/${run.runId}`}, 'Open the run')));

@@ -1,21 +1,23 @@
 // The view of one run: its log as cards, what it asks, what it has changed and used, and how to stop it.
 
 import {get, post} from './api.js';
-import {ago, fill, h, icon, keyed, live, many, path, put, span, usd} from './dom.js';
+import {ago, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
 import {Entries, fileRows, planRows, tokens} from './entries.js';
 import {standingMark} from './now.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
 import {state} from './state.js';
 
+/// So many entries at the end of a log are shown at first.
+const MOST = 4000;
 /// Closer to the end than this, the view follows what comes.
 const NEAR = 160;
 
 const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
 const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
 
-/// Shows the view of the run in `main`.
-export function run(main, id) {
+/// Shows the view of the run in `main`; `whole` is set if the beginning of a long log is to be shown too.
+export function run(main, id, whole) {
   const list = h('div.log', {role: 'log', 'aria-live': 'off'});
   const entries = new Entries(list, state.runs.get(id)?.directory);
   const asks = h('div.requests');
@@ -85,16 +87,21 @@ export function run(main, id) {
     const {usage, costUsd, model, session} = entries.facts;
     const cost = current?.costUsd ?? costUsd;
     const used = tokens(current?.usage ?? usage);
-    fill(facts,
-      fact('Started', current && ago(current.acceptedAt)),
-      fact('Took', current && (current.durationMs !== undefined ? span(current.durationMs) : current.state !== 'ended' && live(() => span(Date.now() - current.acceptedAt)))),
-      fact('Model', model ?? current?.model),
-      fact('Directory', current?.directory && h('code.wrap', current.directory)),
-      fact('Branch', current?.branch && h('code.wrap', current.branch)),
-      fact('Tokens', used),
-      fact('Cost', cost !== undefined && usd(cost)),
-      fact('Session', (current?.sessionId ?? session) && h('code.wrap', current?.sessionId ?? session)),
-      fact('In a terminal', h('code.wrap', `teamster attach ${id.slice(0, 13)}`)));
+    // What is selected stays selected while nothing changes.
+    const key = JSON.stringify([current?.runId, current?.durationMs, current?.state, current?.sessionId, cost, used, model, session]);
+    if (facts.dataset.key !== key) {
+      facts.dataset.key = key;
+      fill(facts,
+        fact('Started', current && ago(current.acceptedAt)),
+        fact('Took', current && (current.durationMs !== undefined ? span(current.durationMs) : current.state !== 'ended' && live(() => span(time() - current.acceptedAt)))),
+        fact('Model', model ?? current?.model),
+        fact('Directory', current?.directory && h('code.wrap', current.directory)),
+        fact('Branch', current?.branch && h('code.wrap', current.branch)),
+        fact('Tokens', used),
+        fact('Cost', cost !== undefined && usd(cost)),
+        fact('Session', (current?.sessionId ?? session) && h('code.wrap', current?.sessionId ?? session)),
+        fact('In a terminal', h('code.wrap', `teamster attach ${id.slice(0, 13)}`)));
+    }
     fileRows(files, entries.files);
     filesPart.hidden = entries.files.size === 0;
     planRows(plan, entries.plan);
@@ -163,6 +170,10 @@ export function run(main, id) {
       // An id may be shortened, or be of a run that is not in the stream.
       if (!current) current = await get(`/v1/runs/${encodeURIComponent(id)}`);
       entries.directory = current.directory;
+      if (current.seq > MOST && !whole) {
+        entries.seq = current.seq - MOST;
+        list.append(h('p.line', `The first ${entries.seq} entries of this log are not shown. `, h('a', {href: `#/run/${encodeURIComponent(id)}/all`}, 'Show all of it')));
+      }
       update();
       await load();
     } catch (error) {

@@ -158,6 +158,14 @@ unauthorized.addEventListener('unauthorized', () => {
   tabs?.postMessage({type: 'close'});
 });
 
+// What a phone that slept has missed of a connection that broke meanwhile, it may never notice.
+let hiddenAt = 0;
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) hiddenAt = Date.now();
+  else if (state.loaded && Date.now() - hiddenAt > 30_000) connect();
+});
+window.addEventListener('online', () => state.loaded && connect());
+
 /// Opens the stream, here or in the tab that has it.
 export function connect() {
   if (state.leads) {
