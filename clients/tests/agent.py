@@ -81,8 +81,9 @@ ask.number = 0
 
 
 def control(line):
+    """Answers a request of the caller; whether it was to interrupt the turn."""
     if line.get("type") != "control_request":
-        return
+        return False
     subtype = line["request"]["subtype"]
     response = {"subtype": "success", "request_id": line["request_id"], "response": {}}
     print(json.dumps({"type": "control_response", "response": response}), flush=True)
@@ -90,6 +91,16 @@ def control(line):
         done("", "error_during_execution", is_error=True, reason="aborted_streaming")
     elif subtype == "end_session":
         sys.exit(0)
+    return subtype == "interrupt"
+
+
+def hear(line):
+    """A prompt, or what is said in the turn in progress."""
+    content = line["message"]["content"]
+    prompt = content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+    print(json.dumps({"type": "user", "message": {"role": "user", "content": prompt}, "session_id": SESSION,
+                      "uuid": line.get("uuid"), "isReplay": True}), flush=True)
+    return prompt
 
 
 def done(answer, subtype="success", is_error=False, reason="completed", cost=0.0421):
@@ -132,7 +143,11 @@ def play_question(_):
 def play_wait(_):
     text("I wait for something.")
     for line in INPUT:
-        control(line)
+        if control(line):
+            return
+        if line.get("type") == "user":
+            say(f"heard: {hear(line)}")
+            return
 
 
 def play_count(words):
@@ -208,11 +223,8 @@ def main():
         control(line)
         if line.get("type") != "user":
             continue
-        content = line["message"]["content"]
-        prompt = content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
         emit("system", subtype="init", model=MODEL)
-        print(json.dumps({"type": "user", "message": {"role": "user", "content": prompt}, "session_id": SESSION,
-                          "uuid": line.get("uuid"), "isReplay": True}), flush=True)
+        prompt = hear(line)
         words = re.split(r"\s+", prompt.strip())
         default = os.environ.get("AGENT_DEFAULT", "echo")
         play = globals().get(f"play_{words[0]}") or globals().get(f"play_{default}")

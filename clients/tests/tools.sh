@@ -27,6 +27,19 @@ need_debian() {
   command -v "$program" >/dev/null || cannot "the package $1 has no $program"
 }
 
+# Finds or installs a Chromium: its path is in CHROMIUM.
+need_chromium() {
+  local program
+  for program in chromium chromium-browser google-chrome; do
+    if CHROMIUM=${CHROMIUM:-$(command -v "$program")}; then break; fi
+  done
+  if [ -z "${CHROMIUM:-}" ]; then
+    need_debian chromium chromium fonts-dejavu-core
+    CHROMIUM=$(command -v chromium)
+  fi
+  export CHROMIUM
+}
+
 # Installs packages from npm into a folder of their own.
 need_npm() {
   local folder=$tools/$1

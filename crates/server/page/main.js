@@ -43,6 +43,7 @@ function askForToken(problem) {
   document.body.classList.add('out');
   view?.close?.();
   view = undefined;
+  main.className = 'out';
   const input = h('input', {type: 'password', name: 'token', required: true, autocomplete: 'current-password', 'aria-label': 'Token', placeholder: 'tms_…'});
   const note = h('p.error', {role: 'alert', hidden: !problem}, problem);
   fill(main, h('form.login', {

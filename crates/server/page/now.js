@@ -16,7 +16,7 @@ const ENDINGS = {completed: 'completed', failed: 'failed', aborted: 'cancelled',
 /// How a run stands, and how certain that is: a word and the kind of its mark.
 export function standing(run) {
   if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
-  if (state.lostAt !== 0) return ['cannot know: no connection', 'unknown'];
+  if (state.lostAt !== 0) return ['cannot know', 'unknown'];
   if (run.state === 'waiting') return ['waits for you', 'waits'];
   if (run.kind === 'session' && state.live.get(run.runId)?.state === 'idle') return ['waits for a prompt', 'off'];
   if (run.changedAt === undefined) return ['cannot know: it has written nothing yet', 'unknown'];
@@ -88,9 +88,11 @@ function agentRow(agent) {
 function calm(waiting, running, agents) {
   const bad = agents.filter(isBad);
   const maybe = running.filter((run) => standing(run)[1] === 'maybe');
-  if (state.lostAt !== 0) return ['unknown', `Cannot know: no connection for ${rough(Date.now() - state.lostAt)}.`, 'What is below was so before.'];
+  if (state.lostAt !== 0) return ['unknown', `Cannot know: no connection for ${rough(Date.now() - state.lostAt)}.`, 'Below is what was known before.'];
   const rest = [];
-  if (running.length > 0) rest.push(`${many(running.length, 'run')} at work`);
+  const idle = running.filter((run) => standing(run)[1] === 'off').length;
+  if (running.length > idle) rest.push(`${many(running.length - idle, 'run')} at work`);
+  if (idle > 0) rest.push(`${many(idle, 'session')} waiting for a prompt`);
   const asleep = agents.filter((agent) => !isBad(agent) && agent.state !== 'stopped');
   if (asleep.length > 0) rest.push(`${many(asleep.length, 'agent')} on duty`);
   const stopped = agents.filter((agent) => agent.state === 'stopped').length;
