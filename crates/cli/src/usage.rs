@@ -9,9 +9,7 @@ mod statusline;
 mod table;
 mod watch;
 
-use std::collections::HashMap;
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -21,16 +19,18 @@ use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use teamster::usage::prices::PriceList;
-use teamster::usage::{Accounts, Dimension, Figures, Group, Joined, Places, Provider, Scan};
+use teamster::usage::{Accounts, Joined, Places, Provider, Scan, UsageSummary};
 
 use crate::args::{By, UsageArgs};
 use crate::render::{Spinner, TermSpinner};
-use crate::{exit_code, fail, words, zone};
+use crate::{exit_code, fail, zone};
 
 /// How long nothing is said of how far it is.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// How often it is said.
 const FRAME: Duration = Duration::from_millis(100);
+
+pub(crate) use limits::list as limits;
 
 /// Shows what was used; the exit code.
 pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
@@ -38,7 +38,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
         return statusline::main();
     }
     if args.limits {
-        return exit_code::of_printed(limits::print(args.json, width()));
+        return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
     }
     let now = Timestamp::now().to_zoned(zone::local());
     let span = match span(args, &now) {
@@ -56,30 +56,38 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     if let Some(every) = args.watch {
         return watch::main(args, every, providers, prices);
     }
-    let collected = collect(args, span, &now, &providers, &prices)?;
     let by = args.by.unwrap_or(By::Day);
-    let report = Report::new(&collected, by, span, &now, args.models);
+    let collected = collect(args, span, &now, &providers, &prices)?;
+    show(args, &collected.summary(by, args.models), now.time_zone())
+}
+
+/// Shows a summary in the form that was asked for; the exit code.
+fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Result<u8> {
+    let by = args.by.unwrap_or(By::Day);
     let width = width();
     let printed = if args.json {
-        json::print(&report, &mut io::stdout())
+        json::print(summary, &mut io::stdout())
     } else if args.csv {
-        csv::print(&report, &mut io::stdout())
-    } else if report.groups.is_empty() {
-        table::nothing(&report, &args.providers, width, &mut anstream::stderr())
+        csv::print(summary, by, &mut io::stdout())
+    } else if summary.groups.is_empty() {
+        table::nothing(summary, &args.providers, width, &mut anstream::stderr())
     } else {
-        table::print(&report, width, &mut anstream::stdout())
+        table::print(summary, by, zone, width, &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
 }
 
 /// What was used, as `--json` has it.
-pub(crate) fn value(args: &UsageArgs) -> anyhow::Result<serde_json::Value> {
+pub(crate) fn summary(args: &UsageArgs) -> anyhow::Result<UsageSummary> {
     let now = Timestamp::now().to_zoned(zone::local());
     let span = span(args, &now)?;
     let prices = prices::list(args)?;
-    let collected = collect(args, span, &now, &Provider::ALL, &prices)?;
-    let by = args.by.unwrap_or(By::Day);
-    json::value(&Report::new(&collected, by, span, &now, args.models))
+    let providers = match &*args.providers {
+        [] => Provider::ALL.to_vec(),
+        some => some.to_vec(),
+    };
+    let collected = collect(args, span, &now, &providers, &prices)?;
+    Ok(collected.summary(args.by.unwrap_or(By::Day), args.models))
 }
 
 /// How wide the terminal is, if stdout is one.
@@ -94,6 +102,13 @@ struct Collected {
     joined: Joined,
     /// Runs of agents whose files are not known.
     of_others: u64,
+}
+
+impl Collected {
+    fn summary(&self, by: By, models: bool) -> UsageSummary {
+        self.accounts
+            .summary(by.dimension(), models, self.joined, self.of_others)
+    }
 }
 
 /// Reads the files of the CLIs and the history.
@@ -191,101 +206,6 @@ fn how_far(read: u64, all: u64) -> String {
     }
     let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
     format!("reading {} of {} MB", megabytes(read), megabytes(all))
-}
-
-/// What is shown.
-struct Report<'a> {
-    by: By,
-    span: TimeSpan,
-    /// The zone of the days.
-    zone: TimeZone,
-    groups: Vec<Group>,
-    total: Figures,
-    /// Models of which not every request has a price.
-    unpriced: Vec<Unpriced>,
-    joined: Joined,
-    /// Runs of agents whose files are not known.
-    of_others: u64,
-    accounts: &'a Accounts,
-    /// The models of each group, if they are shown.
-    models: HashMap<Option<Arc<str>>, Vec<Group>>,
-}
-
-/// A model of which not every request has a price.
-struct Unpriced {
-    model: String,
-    /// How many have none.
-    requests: u64,
-    /// Of so many.
-    of: u64,
-}
-
-impl<'a> Report<'a> {
-    fn new(
-        collected: &'a Collected,
-        by: By,
-        span: TimeSpan,
-        now: &Zoned,
-        with_models: bool,
-    ) -> Self {
-        let accounts = &collected.accounts;
-        let mut groups = accounts.by(by.dimension());
-        match by {
-            By::Day | By::Week | By::Month => {}
-            // The one that was used last comes last, where a terminal shows it.
-            By::Session => groups.sort_by_key(|group| group.last),
-            By::Model | By::Agent | By::Project | By::Provider => groups.sort_by(|a, b| {
-                let cost = |group: &Group| group.figures.spent_usd.unwrap_or_default();
-                let tokens = |group: &Group| group.figures.usage.total_tokens();
-                cost(b)
-                    .total_cmp(&cost(a))
-                    .then_with(|| tokens(b).cmp(&tokens(a)))
-            }),
-        }
-        let models = accounts.by(Dimension::Model).into_iter();
-        let unpriced = models
-            .filter(|model| model.figures.unpriced_requests > 0)
-            .map(|model| {
-                let name = model
-                    .name
-                    .as_deref()
-                    .map_or_else(String::new, words::one_line);
-                Unpriced {
-                    model: name,
-                    requests: model.figures.unpriced_requests,
-                    of: model.figures.requests,
-                }
-            });
-        Self {
-            by,
-            span,
-            zone: now.time_zone().clone(),
-            groups,
-            total: accounts.total(),
-            unpriced: unpriced.collect(),
-            joined: collected.joined,
-            of_others: collected.of_others,
-            accounts,
-            models: if with_models {
-                accounts.models_by(by.dimension()).into_iter().collect()
-            } else {
-                HashMap::new()
-            },
-        }
-    }
-
-    /// The models of a group, if they are shown.
-    fn models_of(&self, group: &Group) -> &[Group] {
-        self.models.get(&group.name).map_or(&[], Vec::as_slice)
-    }
-
-    /// What the estimates are made with.
-    fn prices() -> (&'static str, &'static str) {
-        (
-            teamster::usage::prices::source(),
-            teamster::usage::prices::date(),
-        )
-    }
 }
 
 #[cfg(test)]

@@ -181,6 +181,8 @@ impl From<BackendError> for Problem {
     fn from(error: BackendError) -> Self {
         let code = match &error {
             BackendError::Invalid(_) => ProblemCode::InvalidParams,
+            BackendError::NotFound(_) => ProblemCode::RunNotFound,
+            BackendError::Ambiguous(_) => ProblemCode::RunIdAmbiguous,
             BackendError::Exists(_) => ProblemCode::RunExists,
             BackendError::Failed(_) => ProblemCode::Internal,
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 mod feed;
+mod history;
 mod login;
 mod meta;
 mod requests;
@@ -32,6 +33,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         runs::operations(),
         requests::operations(),
         feed::operations(),
+        history::operations(),
         agents::operations(),
         meta::operations(),
         login::operations(),

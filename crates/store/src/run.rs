@@ -97,6 +97,11 @@ impl NewRun {
 /// [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error` for every other
 /// [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "HistoryStatus")
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {
@@ -153,6 +158,21 @@ impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         Ok(Self::new(&text))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Word {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Word".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string"})
     }
 }
 
@@ -216,7 +236,8 @@ impl std::str::FromStr for RunState {
 }
 
 /// What is known of a run. A figure that no CLI reported is absent, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -227,43 +248,43 @@ pub struct RunRecord {
     /// The provider that works on it, or worked on it last.
     pub provider: String,
     /// The model: as the agent says, else as it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session in which it works, or which it shall resume.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The conversation that it belongs to, as text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// Where the agent works.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
     /// SHA-256 of the prompt, in hexadecimal.
     pub prompt_hash: String,
     /// When it began, in milliseconds since the Unix epoch.
     pub started_at: u64,
     /// When it ended. Of an interrupted run, when it was last heard of, once that was written down.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
     /// How long it took, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// What all attempts used together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What all attempts cost together, in USD.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// Turns of all attempts, as the CLIs count them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
     /// Why it did not succeed. Its code and details are known where it is the error of the last attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
     /// How many attempts there were; 0 while it runs.
     pub attempts: u32,
     /// Each of them, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempt_log: Vec<Attempt>,
     /// The machine that it runs on.
     pub host: String,
@@ -320,6 +341,16 @@ impl RunRecord {
 pub struct RunCursor {
     pub(crate) started_at: u64,
     pub(crate) run_id: String,
+}
+
+impl RunCursor {
+    /// The place of the run of this id that began at this time.
+    pub fn new(started_at: u64, run_id: impl Into<String>) -> Self {
+        Self {
+            started_at,
+            run_id: run_id.into(),
+        }
+    }
 }
 
 /// Which runs to list. By default all.

@@ -47,9 +47,11 @@ pub struct Accounts {
     mark: Option<Timestamp>,
     /// The directory in which each session began, and when that was recorded.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    zone: Option<TimeZone>,
+    /// The key of the conversation that each session belongs to.
+    keys: HashMap<u32, Arc<str>>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) zone: Option<TimeZone>,
     pub(crate) prices: PriceList,
     pub(crate) diagnostics: Diagnostics,
 }

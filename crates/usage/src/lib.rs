@@ -37,6 +37,7 @@ mod qwen;
 mod record;
 mod scan;
 mod source;
+mod summary;
 
 pub use accounts::{Accounts, Dimension, Figures, Group, Joined, PastRun, Witness};
 pub use limits::{Limit, limits};
@@ -46,3 +47,7 @@ pub use provider::{Provider, UnknownProvider};
 pub use record::{Key, Record};
 pub use scan::{Progress, Scan};
 pub use source::Diagnostics;
+pub use summary::{
+    HistoryShare, LimitList, ModelFigures, PriceSource, UnpricedModel, UsageGroup, UsageLimit,
+    UsageSummary,
+};

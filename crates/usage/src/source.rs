@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use memchr::memmem::Finder;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::accounts::Totals;
 use crate::lines::Line;
@@ -151,7 +152,9 @@ impl Sources {
 const EXAMPLES: usize = 8;
 
 /// What was read and what was wrong with it. Nothing here ends a scan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Diagnostics {
     /// Files and databases that were read.
@@ -171,7 +174,14 @@ pub struct Diagnostics {
     /// Files, folders and databases that could not be read.
     pub unreadable: u64,
     /// Some of those.
+    #[serde(serialize_with = "lossy")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub unreadable_examples: Vec<PathBuf>,
+}
+
+/// Writes paths that need not be UTF-8, which JSON has to be.
+fn lossy<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 impl Diagnostics {

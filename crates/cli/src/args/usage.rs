@@ -114,6 +114,8 @@ pub(crate) enum By {
     Session,
     /// The CLI
     Provider,
+    /// The key of `--session-key`
+    Key,
 }
 
 impl By {
@@ -127,6 +129,7 @@ impl By {
             Self::Project => Dimension::Project,
             Self::Session => Dimension::Session,
             Self::Provider => Dimension::Provider,
+            Self::Key => Dimension::Key,
         }
     }
 
@@ -140,6 +143,7 @@ impl By {
             Self::Project => "project",
             Self::Session => "session",
             Self::Provider => "provider",
+            Self::Key => "key",
         }
     }
 }

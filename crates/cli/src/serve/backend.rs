@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 
 use serde_json::Value;
+use teamster::store::{RunFilter, RunRecord, Store, StoreError};
+use teamster::usage::{LimitList, UsageSummary};
 use teamster_server::{Backend, BackendError, StartRun, UsageQuery};
 
 use super::start;
-use crate::args::{Cli, Command};
-use crate::{doctor, usage};
+use crate::args::{Cli, Command, STORE_VARIABLE, StoreArgs};
+use crate::{doctor, store, usage};
 
 /// The program.
 pub(super) struct Program;
@@ -24,19 +26,72 @@ impl Backend for Program {
         Box::pin(async { failed(doctor::with_capabilities().await) })
     }
 
-    fn usage(&self, query: UsageQuery) -> Future<Value> {
+    fn limits(&self) -> Future<LimitList> {
+        Box::pin(async { in_a_thread(|| Ok(usage::limits())).await })
+    }
+
+    fn history(&self, filter: RunFilter) -> Future<Vec<RunRecord>> {
         Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || {
+            let Some(store) = failed(open().await)? else {
+                return Ok(Vec::new());
+            };
+            let runs = store.runs(&filter).await;
+            store::close(&store).await;
+            failed(runs.map_err(Into::into))
+        })
+    }
+
+    fn history_of(&self, id: String) -> Future<RunRecord> {
+        Box::pin(async move {
+            let Some(store) = failed(open().await)? else {
+                return Err(BackendError::NotFound(id));
+            };
+            let run = store.run(&id).await;
+            store::close(&store).await;
+            match run {
+                Ok(run) => run.ok_or(BackendError::NotFound(id)),
+                Err(error @ StoreError::Ambiguous { .. }) => {
+                    Err(BackendError::Ambiguous(error.to_string()))
+                }
+                Err(error) => failed(Err(error.into())),
+            }
+        })
+    }
+
+    fn usage(&self, query: UsageQuery) -> Future<UsageSummary> {
+        Box::pin(async move {
+            in_a_thread(move || {
                 let args =
                     usage_args(&query).map_err(|error| BackendError::Invalid(one_line(&error)))?;
                 let Command::Usage(args) = args.command else {
                     return Err(BackendError::Failed("no such command".to_owned()));
                 };
-                failed(usage::value(&args))
-            });
-            read.await
-                .unwrap_or_else(|error| Err(BackendError::Failed(error.to_string())))
+                failed(usage::summary(&args))
+            })
+            .await
         })
+    }
+}
+
+/// Does this where it may wait for the disk.
+async fn in_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BackendError> + Send + 'static,
+) -> Result<T, BackendError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(BackendError::Failed(error.to_string())))
+}
+
+/// The user's store; `None` if nothing was recorded yet, or if it is turned off.
+async fn open() -> anyhow::Result<Option<Store>> {
+    let args = StoreArgs {
+        url: std::env::var(STORE_VARIABLE).ok(),
+    };
+    let Some(place) = store::place(&args) else {
+        return Ok(None);
+    };
+    match Store::open_existing(&place).await {
+        Err(StoreError::Missing { .. }) => Ok(None),
+        opened => Ok(Some(opened?)),
     }
 }
 
@@ -55,6 +110,12 @@ fn usage_args(query: &UsageQuery) -> Result<Cli, clap::Error> {
         if let Some(value) = value {
             words.push(format!("{flag}={value}").into());
         }
+    }
+    for provider in query.provider.iter().flat_map(|names| names.split(',')) {
+        words.push(format!("--provider={provider}").into());
+    }
+    if query.models {
+        words.push("--models".into());
     }
     Cli::read(words)
 }

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use teamster::usage::{Figures, Group};
+use teamster::usage::{Dimension, Figures, UsageSummary};
 
-use super::Report;
 use crate::args::By;
 
 /// The columns after the name of the group and of a model in it.
@@ -27,23 +26,25 @@ const HEAD: [&str; 14] = [
 ];
 
 /// A row for each group, or where models are shown for each of its models. What is not known is empty.
-pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
-    let by_model = report.by == By::Model;
+pub(super) fn print(summary: &UsageSummary, by: By, out: &mut impl Write) -> io::Result<()> {
+    let by_model = summary.by == Dimension::Model;
     let names: &[_] = if by_model {
-        &[report.by.name()]
+        &[by.name()]
     } else {
-        &[report.by.name(), "model"]
+        &[by.name(), "model"]
     };
     writeln!(out, "{},{}", names.join(","), HEAD.join(","))?;
-    for group in &report.groups {
+    for group in &summary.groups {
         let name = group.name.as_deref().unwrap_or_default();
-        match report.models_of(group) {
-            [] if by_model => row(&[name], group, out)?,
-            [] => row(&[name, ""], group, out)?,
+        let group_row =
+            |names: &[&str], out: &mut _| row(names, &group.providers, &group.figures, out);
+        match &*group.by_model {
+            [] if by_model => group_row(&[name], out)?,
+            [] => group_row(&[name, ""], out)?,
             models => {
                 for model in models {
-                    let names = [name, model.name.as_deref().unwrap_or_default()];
-                    row(&names, model, out)?;
+                    let names = [name, model.model.as_deref().unwrap_or_default()];
+                    row(&names, &model.providers, &model.figures, out)?;
                 }
             }
         }
@@ -51,17 +52,11 @@ pub(super) fn print(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn row(names: &[&str], group: &Group, out: &mut impl Write) -> io::Result<()> {
-    let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
+fn row(names: &[&str], providers: &[String], of: &Figures, out: &mut impl Write) -> io::Result<()> {
     let providers = providers.join(" ");
     let names = names.iter().copied().chain([&*providers]);
     let names: Vec<_> = names.map(quoted).collect();
-    writeln!(
-        out,
-        "{},{}",
-        names.join(","),
-        figures(&group.figures).join(",")
-    )
+    writeln!(out, "{},{}", names.join(","), figures(of).join(","))
 }
 
 fn figures(figures: &Figures) -> [String; 13] {

@@ -122,6 +122,7 @@ fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<P
     let at = Timestamp::from_millisecond(at).ok()?;
     let mut run = PastRun::new(&*record.run_id, Witness::History, provider, at);
     run.session = part.session.map(str::to_owned);
+    run.key.clone_from(&record.conversation);
     run.model = part.model.map(str::to_owned);
     let directory = record.working_directory.as_ref();
     run.directory = directory.map(|directory| directory.to_string_lossy().into_owned());

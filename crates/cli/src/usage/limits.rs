@@ -4,47 +4,24 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use jiff::Timestamp;
-use serde::Serialize;
-use teamster::usage::{Limit, Places, limits};
+use teamster::usage::{LimitList, Places, UsageLimit, limits};
 
 use crate::table::Table;
-use crate::zone;
+use crate::{words, zone};
 
-#[derive(Serialize)]
-struct Written {
-    limits: Vec<WrittenLimit>,
+/// The limits that the CLIs left on the disk.
+pub(crate) fn list() -> LimitList {
+    LimitList::new(limits(&Places::from_env()))
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenLimit {
-    provider: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window_minutes: Option<u64>,
-    used_percent: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resets_at: Option<Timestamp>,
-    at: Timestamp,
-}
-
-/// Prints the limits that the CLIs left on the disk.
-pub(super) fn print(json: bool, width: Option<usize>) -> io::Result<()> {
-    let limits = limits(&Places::from_env());
+/// Prints limits.
+pub(super) fn print(list: &LimitList, json: bool, width: Option<usize>) -> io::Result<()> {
     if json {
-        let limits = limits.iter().map(|limit| WrittenLimit {
-            provider: limit.provider.id(),
-            window_minutes: limit.window_minutes,
-            used_percent: limit.used_percent,
-            resets_at: limit.resets_at,
-            at: limit.at,
-        });
-        let written = Written {
-            limits: limits.collect(),
-        };
         let mut out = io::stdout();
-        serde_json::to_writer_pretty(&mut out, &written)?;
+        serde_json::to_writer_pretty(&mut out, list)?;
         return writeln!(out);
     }
+    let limits = &list.limits;
     if limits.is_empty() {
         return writeln!(
             anstream::stderr(),
@@ -53,12 +30,12 @@ pub(super) fn print(json: bool, width: Option<usize>) -> io::Result<()> {
              (`teamster usage --statusline`)"
         );
     }
-    table(&limits, Timestamp::now(), width).write(&mut anstream::stdout())
+    table(limits, Timestamp::now(), width).write(&mut anstream::stdout())
 }
 
 /// The limits, in a terminal not wider than that: it has no room for when they were known, and then only for how
 /// long it is until they reset.
-fn table(limits: &[Limit], now: Timestamp, width: Option<usize>) -> Table {
+fn table(limits: &[UsageLimit], now: Timestamp, width: Option<usize>) -> Table {
     let mut whole = with_resets(limits, now, true);
     let fits = |table: &Table| width.is_none_or(|width| table.width() <= width);
     if !fits(&whole) {
@@ -71,7 +48,7 @@ fn table(limits: &[Limit], now: Timestamp, width: Option<usize>) -> Table {
     whole
 }
 
-fn with_resets(limits: &[Limit], now: Timestamp, dates: bool) -> Table {
+fn with_resets(limits: &[UsageLimit], now: Timestamp, dates: bool) -> Table {
     let mut table = Table::new(["CLI", "LIMIT", "USED", "RESETS", "AS OF"]);
     let local = |at: Timestamp| {
         let at = at.to_zoned(zone::local());
@@ -85,7 +62,7 @@ fn with_resets(limits: &[Limit], now: Timestamp, dates: bool) -> Table {
             None => String::new(),
         };
         let cells = [
-            limit.provider.id().to_owned(),
+            words::one_line(&limit.provider),
             window(limit.window_minutes),
             format!("{}%", limit.used_percent.round()),
             resets,
@@ -135,7 +112,7 @@ mod tests {
         std::fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).unwrap();
         let mut places = Places::default();
         places.codex = Some(home.path().to_owned());
-        let limits = limits(&places);
+        let limits = LimitList::new(limits(&places)).limits;
         assert_eq!(limits.len(), 2);
         for width in [40, 60, 80, 120] {
             let table = table(&limits, now, Some(width));

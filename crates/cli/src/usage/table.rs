@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster::usage::{Figures, Group, Provider};
+use jiff::tz::TimeZone;
+use teamster::usage::{Figures, Provider, UsageGroup, UsageSummary};
 
-use super::Report;
 use crate::args::By;
 use crate::table::Table;
 use crate::words;
@@ -27,7 +27,7 @@ const HEAD: [&str; 8] = [
 
 /// A friendly word in the place of a table. `chosen` are the CLIs that were asked for, if not all.
 pub(super) fn nothing(
-    report: &Report<'_>,
+    report: &UsageSummary,
     chosen: &[Provider],
     width: Option<usize>,
     out: &mut impl Write,
@@ -37,7 +37,7 @@ pub(super) fn nothing(
         [] => String::new(),
         some => format!(" of {}", some.join(", ")),
     };
-    let all_time = report.span.since.is_none() && report.span.until.is_none();
+    let all_time = report.since.is_none() && report.until.is_none();
     let when = if all_time { "here yet" } else { "in this time" };
     let more = if all_time && chosen.is_empty() {
         "; `teamster doctor` shows which CLIs are here"
@@ -57,16 +57,19 @@ pub(super) fn nothing(
 
 /// Prints the table, in a terminal not wider than that.
 pub(super) fn print(
-    report: &Report<'_>,
+    report: &UsageSummary,
+    by: By,
+    zone: &TimeZone,
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let names: &[&str] = match report.by {
+    let names: &[&str] = match by {
         By::Day => &["DAY"],
         By::Week => &["WEEK OF"],
         By::Month => &["MONTH"],
         By::Model => &["MODEL", "CLI"],
         By::Agent => &["AGENT", "CLI"],
+        By::Key => &["KEY", "CLI"],
         By::Project => &["PROJECT", "CLI"],
         By::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
         By::Provider => &["CLI", "MODELS"],
@@ -78,11 +81,11 @@ pub(super) fn print(
         .figures_from(named)
         .without_empty();
     for group in &report.groups {
-        let cells = naming(report, group).into_iter();
+        let cells = naming(by, zone, group).into_iter();
         let cells = cells.chain(figures(&group.figures, reported));
         table.row(cells.map(|cell| (cell, Style::new())));
-        for model in report.models_of(group) {
-            let name = model.name.as_deref().unwrap_or("(unknown)");
+        for model in &group.by_model {
+            let name = model.model.as_deref().unwrap_or("(unknown)");
             let name = format!("  {}", words::one_line(name));
             let names = (0..named).map(|place| {
                 if place == 0 {
@@ -103,7 +106,7 @@ pub(super) fn print(
         table.row(cells.map(|cell| (cell, Style::new().bold())));
     }
     let left_out = width.map_or_else(Vec::new, |width| {
-        let left_out = fit(&mut table, report.by, named, width);
+        let left_out = fit(&mut table, by, named, width);
         let heads = names.iter().chain(&HEAD);
         left_out
             .into_iter()
@@ -128,7 +131,7 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     let (reported, estimated, spent) = (named + 5, named + 6, named + 7);
     let mut order = match by {
         By::Day | By::Week | By::Month => vec![requests, written, read],
-        By::Model | By::Agent | By::Project => vec![requests, 1, written, read],
+        By::Model | By::Agent | By::Project | By::Key => vec![requests, 1, written, read],
         By::Session => vec![requests, 1, written, read, 3, 2],
         By::Provider => vec![requests, written, read, 1],
     };
@@ -183,16 +186,15 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
 }
 
 /// The name of a group.
-fn naming(report: &Report<'_>, group: &Group) -> Vec<String> {
+fn naming(by: By, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
     let name = group.name.as_deref().unwrap_or("(unknown)");
     let name = words::one_line(name);
-    let providers: Vec<_> = group.providers.iter().map(|p| p.id()).collect();
-    let providers = providers.join(", ");
-    match report.by {
+    let providers = words::one_line(&group.providers.join(", "));
+    match by {
         By::Day | By::Week | By::Month => vec![name],
-        By::Model | By::Agent | By::Project => vec![name, providers],
+        By::Model | By::Agent | By::Project | By::Key => vec![name, providers],
         By::Session => {
-            let last = group.last.to_zoned(report.zone.clone());
+            let last = group.last.to_zoned(zone.clone());
             let directory = group.directory.as_deref().unwrap_or_default();
             vec![
                 name,
@@ -251,7 +253,7 @@ pub(super) fn all_reported(figures: &Figures) -> bool {
 
 /// What has to be known to read the figures.
 fn notes(
-    report: &Report<'_>,
+    report: &UsageSummary,
     left_out: &[&str],
     width: Option<usize>,
     out: &mut impl Write,
@@ -268,11 +270,11 @@ fn notes(
             left_out.join(", ")
         ))?;
     }
-    let found = report.accounts.diagnostics();
+    let found = &report.diagnostics;
     if report.total.estimated_cost_usd.is_some() {
-        let (source, date) = Report::prices();
-        let file = report.accounts.prices().file();
-        let file = file.map(|file| words::one_line(&file.display().to_string()));
+        let [source, date] =
+            [&report.prices.source, &report.prices.date].map(|it| words::one_line(it));
+        let file = report.prices.file.as_deref().map(words::one_line);
         let file = file.map_or_else(String::new, |file| {
             format!(
                 ", and before them the prices of {}",
@@ -293,16 +295,16 @@ fn notes(
     if !report.unpriced.is_empty() {
         let requests = report.unpriced.iter().map(|it| it.requests).sum();
         let names = report.unpriced.iter().take(NAMED).map(|it| {
-            let name = match it.model.as_str() {
-                "" => "an unknown model",
+            let name = match words::one_line(&it.model) {
+                name if name.is_empty() => "an unknown model".to_owned(),
                 name => name,
             };
-            let name = words::cut(name, width.saturating_sub(1));
+            let name = words::cut(&name, width.saturating_sub(1));
             // The other ones have a price, such as those of another vendor.
             if it.requests < it.of {
                 format!("{name} ({} of {})", it.requests, it.of)
             } else {
-                name.into()
+                name.into_owned()
             }
         });
         let mut names: Vec<_> = names.collect();
@@ -322,14 +324,14 @@ fn notes(
     {
         note(format!("Premium requests of Copilot: {premium}."))?;
     }
-    if report.joined.only_there > 0 {
-        let runs = words::plural(report.joined.only_there, "run");
+    if report.history.only_there > 0 {
+        let runs = words::plural(report.history.only_there, "run");
         note(format!(
             "From the history, because the CLIs' files know nothing of them: {runs}."
         ))?;
     }
-    if report.of_others > 0 {
-        let runs = words::plural(report.of_others, "run");
+    if report.history.of_other_agents > 0 {
+        let runs = words::plural(report.history.of_other_agents, "run");
         note(format!(
             "Not counted: {runs} of other agents. `teamster runs list` shows them."
         ))?;

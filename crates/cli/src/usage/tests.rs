@@ -43,14 +43,13 @@ fn collected() -> Collected {
 }
 
 fn shown(collected: &Collected, by: By, models: bool, width: Option<usize>) -> String {
-    let now = Timestamp::now().to_zoned(TimeZone::UTC);
-    let report = Report::new(collected, by, TimeSpan::default(), &now, models);
+    let report = collected.summary(by, models);
     let mut out = anstream::StripStream::new(Vec::new());
-    table::print(&report, width, &mut out).unwrap();
+    table::print(&report, by, &TimeZone::UTC, width, &mut out).unwrap();
     String::from_utf8(out.into_inner()).unwrap()
 }
 
-const ALL: [By; 8] = [
+const ALL: [By; 9] = [
     By::Day,
     By::Week,
     By::Month,
@@ -59,6 +58,7 @@ const ALL: [By; 8] = [
     By::Project,
     By::Session,
     By::Provider,
+    By::Key,
 ];
 
 #[test]

@@ -11,7 +11,7 @@ use teamster::usage::prices::PriceList;
 use teamster::usage::{Figures, Provider};
 use teamster_core::time::millis;
 
-use super::{Collected, Report, TimeSpan, table};
+use super::{Collected, TimeSpan, table};
 use crate::args::{By, UsageArgs, When};
 use crate::signals::Source;
 use crate::{exit_code, tokio_runtime, words, zone};
@@ -29,7 +29,6 @@ struct Watch {
 /// What was used up to now.
 struct Frame {
     collected: Collected,
-    span: TimeSpan,
     now: Zoned,
     rates: Vec<(&'static str, Rate)>,
 }
@@ -107,21 +106,9 @@ impl Watch {
         }
         Ok(Frame {
             collected,
-            span,
             now,
             rates,
         })
-    }
-
-    fn report<'a>(&self, frame: &'a Frame) -> Report<'a> {
-        let by = self.args.by.unwrap_or(By::Provider);
-        Report::new(
-            &frame.collected,
-            by,
-            frame.span,
-            &frame.now,
-            self.args.models,
-        )
     }
 }
 
@@ -248,11 +235,12 @@ fn content(
         writeln!(out, "{}", words::wrap(&line, 0, 2, width))?;
     }
     writeln!(out)?;
-    let report = watch.report(frame);
+    let by = watch.args.by.unwrap_or(By::Provider);
+    let report = frame.collected.summary(by, watch.args.models);
     if report.groups.is_empty() {
         return table::nothing(&report, &watch.args.providers, Some(width), out);
     }
-    table::print(&report, Some(width), out)
+    table::print(&report, by, frame.now.time_zone(), Some(width), out)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod client;
 mod document;
 mod doors;
 mod feed;
+mod history;
 mod refusals;
 mod streams;
 

@@ -8,6 +8,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use teamster_usage::{LimitList, UsageSummary};
 
 use super::{Answer, App, json};
 use crate::extract::Query;
@@ -29,7 +30,14 @@ pub(super) fn operations() -> Vec<Operation> {
                  usage --json` has it.",
             )
             .query::<UsageQuery>()
-            .json::<Usage>(StatusCode::OK, "The usage."),
+            .json::<UsageSummary>(StatusCode::OK, "The usage."),
+        Operation::new(Method::GET, "/v1/limits", "getLimits", get(limits))
+            .about(
+                "Limits of subscriptions",
+                "How much of each limit, such as those of five hours and of a week, is used, as far as the CLIs \
+                 leave it on the disk; as `teamster usage --limits --json` has it.",
+            )
+            .json::<LimitList>(StatusCode::OK, "The limits."),
         Operation::new(Method::GET, "/healthz", "getHealth", get(health))
             .scope(None)
             .about("Whether the server runs", "")
@@ -47,12 +55,6 @@ struct ProviderList {
     /// One report for each, with its `capabilities`; as `teamster doctor --json` has it.
     providers: Vec<BTreeMap<String, Value>>,
 }
-
-/// What agents have used, in groups.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "UsageSummary")]
-#[serde(transparent)]
-struct Usage(BTreeMap<String, Value>);
 
 /// An `OpenAPI` document.
 #[derive(Serialize, JsonSchema)]
@@ -80,6 +82,10 @@ async fn providers(State(shared): App) -> Answer {
         StatusCode::OK,
         &serde_json::json!({ "providers": providers }),
     )
+}
+
+async fn limits(State(shared): App) -> Answer {
+    json(StatusCode::OK, &shared.backend.limits().await?)
 }
 
 async fn usage(State(shared): App, Query(query): Query<UsageQuery>) -> Answer {

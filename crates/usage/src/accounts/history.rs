@@ -39,6 +39,8 @@ pub struct PastRun {
     pub provider: Provider,
     /// The session in which it was.
     pub session: Option<String>,
+    /// The key of the conversation that it belongs to.
+    pub key: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// The directory in which it was.
@@ -63,6 +65,7 @@ impl PastRun {
             witness,
             provider,
             session: None,
+            key: None,
             model: None,
             directory: None,
             at,
@@ -90,15 +93,31 @@ impl Accounts {
     /// Of a session that the CLIs' files know, the tokens are theirs; only the cost of the runs is taken,
     /// unless the files have one themselves. Of any other, both are the witness's.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
-        let (known, unknown): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| {
-            let session = run.session.as_deref();
-            session.is_some_and(|session| self.knows_session(session))
-        });
+        let mut keys = Vec::new();
+        let (known, unknown): (Vec<_>, Vec<_>) = runs
+            .into_iter()
+            .inspect(|run| {
+                if let Some(key) = &run.key {
+                    let session = run.session.as_ref().unwrap_or(&run.id);
+                    keys.push((session.clone(), key.clone()));
+                }
+            })
+            .partition(|run| {
+                let session = run.session.as_deref();
+                session.is_some_and(|session| self.knows_session(session))
+            });
         let with_cost = self.costs(known);
-        Joined {
+        let joined = Joined {
             with_cost: self.add_runs(with_cost),
             only_there: self.add_runs(first_witness(unknown)),
+        };
+        for (session, key) in keys {
+            // Only now: a session is known once it has a record.
+            if let Some(session) = self.names.get(&session) {
+                self.keys.insert(session, key.into());
+            }
         }
+        joined
     }
 
     /// Takes records of runs, and says of how many runs they are.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 use teamster_core::Usage;
 
 use super::Accounts;
@@ -14,7 +15,9 @@ use crate::prices::Estimates;
 use crate::{Key, Provider, Record};
 
 /// What figures are grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Dimension {
     /// The day of the request, `2026-11-22`, in the zone of the accounts.
@@ -33,13 +36,17 @@ pub enum Dimension {
     Session,
     /// The CLI.
     Provider,
+    /// The key of the conversation (`--session-key`) that the session belongs to.
+    Key,
 }
 
 /// The name of a group, where the files say it.
 type Name = Option<Arc<str>>;
 
 /// Sums. Unknown figures are absent, never 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Figures {
     /// Requests to models.
@@ -49,19 +56,25 @@ pub struct Figures {
     /// Tokens.
     pub usage: Usage,
     /// Of the tokens that were written to a cache, those that it keeps for an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_tokens: Option<u64>,
     /// What the CLIs report, in USD, for those requests of which they report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_cost_usd: Option<f64>,
     /// What the table of prices gives, in USD, for those requests whose model it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
     /// What was spent, in USD: of each request what is reported, or else the estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_usd: Option<f64>,
     /// Searches in the web that the services made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_searches: Option<u64>,
     /// Requests that are not in the estimate, since the table does not know their model or no one does. Of
     /// a run of the history that does not say how many it made, one.
     pub unpriced_requests: u64,
     /// Premium requests that Copilot counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub premium_requests: Option<f64>,
 }
 
@@ -149,6 +162,10 @@ impl Accounts {
                 Dimension::Agent => began.cloned(),
                 Dimension::Session => Some(record.session.clone()),
                 Dimension::Provider => Some(record.provider.id().into()),
+                Dimension::Key => {
+                    let session = self.names.get(&record.session);
+                    session.and_then(|session| self.keys.get(&session).cloned())
+                }
             };
             let model = models.then(|| record.model.clone()).flatten();
             let sums = groups.entry((name, model)).or_default();

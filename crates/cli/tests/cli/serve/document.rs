@@ -192,6 +192,8 @@ fn real_responses_are_what_the_document_says() {
         "/v1/agents",
         "/v1/providers",
         "/v1/usage",
+        "/v1/limits",
+        "/v1/history",
         "/healthz",
         "/v1/openapi.json",
     ] {
@@ -199,6 +201,11 @@ fn real_responses_are_what_the_document_says() {
     }
     document.has("GET", "/v1/runs/{id}", &served.get("/v1/runs/unknown"));
     document.has("GET", "/v1/usage", &served.get("/v1/usage?by=x"));
+    document.has(
+        "GET",
+        "/v1/history/{id}",
+        &served.get("/v1/history/unknown"),
+    );
     document.has("POST", "/v1/runs", &served.post("/v1/runs", &json!({})));
     document.has(
         "POST",

@@ -1,0 +1,137 @@
+//! The history, the limits and what was used, as a page shows them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_until;
+
+use super::client::Served;
+use crate::cli::{Claude, LIMIT, run};
+
+/// A server whose runs are recorded in a store of their own.
+fn recorded(claude: &Claude) -> Served {
+    let (program, store, home) = (
+        claude.path("claude"),
+        claude.path("store.db"),
+        claude.path("home"),
+    );
+    Served::start(&[], &claude.path("state"), |command| {
+        command
+            .env("TEAMSTER_CLAUDE_BIN", &program)
+            .env("TEAMSTER_STORE", &store)
+            .env("HOME", &home)
+            .env("TZ", "UTC");
+    })
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    let runs = list["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["runId"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_history_has_attached_and_detached_runs() {
+    let claude = Claude::plays("text", 0);
+    let served = recorded(&claude);
+    assert_eq!(served.get("/v1/history").json(), json!({"runs": []}));
+    let attached = run(claude
+        .run(["x", "--run-id", "attached", "--session-key", "slack:U42"])
+        .env("TEAMSTER_STORE", claude.path("store.db"))
+        .env("XDG_STATE_HOME", claude.path("state")));
+    assert_eq!(attached.code, Some(0), "{}", attached.stderr);
+    let detached = served.detach();
+    // Its row is written after the end of its log.
+    assert!(wait_until(LIMIT, || {
+        served.get("/v1/history?status=success&limit=2").json()["runs"][1].is_object()
+    }));
+    let all = served.get("/v1/history").json();
+    assert_eq!(ids(&all), [&*detached, "attached"]);
+    assert_eq!(all.get("next"), None);
+    let of = |query: &str| {
+        let list = served.get(&format!("/v1/history?{query}")).json();
+        ids(&list)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let began = all["runs"][0]["startedAt"].as_u64().unwrap();
+    assert_eq!(of(&format!("since={began}")), [&*detached]);
+    assert_eq!(of(&format!("until={began}")), ["attached"]);
+    assert_eq!(of("key=slack:U42"), ["attached"]);
+    assert_eq!(of("agent=claude").len(), 2);
+    assert!(of("agent=codex").is_empty() && of("status=error").is_empty());
+
+    let page = served.get("/v1/history?limit=1").json();
+    assert_eq!(ids(&page), [&*detached]);
+    let next = page["next"].as_str().unwrap();
+    let page = served.get(&format!("/v1/history?limit=1&cursor={next}"));
+    assert_eq!(
+        (ids(&page.json()), page.json().get("next")),
+        (vec!["attached"], None)
+    );
+    for wrong in ["status=done", "cursor=x", "limit=x", "other=1"] {
+        served
+            .get(&format!("/v1/history?{wrong}"))
+            .is_problem(422, "INVALID_PARAMS");
+    }
+
+    let shown = served.get("/v1/history/att").json();
+    assert_eq!(shown, all["runs"][1]);
+    assert_eq!(shown["conversation"], "slack:U42");
+    served
+        .get("/v1/history/unknown")
+        .is_problem(404, "RUN_NOT_FOUND");
+    served.end();
+}
+
+#[test]
+fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
+    let claude = Claude::plays("text", 0);
+    let served = recorded(&claude);
+    let keyed = run(claude
+        .run(["x", "--session-key", "slack:U42"])
+        .env("TEAMSTER_STORE", claude.path("store.db"))
+        .env("XDG_STATE_HOME", claude.path("state")));
+    assert_eq!(keyed.code, Some(0), "{}", keyed.stderr);
+    let usage = served.get("/v1/usage?by=key&models=true").json();
+    assert_eq!(usage["by"], "key");
+    let [group] = &usage["groups"].as_array().unwrap()[..] else {
+        panic!("{usage}");
+    };
+    assert_eq!(group["name"], "slack:U42");
+    assert_eq!(group["providers"], json!(["claude"]));
+    assert!(group["spentUsd"].as_f64().unwrap() > 0.0, "{group}");
+    assert_eq!(group["byModel"].as_array().unwrap().len(), 1);
+    let none = served.get("/v1/usage?by=key&provider=codex,gemini").json();
+    assert_eq!(none["groups"], json!([]));
+    served
+        .get("/v1/usage?by=colour")
+        .is_problem(422, "INVALID_PARAMS");
+    served
+        .get("/v1/usage?provider=nobody")
+        .is_problem(422, "INVALID_PARAMS");
+}
+
+#[test]
+fn limits_are_those_that_a_cli_left_on_the_disk() {
+    let claude = Claude::plays("text", 0);
+    let served = recorded(&claude);
+    assert_eq!(served.get("/v1/limits").json(), json!({"limits": []}));
+    let folder = claude.path("home/.codex/sessions/2026/11/22");
+    fs::create_dir_all(&folder).unwrap();
+    // Made by hand, with the fields that Codex 0.169.0 writes.
+    let line = json!({"timestamp": "2026-11-22T19:00:00.000Z", "type": "event_msg", "payload": {
+        "type": "token_count", "info": null, "rate_limits": {
+            "primary": {"used_percent": 31.0, "window_minutes": 300, "resets_at": 1_795_418_220},
+            "secondary": {"used_percent": 100.0, "window_minutes": 10080, "resets_at": 1_795_618_800},
+        },
+    }});
+    fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).unwrap();
+    let limits = served.get("/v1/limits").json();
+    assert_eq!(
+        limits["limits"][0],
+        json!({"provider": "codex", "windowMinutes": 300, "usedPercent": 31.0,
+            "resetsAt": "2026-11-23T07:17:00Z", "at": "2026-11-22T19:00:00Z"})
+    );
+    assert_eq!(limits["limits"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,105 @@
+//! `/v1/history`: the rows of the store, one for each run.
+
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use teamster_store::{RunCursor, RunFilter, RunRecord, RunState};
+
+use super::{Answer, App, json};
+use crate::extract::{Path, Query};
+use crate::operation::Operation;
+use crate::{Problem, ProblemCode};
+
+/// How many runs are in a page, if the client does not say.
+const PAGE: u32 = 50;
+/// The most runs in a page.
+const LARGEST_PAGE: u32 = 1000;
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new(Method::GET, "/v1/history", "listHistory", get(list))
+            .about(
+                "List the history of runs",
+                "All runs that were recorded, attached ones too, and ticks of agents; the newest first. As \
+                 `teamster runs list --json` has them.",
+            )
+            .query::<HistoryQuery>()
+            .json::<HistoryList>(StatusCode::OK, "A page of the history."),
+        Operation::new(Method::GET, "/v1/history/{id}", "getHistory", get(show))
+            .about(
+                "Show a run of the history",
+                "The id can be shortened to a beginning that no other run has. As `teamster runs show --json` has it.",
+            )
+            .json::<RunRecord>(StatusCode::OK, "The run.")
+            .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
+    ]
+}
+
+/// Which runs are listed.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HistoryQuery {
+    /// Only runs that began at this time or later, in milliseconds since the Unix epoch.
+    since: Option<u64>,
+    /// Only runs that began before this time, in milliseconds since the Unix epoch.
+    until: Option<u64>,
+    /// Only runs in this state: `running`, `success`, `error`, `aborted` or `interrupted`.
+    status: Option<String>,
+    /// Only runs of this agent, such as `claude`.
+    agent: Option<String>,
+    /// Only runs of the conversation with this key (`--session-key`).
+    key: Option<String>,
+    /// Only runs in this directory, an absolute path.
+    directory: Option<std::path::PathBuf>,
+    /// The most runs of a page: 50 if left out, at most 1000.
+    limit: Option<u32>,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// A page of the history, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HistoryList {
+    /// The runs.
+    runs: Vec<RunRecord>,
+    /// The `cursor` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+fn invalid(detail: impl Into<String>) -> Problem {
+    Problem::new(ProblemCode::InvalidParams, detail)
+}
+
+async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let mut filter = RunFilter::default().limit(limit + 1);
+    filter.since_ms = query.since;
+    filter.until_ms = query.until;
+    filter.provider = query.agent;
+    filter.conversation = query.key;
+    filter.working_directory = query.directory;
+    let status = query.status.as_deref().map(str::parse::<RunState>);
+    filter.status = status
+        .transpose()
+        .map_err(|error| invalid(error.to_string()))?;
+    filter.after = query.cursor.as_deref().map(cursor).transpose()?;
+    let mut runs = shared.backend.history(filter).await?;
+    let has_next = runs.len() > limit as usize;
+    runs.truncate(limit as usize);
+    let last = runs.last().filter(|_| has_next);
+    let next = last.map(|run| format!("{}.{}", run.started_at, run.run_id));
+    json(StatusCode::OK, &HistoryList { runs, next })
+}
+
+fn cursor(text: &str) -> Result<RunCursor, Problem> {
+    let parts = text.split_once('.');
+    let read = parts.and_then(|(at, id)| Some(RunCursor::new(at.parse().ok()?, id)));
+    read.ok_or_else(|| invalid("cursor: expected the `next` of another page"))
+}
+
+async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
+    json(StatusCode::OK, &shared.backend.history_of(id).await?)
+}

@@ -1,0 +1,278 @@
+//! Figures for programs: the JSON of `teamster usage --json` and of `GET /v1/usage`.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use crate::{Accounts, Diagnostics, Dimension, Figures, Group, Joined, Limit, prices};
+
+/// What agents have used, in groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UsageSummary {
+    /// What the figures are grouped by.
+    pub by: Dimension,
+    /// From when on requests count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    pub since: Option<Timestamp>,
+    /// Until when requests count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    pub until: Option<Timestamp>,
+    /// The zone of the days, by its IANA name where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// The groups: days and sessions in the order of time, others by what was spent, the most first.
+    pub groups: Vec<UsageGroup>,
+    /// All groups together.
+    pub total: Figures,
+    /// Models of which not every request has a price.
+    pub unpriced: Vec<UnpricedModel>,
+    /// What estimates are made with.
+    pub prices: PriceSource,
+    /// What comes from the history of runs.
+    pub history: HistoryShare,
+    /// What was read, and what was wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// The figures of one group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UsageGroup {
+    /// Its name; absent where the files do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The CLIs that it has figures of.
+    pub providers: Vec<String>,
+    /// The models that it has figures of.
+    pub models: Vec<String>,
+    /// The directory in which a session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The time of the first request.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    pub first: Timestamp,
+    /// The time of the last request.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    pub last: Timestamp,
+    /// The models within the group, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_model: Vec<ModelFigures>,
+}
+
+/// The figures of a model within a group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ModelFigures {
+    /// The model; absent where the files do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The CLIs that used it.
+    #[serde(default)]
+    pub providers: Vec<String>,
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// A model of which not every request has a price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UnpricedModel {
+    /// The model; empty where the files do not have it.
+    pub model: String,
+    /// How many requests have no price.
+    pub requests: u64,
+    /// How many requests were made to it in all.
+    pub of: u64,
+}
+
+/// What estimates are made with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PriceSource {
+    /// The origin of the built-in table.
+    pub source: String,
+    /// The date of the built-in table.
+    pub date: String,
+    /// The user's file whose prices go before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// What comes from the history of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct HistoryShare {
+    /// Runs that the CLIs' files do not know.
+    pub only_there: u64,
+    /// Runs whose cost is added to the tokens of the CLIs' files.
+    pub with_cost: u64,
+    /// Runs of agents whose files are not known; they are not counted.
+    pub of_other_agents: u64,
+}
+
+/// The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LimitList {
+    /// The limits that the CLIs left on the disk.
+    pub limits: Vec<UsageLimit>,
+}
+
+/// A limit of a subscription, and how much of it is used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UsageLimit {
+    /// The CLI whose service has the limit.
+    pub provider: String,
+    /// The length of the window in minutes: 300 for five hours, 10,080 for a week.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_minutes: Option<u64>,
+    /// The part of the limit that was used, in percent.
+    pub used_percent: f64,
+    /// When the window ends and the limit is whole again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    pub resets_at: Option<Timestamp>,
+    /// When the service reported it.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    pub at: Timestamp,
+}
+
+impl LimitList {
+    /// A list of these limits.
+    pub fn new(limits: Vec<Limit>) -> Self {
+        let limits = limits.into_iter().map(|limit| UsageLimit {
+            provider: limit.provider.id().to_owned(),
+            window_minutes: limit.window_minutes,
+            used_percent: limit.used_percent,
+            resets_at: limit.resets_at,
+            at: limit.at,
+        });
+        Self {
+            limits: limits.collect(),
+        }
+    }
+}
+
+impl Accounts {
+    /// What was used by a dimension, and with `models` by each model within its groups. `joined` is what
+    /// [`join`](Self::join) returned, and `of_others` the number of runs of agents whose files are not known.
+    pub fn summary(
+        &self,
+        by: Dimension,
+        models: bool,
+        joined: Joined,
+        of_others: u64,
+    ) -> UsageSummary {
+        let mut groups = self.by(by);
+        match by {
+            Dimension::Day | Dimension::Week | Dimension::Month => {}
+            // The one that was used last comes last, where a terminal shows it.
+            Dimension::Session => groups.sort_by_key(|group| group.last),
+            Dimension::Model
+            | Dimension::Agent
+            | Dimension::Project
+            | Dimension::Provider
+            | Dimension::Key => groups.sort_by(|a, b| {
+                let cost = |group: &Group| group.figures.spent_usd.unwrap_or_default();
+                let tokens = |group: &Group| group.figures.usage.total_tokens();
+                cost(b)
+                    .total_cmp(&cost(a))
+                    .then_with(|| tokens(b).cmp(&tokens(a)))
+            }),
+        }
+        let mut by_model: HashMap<_, _> = if models {
+            self.models_by(by).into_iter().collect()
+        } else {
+            HashMap::new()
+        };
+        let groups = groups.into_iter().map(|group| {
+            let models = by_model.remove(&group.name).unwrap_or_default();
+            UsageGroup::of(group, models)
+        });
+        let unpriced = self.by(Dimension::Model).into_iter();
+        let unpriced = unpriced
+            .filter(|model| model.figures.unpriced_requests > 0)
+            .map(|model| UnpricedModel {
+                model: model.name.as_deref().unwrap_or_default().to_owned(),
+                requests: model.figures.unpriced_requests,
+                of: model.figures.requests,
+            });
+        let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
+        UsageSummary {
+            by,
+            since: self.since,
+            until: self.until,
+            // A copy of a zone's file has no name.
+            time_zone: DateTimePrinter::new().time_zone_to_string(&zone).ok(),
+            groups: groups.collect(),
+            total: self.total(),
+            unpriced: unpriced.collect(),
+            prices: PriceSource {
+                source: prices::source().to_owned(),
+                date: prices::date().to_owned(),
+                // A path need not be UTF-8, which JSON has to be.
+                file: self.prices.file().map(|file| file.display().to_string()),
+            },
+            history: HistoryShare {
+                only_there: joined.only_there,
+                with_cost: joined.with_cost,
+                of_other_agents: of_others,
+            },
+            diagnostics: self.diagnostics.clone(),
+        }
+    }
+}
+
+impl UsageGroup {
+    fn of(group: Group, models: Vec<Group>) -> Self {
+        let (providers, names) = (providers(&group), names(&group));
+        let models = models.into_iter().map(|model| ModelFigures {
+            providers: self::providers(&model),
+            model: model.name.as_deref().map(str::to_owned),
+            figures: model.figures,
+        });
+        Self {
+            name: group.name.as_deref().map(str::to_owned),
+            figures: group.figures,
+            providers,
+            models: names,
+            directory: group.directory.as_deref().map(str::to_owned),
+            first: group.first,
+            last: group.last,
+            by_model: models.collect(),
+        }
+    }
+}
+
+fn providers(group: &Group) -> Vec<String> {
+    let providers = group.providers.iter();
+    providers.map(|it| it.id().to_owned()).collect()
+}
+
+fn names(group: &Group) -> Vec<String> {
+    group.models.iter().map(|it| (**it).to_owned()).collect()
+}
