@@ -211,7 +211,7 @@ impl Accounts {
         };
         let groups = groups.into_iter().map(|group| {
             let models = by_model.remove(&group.name).unwrap_or_default();
-            UsageGroup::of(group, models)
+            UsageGroup::of(&group, models)
         });
         let unpriced = self.by(Dimension::Model).into_iter();
         let unpriced = unpriced
@@ -248,8 +248,8 @@ impl Accounts {
 }
 
 impl UsageGroup {
-    fn of(group: Group, models: Vec<Group>) -> Self {
-        let (providers, names) = (providers(&group), names(&group));
+    fn of(group: &Group, models: Vec<Group>) -> Self {
+        let (providers, names) = (providers(group), names(group));
         let models = models.into_iter().map(|model| ModelFigures {
             providers: self::providers(&model),
             model: model.name.as_deref().map(str::to_owned),
