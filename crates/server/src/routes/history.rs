@@ -5,7 +5,7 @@ use axum::http::{Method, StatusCode};
 use axum::routing::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_store::{RunCursor, RunFilter, RunRecord, RunState};
+use teamster_store::{Conversation, RunCursor, RunFilter, RunRecord, RunState};
 
 use super::{Answer, App, json};
 use crate::extract::{Path, Query};
@@ -79,7 +79,11 @@ async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
     filter.since_ms = query.since;
     filter.until_ms = query.until;
     filter.provider = query.agent;
-    filter.conversation = query.key;
+    let key = query.key.as_deref().map(str::parse::<Conversation>);
+    let key = key
+        .transpose()
+        .map_err(|error| invalid(error.to_string()))?;
+    filter.conversation = key.map(|key| key.to_string());
     filter.working_directory = query.directory;
     let status = query.status.as_deref().map(str::parse::<RunState>);
     filter.status = status

@@ -69,7 +69,13 @@ fn the_history_has_attached_and_detached_runs() {
         (ids(&page.json()), page.json().get("next")),
         (vec!["attached"], None)
     );
-    for wrong in ["status=done", "cursor=x", "limit=x", "other=1"] {
+    for wrong in [
+        "status=done",
+        "cursor=x",
+        "limit=x",
+        "other=1",
+        "key=a:b:c:d",
+    ] {
         served
             .get(&format!("/v1/history?{wrong}"))
             .is_problem(422, "INVALID_PARAMS");
@@ -77,7 +83,7 @@ fn the_history_has_attached_and_detached_runs() {
 
     let shown = served.get("/v1/history/att").json();
     assert_eq!(shown, all["runs"][1]);
-    assert_eq!(shown["conversation"], "slack:U42");
+    assert_eq!(shown["conversation"], "slack:U42:_");
     served
         .get("/v1/history/unknown")
         .is_problem(404, "RUN_NOT_FOUND");
@@ -98,7 +104,7 @@ fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
     let [group] = &usage["groups"].as_array().unwrap()[..] else {
         panic!("{usage}");
     };
-    assert_eq!(group["name"], "slack:U42");
+    assert_eq!(group["name"], "slack:U42:_");
     assert_eq!(group["providers"], json!(["claude"]));
     assert!(group["spentUsd"].as_f64().unwrap() > 0.0, "{group}");
     assert_eq!(group["byModel"].as_array().unwrap().len(), 1);
