@@ -215,23 +215,31 @@ def play_tick(_):
     say("Nothing to do.", cost=0.0031)
 
 
+def play(prompt):
+    words = re.split(r"\s+", prompt.strip())
+    default = os.environ.get("AGENT_DEFAULT", "echo")
+    known = globals().get(f"play_{words[0]}") or globals().get(f"play_{default}")
+    if known:
+        known(words)
+    else:
+        say(prompt)
+
+
 def main():
     if "--version" in sys.argv:
         print("2.1.330 (Claude Code)")
+        return
+    if "--" in sys.argv:
+        # A run without questions: the prompt is an argument.
+        emit("system", subtype="init", model=MODEL)
+        play(sys.argv[-1])
         return
     for line in INPUT:
         control(line)
         if line.get("type") != "user":
             continue
         emit("system", subtype="init", model=MODEL)
-        prompt = hear(line)
-        words = re.split(r"\s+", prompt.strip())
-        default = os.environ.get("AGENT_DEFAULT", "echo")
-        play = globals().get(f"play_{words[0]}") or globals().get(f"play_{default}")
-        if play:
-            play(words)
-        else:
-            say(prompt)
+        play(hear(line))
 
 
 main()

@@ -3,7 +3,7 @@
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 
-const require = createRequire(join(process.env.BROWSER_MODULES ?? process.cwd(), 'package.json'));
+export const require = createRequire(join(process.env.BROWSER_MODULES ?? process.cwd(), 'package.json'));
 const {chromium} = require('playwright-core');
 
 /// What keeps it from asking anyone else for anything.
@@ -23,10 +23,19 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
   page.on('pageerror', (error) => page.faults.push(String(error)));
   page.on('console', (line) => line.type() === 'error' && page.faults.push(`${line.text()} ${line.location().url}`));
   page.on('request', (request) => new URL(request.url()).origin !== server.url && page.faults.push(`asks for ${request.url()}`));
-  // The files of the page from a folder, to try a change without a build.
-  if (process.env.PAGE) await context.route((url) => url.pathname === '/' || url.pathname.startsWith('/page/'), (route) => route.fulfill({path: join(process.env.PAGE, new URL(route.request().url()).pathname.replace(/^\/(page\/)?$/, 'index.html').replace('/page/', ''))}));
+  if (process.env.PAGE) await serveFrom(process.env.PAGE, context, server);
   await page.goto(`${server.url}/#token=${server.token}`);
   await page.waitForSelector('main:not(.loading) .calm');
   if (hash) await page.evaluate((hash) => { location.hash = hash; }, hash);
   return page;
+}
+
+/// Takes the files of the page from a folder, to try a change of them without a build.
+async function serveFrom(folder, context, server) {
+  const policy = (await fetch(`${server.url}/`)).headers.get('content-security-policy');
+  const isPage = ({pathname}) => pathname === '/' || pathname.startsWith('/page/');
+  await context.route(isPage, (route) => {
+    const name = new URL(route.request().url()).pathname.replace('/page', '').slice(1) || 'index.html';
+    return route.fulfill({path: join(folder, name), headers: {'content-security-policy': policy}});
+  });
 }

@@ -1,6 +1,6 @@
 // The view of tokens and cost: by day stacked by model, the limits of subscriptions, and a table.
 
-import {get, getIfThere} from './api.js';
+import {get} from './api.js';
 import {count, fill, h, live, rough, svg, time, usd} from './dom.js';
 
 /// So many models have a colour of their own; the rest is one more.
@@ -11,17 +11,6 @@ const costOf = (figures) => figures.spentUsd ?? figures.reportedCostUsd ?? figur
 /// Whether a part of it is by list prices.
 const isEstimate = (figures) => figures.estimatedCostUsd !== undefined && (figures.reportedCostUsd ?? 0) < (costOf(figures) ?? 0) - 1e-9;
 const tokensOf = ({usage}) => ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'].reduce((sum, key) => sum + (usage?.[key] ?? 0), 0);
-
-/// By day with the models of each.
-async function byDayOf(since) {
-  try {
-    return await get(`/v1/usage?by=day&models=true&since=${since}`);
-  } catch (error) {
-    // A server without that parameter.
-    if (error.code !== 'INVALID_PARAMS') throw error;
-    return get(`/v1/usage?by=day&since=${since}`);
-  }
-}
 
 /// All days from the first to the last, also those without a group.
 function days(groups) {
@@ -145,7 +134,7 @@ export function cost(main) {
   };
   const read = async () => {
     try {
-      const [daily, grouped] = await Promise.all([byDayOf(since), get(`/v1/usage?by=${by}&since=${since}`)]);
+      const [daily, grouped] = await Promise.all([get(`/v1/usage?by=day&models=true&since=${since}`), get(`/v1/usage?by=${by}&since=${since}`)]);
       if (!isOpen) return;
       byDay = daily;
       const total = daily.total;
@@ -159,7 +148,7 @@ export function cost(main) {
     }
   };
   const readLimits = async () => {
-    const found = await getIfThere('/v1/limits').catch(() => undefined);
+    const found = await get('/v1/limits').catch(() => undefined);
     const some = found?.limits ?? [];
     fill(limits, some.length > 0 ? some.map(limitRow) : h('li.note', 'Not known. Codex leaves them on the disk when it is logged in with a subscription; Claude Code gives them to its status line only.'));
   };
@@ -167,7 +156,7 @@ export function cost(main) {
     select('Time', [['30d', '30 days'], ['7d', '7 days'], ['90d', '90 days']], (value) => { since = value; read(); }),
     select('Chart', [['cost', 'Cost'], ['tokens', 'Tokens']], (value) => { unit = value; draw(); })),
     h('section', h('h2', 'By day and model'), picture), limitsPart,
-    h('section', h('div.head', h('h2', 'Table'), select('By', [['model', 'model'], ['day', 'day'], ['provider', 'agent'], ['agent', 'directory']], (value) => { by = value; read(); })), tableBox, notes));
+    h('section', h('div.head', h('h2', 'Table'), select('By', [['model', 'model'], ['day', 'day'], ['provider', 'agent'], ['agent', 'directory'], ['key', 'session key']], (value) => { by = value; read(); })), tableBox, notes));
   const observer = new ResizeObserver(([entry]) => {
     const now = Math.floor(entry.contentRect.width);
     if (now === width) return;

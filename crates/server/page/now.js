@@ -1,7 +1,7 @@
 // The view Now: what needs you, what runs, the agents, and what has ended. Most of the time one calm line.
 
-import {get} from './api.js';
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
+import {OlderRuns} from './history.js';
 import {requestCard} from './request.js';
 import {requests, runs, state} from './state.js';
 import {isBad, nextTick, stateWord} from './agents.js';
@@ -112,8 +112,7 @@ export function now(main) {
   const agents = h('div.rows');
   const ended = h('div.rows');
   const more = h('button.quiet', {type: 'button'}, 'Older runs');
-  const older = [];
-  let next;
+  let older;
   const section = (title, ...content) => h('section', h('h2', title), ...content);
   const parts = {
     running: section('At work', running),
@@ -123,22 +122,14 @@ export function now(main) {
   const first = h('p.empty', h('b', 'No run yet. '), h('a', {href: '#/new'}, 'Start one'), ' here, or in a terminal: ', h('code', 'teamster run --detach claude "…"'));
   fill(main, line, asks, parts.running, parts.agents, first, parts.ended);
 
-  let all = RECENT;
   more.onclick = async () => {
-    if (all === RECENT) {
-      all = Infinity;
-      update();
-      return;
-    }
     more.disabled = true;
     try {
-      const last = runs().at(-1);
-      const page = await get(`/v1/runs?limit=50&cursor=${encodeURIComponent(next ?? `${last.acceptedAt}.${last.runId}`)}`);
-      older.push(...page.runs.filter((run) => !state.runs.has(run.runId) && run.kind !== 'tick'));
-      next = page.next;
-      more.hidden = !next;
+      older ??= new OlderRuns();
+      await older.read();
+      more.textContent = 'Older runs';
     } catch (error) {
-      more.textContent = error.message;
+      more.textContent = `${error.message}. Try again`;
     }
     more.disabled = false;
     update();
@@ -169,11 +160,10 @@ export function now(main) {
     parts.agents.hidden = some.length === 0;
     // Ticks that have ended are with their agents.
     const over = every.filter((run) => run.state === 'ended' && run.kind !== 'tick');
-    runRows(ended, [...over.slice(0, all), ...(all === RECENT ? [] : older)]);
-    parts.ended.hidden = over.length === 0;
-    // The stream has the newest 50 and what has not ended.
-    if (all === RECENT && over.length <= RECENT && every.length < 50) more.hidden = true;
-    else if (next === undefined && older.length === 0) more.hidden = all !== RECENT && every.length < 50;
+    const known = new Set(every.map((run) => run.runId));
+    const before = [...(older?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');
+    runRows(ended, older ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : over.slice(0, RECENT));
+    more.hidden = older ? !older.hasMore : false;
     first.hidden = every.length > 0;
   };
   update();

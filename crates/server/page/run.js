@@ -1,8 +1,9 @@
 // The view of one run: its log as cards, what it asks, what it has changed and used, and how to stop it.
 
-import {get, post} from './api.js';
+import {get, getIfThere, post} from './api.js';
 import {ago, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
 import {Entries, fileRows, planRows, tokens} from './entries.js';
+import {runOf} from './history.js';
 import {standingMark} from './now.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
@@ -165,10 +166,21 @@ export function run(main, id, whole) {
     if (current.seq > entries.seq) load();
   }
 
+  /// The row of the history, of a run that has no log.
+  async function recorded(error) {
+    if (error.code !== 'RUN_NOT_FOUND') throw error;
+    const record = await getIfThere(`/v1/history/${encodeURIComponent(id)}`);
+    if (!record) throw error;
+    list.append(h('p.empty', 'There is no log of this run: it was attached to a terminal, or its log was deleted.'));
+    if (record.error) list.append(h('div.card.failure', h('p', record.error.message), h('p.note', [record.error.code, record.error.kind].filter(Boolean).join(' · '))));
+    entries.ended = true;
+    return runOf(record);
+  }
+
   async function begin() {
     try {
       // An id may be shortened, or be of a run that is not in the stream.
-      if (!current) current = await get(`/v1/runs/${encodeURIComponent(id)}`);
+      current ??= await get(`/v1/runs/${encodeURIComponent(id)}`).catch(recorded);
       entries.directory = current.directory;
       if (current.seq > MOST && !whole) {
         entries.seq = current.seq - MOST;

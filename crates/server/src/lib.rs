@@ -5,7 +5,8 @@
 //! What only the program can do, such as starting a run, is its [`Backend`].
 //!
 //! Every request needs a token ([`Tokens`]), on loopback too; over a Unix socket, the permissions of its file
-//! decide. The `OpenAPI` document is made from the table from which the routes are made ([`openapi`]).
+//! decide. `GET /` is a page for a browser: files that are compiled in, and a client of the API like any other. The
+//! `OpenAPI` document is made from the table from which the routes are made ([`openapi`]).
 #![warn(missing_docs)]
 
 mod auth;

@@ -44,6 +44,7 @@ const FILES: &[File] = &[
     file!("cost.js", SCRIPT),
     file!("dom.js", SCRIPT),
     file!("entries.js", SCRIPT),
+    file!("history.js", SCRIPT),
     file!("main.js", SCRIPT),
     file!("now.js", SCRIPT),
     file!("request.js", SCRIPT),
