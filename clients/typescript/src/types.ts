@@ -22,14 +22,71 @@ export interface AgentError {
 
 /** The agents of a supervisor. */
 export interface AgentList {
-  /** The configuration. */
+  /** The configuration; absent if the server has none. */
   config?: string | null;
   /** The supervisor; null if none is running. */
-  supervisor?: Record<string, unknown> | null;
+  supervisor?: SupervisorStatus | null;
   /** The master switch: while it is off, no agent is started. */
   enabled: boolean;
-  /** The agents. */
-  agents: Record<string, unknown>[];
+  /** The agents, in the order of the configuration. */
+  agents: AgentStatus[];
+  /** What in the configuration has no effect, for people. */
+  warnings: string[];
+}
+
+/** A selection of agents. */
+export interface AgentSelection {
+  /** These, by their ids. */
+  agents?: string[];
+  /** All of them. */
+  all?: boolean;
+}
+
+/** What the loop of an agent is in the eyes of the supervisor. */
+export type AgentState = "running" | "failing" | "limited" | "starting" | "stopping" | "backing_off" | "stopped" | "ended" | "failed" | "other";
+
+/** One agent. */
+export interface AgentStatus {
+  /** Its id. */
+  id: string;
+  /** By what its colleagues call it. */
+  alias?: string | null;
+  /** What it is there for. */
+  role?: string | null;
+  /** The adapter of its loop, if the configuration names one. */
+  runtime?: string | null;
+  /** Where it works. */
+  workingDir: string;
+  /** Its own switch. */
+  enabled: boolean;
+  /** What its loop does. */
+  state: AgentState;
+  /** The process id of its loop. */
+  pid?: number | null;
+  /** When its loop was started, in milliseconds since the Unix epoch. */
+  startedAtMs?: number | null;
+  /** It is no longer in the configuration, and goes when its loop has ended. */
+  removed?: boolean;
+  /** The loop was started by an earlier supervisor. */
+  adopted?: boolean;
+  /** How often it was restarted automatically since the last requested start. */
+  restarts: number;
+  /** When it is started again, in milliseconds since the Unix epoch; of one that crashed. */
+  retryAtMs?: number | null;
+  /** The last reason of a change, such as how its loop ended. */
+  reason?: string | null;
+  /** Its loop ended because it was asked to, and in order: `reason` says no more than `state`. */
+  stoppedInOrder?: boolean;
+  /** What failed last: its tick, or its loop. */
+  lastError?: LastError | null;
+  /** The last sign of life of its loop, in milliseconds since the Unix epoch. */
+  heartbeatMs?: number | null;
+  /** Its last tick. */
+  lastTick?: TickRecord | null;
+  /** What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB. */
+  status?: unknown;
+  /** What the loop itself says of it, while it runs. */
+  activity?: SleepFile | null;
 }
 
 export interface AllowAnswer {
@@ -84,6 +141,68 @@ export interface Cancel {
   kill?: boolean;
 }
 
+/** What a provider can honour of `ExecuteParams`(crate::ExecuteParams), and what its stream has.  A value of `false` means that asking for it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
+export interface Capabilities {
+  /** `session_id`. */
+  resume: boolean;
+  /** `fork`. */
+  fork: boolean;
+  /** `new_session_id`. */
+  newSessionId: boolean;
+  /** `add_dirs`. */
+  addDirs: boolean;
+  /** `system_prompt`. */
+  systemPrompt: SystemPromptSupport;
+  /** `model`. */
+  model: boolean;
+  /** `effort`. */
+  effort: boolean;
+  /** `permission`: the modes that it knows. */
+  permissionModes: string[];
+  /** `allowed_tools`. */
+  allowedTools: boolean;
+  /** `denied_tools`. */
+  deniedTools: boolean;
+  /** `max_turns`. */
+  maxTurns: boolean;
+  /** `max_budget_usd`. */
+  maxBudgetUsd: boolean;
+  /** `output_schema`. */
+  outputSchema: boolean;
+  /** `images`. */
+  images: boolean;
+  /** `mcp_servers`. */
+  mcp: McpSupport;
+  /** `cli_retries`. */
+  cliRetries: boolean;
+  /** A prompt can go to stdin, so its size is not limited by argv. */
+  promptOnStdin: boolean;
+  /** The stream has text as it is written, not only whole messages. */
+  textDeltas: boolean;
+  /** A run's text is final as soon as it is in the stream: the CLI's own retries never [retract](crate::AgentEvent::Retract) it. */
+  finalText: boolean;
+  /** The stream has the model's reasoning. */
+  thinking: boolean;
+  /** The result has token figures. */
+  usage: boolean;
+  /** The result has a cost that the CLI reports. */
+  cost: boolean;
+  /** `usage_updates`: the stream has token figures while the run goes on, so that a limit of them holds within it. */
+  liveUsage: boolean;
+  /** The same for costs. */
+  liveCost: boolean;
+  /** Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them. */
+  uncountedTools: string[];
+  /** The stream emits a `tool_use` before every mutating tool runs.  If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. And unless `slash_commands` were asked for, whose text may have commands that are no tools.  If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`. */
+  announcesTools: boolean;
+  /** The CLI runs the calls of an answer only after the whole answer has arrived.  If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off. */
+  runsCallsAfterAnswer: boolean;
+  /** `slash_commands`. Without it being asked for, a prompt is never taken for a command. */
+  slashCommands: boolean;
+  /** The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers. */
+  fileMentions: boolean;
+}
+
 export interface SnapshotChange {
   type: "snapshot";
   /** The newest 50 runs and all that have not ended, the newest first. */
@@ -116,6 +235,14 @@ export type Change = SnapshotChange | RunChange | GoneChange | AgentsChange;
 /** What happened to a file. */
 export type ChangeKind = "add" | "delete" | "move" | "update";
 
+/** What changes from the next turn on. */
+export interface ChangeSession {
+  /** The model, by the CLI's own name. */
+  model?: string | null;
+  /** What the agent may do without approval. */
+  permission?: PermissionMode | null;
+}
+
 /** Where a cost comes from. */
 export type CostSource = "reported" | "estimated";
 
@@ -133,6 +260,31 @@ export interface Diagnostics {
   /** JSON lines of a type that the decoder does not know. */
   unknown: number;
 }
+
+/** What was read and what was wrong with it. Nothing here ends a scan. */
+export interface Diagnostics2 {
+  /** Files and databases that were read. */
+  files?: number;
+  /** Files that were left out because they were last changed before the time that is asked for. */
+  oldFiles?: number;
+  /** Bytes that were read. */
+  bytes?: number;
+  /** Lines that were read. */
+  lines?: number;
+  /** Lines that should have held figures and could not be understood. */
+  malformedLines?: number;
+  /** Lines that were too long to be read. */
+  oversizeLines?: number;
+  /** Sessions whose figures the CLI has not written, because it was killed before it did. */
+  sessionsWithoutFigures?: number;
+  /** Files, folders and databases that could not be read. */
+  unreadable?: number;
+  /** Some of those. */
+  unreadableExamples?: string[];
+}
+
+/** What figures are grouped by. */
+export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
 
 export interface SessionLogEntry {
   /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
@@ -655,6 +807,8 @@ export interface UserMessageLogEntry {
   from?: string | null;
   /** The turn is in progress already. */
   steer?: boolean;
+  /** The key of the request that began the turn: a second one with the same key begins none. */
+  key?: string | null;
 }
 
 export interface ResetLogEntry {
@@ -712,6 +866,118 @@ export type ErrorDetail = ParameterErrorDetail | BudgetErrorDetail | NotRetriedE
 /** What to do about an error. */
 export type ErrorKind = "auth" | "rate_limit" | "quota" | "overloaded" | "network" | "context_window" | "model_not_found" | "session_not_found" | "permission" | "budget" | "max_turns" | "mcp" | "timeout" | "aborted" | "interrupted" | "not_found" | "invalid" | "protocol" | "internal";
 
+/** Sums. Unknown figures are absent, never 0. */
+export interface Figures {
+  /** Requests to models. */
+  requests: number;
+  /** Those of them that sub-agents made. */
+  subagentRequests: number;
+  /** Tokens. */
+  usage: Usage;
+  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  cacheWrite1hTokens?: number | null;
+  /** What the CLIs report, in USD, for those requests of which they report it. */
+  reportedCostUsd?: number | null;
+  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  estimatedCostUsd?: number | null;
+  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  spentUsd?: number | null;
+  /** Searches in the web that the services made. */
+  webSearches?: number | null;
+  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  unpricedRequests: number;
+  /** Premium requests that Copilot counts. */
+  premiumRequests?: number | null;
+}
+
+/** What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept. */
+export interface ForgetRuns {
+  /** These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted. */
+  ids?: string[];
+  /** Runs that ended longer ago than this, in milliseconds. */
+  olderThanMs?: number | null;
+  /** The oldest logs, until the rest takes at most this many bytes. */
+  logsOver?: number | null;
+}
+
+/** What was deleted. */
+export interface Forgotten {
+  /** Runs of the history. */
+  runs: number;
+  /** Logs. */
+  logs: number;
+  /** The size of these logs, in bytes. */
+  logBytes: number;
+}
+
+/** A page of the history, newest first. */
+export interface HistoryList {
+  /** The runs. */
+  runs: RunRecord[];
+  /** The `cursor` of the next page; absent on the last one. */
+  next?: string | null;
+}
+
+/** What comes from the history of runs. */
+export interface HistoryShare {
+  /** Runs that the CLIs' files do not know. */
+  onlyThere: number;
+  /** Runs whose cost is added to the tokens of the CLIs' files. */
+  withCost: number;
+  /** Runs of agents whose files are not known; they are not counted. */
+  ofOtherAgents: number;
+}
+
+/** Where a run stands.  The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
+export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
+
+/** How a turn is interrupted. */
+export interface Interrupt {
+  /** By force: the agent's process is ended, and the next turn starts another. */
+  kill?: boolean;
+}
+
+/** Something that failed. */
+export interface LastError {
+  /** The class of the error, if it is one of a tick. */
+  kind?: ErrorKind | null;
+  /** The error, for people. */
+  message: string;
+  /** When it happened, in milliseconds since the Unix epoch. */
+  atMs: number;
+}
+
+/** The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`. */
+export interface LimitList {
+  /** The limits that the CLIs left on the disk. */
+  limits: UsageLimit[];
+}
+
+/** What a live run or session is doing. */
+export type LiveState = "idle" | "running" | "waiting" | "ending" | "other";
+
+/** What a live run or session is doing. */
+export interface LiveStatus {
+  /** What it is doing. */
+  state: LiveState;
+  /** Since when, in milliseconds since the Unix epoch. */
+  since: number;
+  /** The turns of a session that have ended. 0 for a run. */
+  turns: number;
+  /** The turn in progress. */
+  turn?: TurnStatus | null;
+  /** The provider that works, which may be a fallback. */
+  provider?: string | null;
+  /** The model that answers. */
+  model?: string | null;
+  /** The provider's session, to resume it. */
+  sessionId?: string | null;
+  /** What was used so far, as far as it was reported. */
+  usage?: Usage | null;
+  /** What it cost so far in USD, as far as that was reported. */
+  costUsd?: number | null;
+}
+
 /** One page of a log. */
 export interface LogPage {
   /** The entries. */
@@ -722,6 +988,12 @@ export interface LogPage {
   ended: boolean;
 }
 
+/** What a loop is doing. */
+export type LoopState = "sleeping" | "tick" | "other";
+
+/** How MCP servers reach the CLI. */
+export type McpDelivery = "Private" | "ProjectConfig" | "UserConfig";
+
 /** State of an MCP server as the CLI reports it. */
 export interface McpServerStatus {
   /** Its name in the configuration. */
@@ -730,12 +1002,64 @@ export interface McpServerStatus {
   status: string;
 }
 
+/** What a provider can honour of `McpServer`. */
+export interface McpSupport {
+  /** The transports, by their names. */
+  transports: string[];
+  /** The characters that a server's name may have beside ASCII letters and digits. */
+  nameMarks: string;
+  /** How long a server's name may be, in characters. */
+  longestName: number;
+  /** `mcp_delivery`: the ways that there are. */
+  deliveries: McpDelivery[];
+  /** `mcp_strict`. */
+  strict: boolean;
+  /** `cwd` of a stdio server. */
+  cwd: boolean;
+  /** `startup_timeout`. */
+  startupTimeout: boolean;
+  /** `tool_timeout`. */
+  toolTimeout: boolean;
+  /** `tools.only`. */
+  onlyTools: boolean;
+  /** `tools.except`. */
+  exceptTools: boolean;
+}
+
 /** A tool of an MCP server. */
 export interface McpTool {
   /** The server's name in the configuration. */
   server: string;
   /** The tool's own name. */
   tool: string;
+}
+
+/** The figures of a model within a group. */
+export interface ModelFigures {
+  /** The model; absent where the files do not have it. */
+  model?: string | null;
+  /** The CLIs that used it. */
+  providers?: string[];
+  /** Requests to models. */
+  requests: number;
+  /** Those of them that sub-agents made. */
+  subagentRequests: number;
+  /** Tokens. */
+  usage: Usage;
+  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  cacheWrite1hTokens?: number | null;
+  /** What the CLIs report, in USD, for those requests of which they report it. */
+  reportedCostUsd?: number | null;
+  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  estimatedCostUsd?: number | null;
+  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  spentUsd?: number | null;
+  /** Searches in the web that the services made. */
+  webSearches?: number | null;
+  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  unpricedRequests: number;
+  /** Premium requests that Copilot counts. */
+  premiumRequests?: number | null;
 }
 
 /** What one model used in a run. */
@@ -873,6 +1197,16 @@ export interface PlanEntry {
 /** Progress of a plan entry. */
 export type PlanStatus = "in_progress" | "completed" | "cancelled" | "pending";
 
+/** What estimates are made with. */
+export interface PriceSource {
+  /** The origin of the built-in table. */
+  source: string;
+  /** The date of the built-in table. */
+  date: string;
+  /** The user's file whose prices go before it. */
+  file?: string | null;
+}
+
 /** An error of the API: problem details of RFC 9457. */
 export interface Problem {
   /** `about:blank`: `code` says what it is. */
@@ -888,12 +1222,54 @@ export interface Problem {
 }
 
 /** An error of the API as a word for programs. Stable. */
-export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "UNSUPPORTED" | "INTERNAL";
+export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of this machine. */
 export interface ProviderList {
-  /** One report for each, with its `capabilities`; as `teamster doctor --json` has it. */
-  providers: Record<string, unknown>[];
+  /** One report for each. */
+  providers: ProviderReport[];
+}
+
+/** The login of an agent, as far as its files and the environment show it. */
+export interface ProviderLogin {
+  /** `yes`, `no`, or `unknown` where it cannot be seen, as in a keychain. */
+  state: string;
+  /** The variable or file that shows it. */
+  from?: string | null;
+}
+
+/** An agent of this machine, and what it can do. */
+export interface ProviderReport {
+  /** Its id, such as `claude`. */
+  id: string;
+  /** The CLI's own name. */
+  name: string;
+  /** It was found and reported its version; of one without a program: there is a key for a model's service. */
+  usable: boolean;
+  /** It has no program and runs in the process of the run. */
+  inProcess: boolean;
+  /** Its program. */
+  path?: string | null;
+  /** The program that a run starts, if that is another one. */
+  resolvedPath?: string | null;
+  /** The version that it reports. */
+  version?: string | null;
+  /** The decoder is tested with real output of this very version. */
+  tested: boolean;
+  /** The versions with whose real output the decoder is tested. */
+  testedVersions: string[];
+  /** The oldest version that works. */
+  oldestVersion?: string | null;
+  /** The version is older than that. */
+  tooOld: boolean;
+  /** Why it cannot be used. */
+  problem?: string | null;
+  /** The command that installs it. */
+  install: string;
+  /** Whether it is logged in. */
+  login: ProviderLogin;
+  /** What it can do. */
+  capabilities: Capabilities;
 }
 
 /** What waits for an answer. */
@@ -911,6 +1287,50 @@ export interface RunList {
   runs: RunSummary[];
   /** The `cursor` of the next page; absent on the last one. */
   next?: string | null;
+}
+
+/** What is known of a run. A figure that no CLI reported is absent, never 0. */
+export interface RunRecord {
+  /** Its id. */
+  runId: string;
+  /** Where it stands. */
+  status: HistoryStatus;
+  /** The provider that works on it, or worked on it last. */
+  provider: string;
+  /** The model: as the agent says, else as it was asked for. */
+  model?: string | null;
+  /** The session in which it works, or which it shall resume. */
+  sessionId?: string | null;
+  /** The conversation that it belongs to, as text. */
+  conversation?: string | null;
+  /** Where the agent works. */
+  workingDirectory?: string | null;
+  /** SHA-256 of the prompt, in hexadecimal. */
+  promptHash: string;
+  /** When it began, in milliseconds since the Unix epoch. */
+  startedAt: number;
+  /** When it ended. Of an interrupted run, when it was last heard of, once that was written down. */
+  endedAt?: number | null;
+  /** How long it took, in milliseconds. */
+  durationMs?: number | null;
+  /** What all attempts used together. */
+  usage?: Usage | null;
+  /** What all attempts cost together, in USD. */
+  costUsd?: number | null;
+  /** Turns of all attempts, as the CLIs count them. */
+  numTurns?: number | null;
+  /** Why it did not succeed. Its code and details are known where it is the error of the last attempt. */
+  error?: AgentError | null;
+  /** How many attempts there were; 0 while it runs. */
+  attempts: number;
+  /** Each of them, in order. */
+  attemptLog?: Attempt[];
+  /** The machine that it runs on. */
+  host: string;
+  /** The process there that has it in hand. */
+  pid: number;
+  /** When it was last heard of, in milliseconds since the Unix epoch. */
+  heartbeatAt: number;
 }
 
 /** The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0. */
@@ -1004,6 +1424,8 @@ export interface RunSummary {
   error?: AgentError | null;
   /** Its requests that wait for an answer. */
   requests: PendingRequest[];
+  /** What it is doing, where that is asked for; absent once it has ended. */
+  live?: LiveStatus | null;
 }
 
 /** A run and its result. */
@@ -1042,8 +1464,36 @@ export interface RunView {
   error?: AgentError | null;
   /** Its requests that wait for an answer. */
   requests: PendingRequest[];
+  /** What it is doing, where that is asked for; absent once it has ended. */
+  live?: LiveStatus | null;
   /** The result; absent while it runs. */
   result?: RunResult | null;
+}
+
+/** Sessions, newest first. */
+export interface SessionList {
+  /** The sessions. */
+  sessions: RunSummary[];
+}
+
+/** `sleep.json`: what the loop is doing. */
+export interface SleepFile {
+  /** Whether it sleeps. */
+  state: LoopState;
+  /** The sleep that it has come to, in seconds. */
+  current_sleep_seconds: number;
+  /** Why, for a person, with the last error. */
+  reason: string;
+  /** The same without the last error, where `reason` has one. */
+  plain_reason?: string | null;
+  /** When this was written, in seconds since 1970. */
+  updated_at_epoch: number;
+  /** When the sleep is over, in seconds since 1970; only while it sleeps. */
+  sleep_until_epoch?: number | null;
+  /** Ticks and starts in a row that failed; left out at 0. */
+  failed_ticks?: number;
+  /** Why the last of them failed. */
+  last_error?: TickError | null;
 }
 
 /** A run to start. What is left out is as in `teamster run --detach`. */
@@ -1094,6 +1544,79 @@ export interface StartRun {
   callback?: string | null;
 }
 
+/** A session to start. What is left out is as in `teamster chat --detach`. */
+export interface StartSession {
+  /** The agent, such as `claude`. */
+  provider: string;
+  /** The model, by the CLI's own name. */
+  model?: string | null;
+  /** Reasoning effort, in the CLI's own words. */
+  effort?: string | null;
+  /** What the agent may do without approval. */
+  permission?: PermissionMode;
+  /** Tools that are allowed, in the CLI's own syntax. */
+  allowedTools?: string[];
+  /** Tools that are forbidden, in the CLI's own syntax. */
+  deniedTools?: string[];
+  /** Where the agent works, an absolute path; the server's own working directory if left out. */
+  workingDirectory?: string | null;
+  /** A git worktree of its own for the session: `true`, or the name of its branch. */
+  worktree?: Worktree | null;
+  /** The agent's session that it goes on with. */
+  sessionId?: string | null;
+  /** With `sessionId`: go on in a new session and leave that one unchanged. */
+  fork?: boolean;
+  /** Replaces the CLI's system prompt. */
+  systemPrompt?: string | null;
+  /** Is appended to the CLI's system prompt. */
+  appendSystemPrompt?: string | null;
+  /** The most that all turns may cost together, in US dollars. */
+  maxBudgetUsd?: number | null;
+  /** The most tokens of all turns together. */
+  maxTokens?: number | null;
+  /** The longest time of all turns together, in milliseconds. */
+  maxTimeMs?: number | null;
+  /** How often transient failures of a turn are retried. */
+  retries?: number;
+  /** Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`. */
+  fallback?: string[];
+  /** How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour. */
+  askTimeoutMs?: number | null;
+  /** End the session when no turn was played for this long, in milliseconds. */
+  endIdleMs?: number | null;
+  /** A URL that gets a request when the session has ended, and when it needs an answer. */
+  callback?: string | null;
+}
+
+/** A prompt. */
+export interface StartTurn {
+  /** The prompt. */
+  prompt: string;
+  /** The name of the sender, for the log and for other clients; that of the token if left out. */
+  from?: string | null;
+}
+
+/** A message for the turn in progress. */
+export interface Steer {
+  /** The message. */
+  text: string;
+  /** The name of the sender, for the log and for other clients; that of the token if left out. */
+  from?: string | null;
+}
+
+/** The supervisor itself. */
+export interface SupervisorStatus {
+  /** Its process id. */
+  pid: number;
+  /** When it was started, in milliseconds since the Unix epoch. */
+  startedAtMs: number;
+  /** How long a loop may take to end before it is killed, in milliseconds. */
+  graceMs: number;
+}
+
+/** Which kinds of system prompt a provider takes. */
+export type SystemPromptSupport = "none" | "append" | "replace" | "append_and_replace";
+
 /** A piece of a result's `text`: consecutive text of one message. */
 export interface TextPiece {
   /** The message it belongs to. */
@@ -1102,8 +1625,92 @@ export interface TextPiece {
   bytes: number;
 }
 
+/** Why a tick failed. */
+export interface TickError {
+  /** The class of the error. */
+  kind: ErrorKind;
+  /** The error, for a person, on one line of limited length. */
+  message: string;
+  /** When it happened, in seconds since 1970. */
+  at_epoch: number;
+}
+
+/** Which prompt a tick has. */
+export type TickPrompt = "light" | "full";
+
+/** One line of `ticks.jsonl`. */
+export interface TickRecord {
+  /** Its number since the start of its loop, from 1. */
+  tick: number;
+  /** The process id of its loop. */
+  pid: number;
+  /** The tick as a run: the name of its log, and its row in the history. */
+  run_id?: string | null;
+  /** Which prompt it had. */
+  prompt: TickPrompt;
+  /** When it began. */
+  begin: string;
+  /** When it ended; of one whose loop was killed, when the next loop began. */
+  end: string;
+  /** How it ended. */
+  result: TickResult;
+  /** The class of its error. */
+  error_kind?: ErrorKind | null;
+  /** Its error, for people. */
+  error?: string | null;
+  /** The flags that were set at its end, by the names of their files. */
+  flags: string[];
+  /** The session that it was in. */
+  session_id?: string | null;
+  /** Input tokens beside the cache, over all models. */
+  input_tokens: number;
+  /** Output tokens, reasoning included. */
+  output_tokens: number;
+  /** Tokens read from the cache. */
+  cache_read_tokens: number;
+  /** Tokens written to the cache. */
+  cache_write_tokens: number;
+  /** What it cost in USD, if that is known of all its models. */
+  cost_usd?: number | null;
+  /** Where the cost is from; an estimate if that of any model is one. */
+  cost_source?: CostSource | null;
+}
+
+/** How a tick ended. */
+export type TickResult = "completed" | "failed" | "refused" | "timed_out" | "stuck" | "died" | "unusable" | "stopped" | "killed" | "other";
+
 /** Category of a tool, the same for every CLI. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "task" | "mcp" | "other";
+
+/** A turn in progress. */
+export interface TurnStatus {
+  /** The turn's id in the log and in the history. */
+  runId: string;
+  /** Who has begun it, such as `terminal pts/3`. Unset for a turn that the agent began by itself. */
+  from?: string | null;
+  /** When it began, in milliseconds since the Unix epoch. */
+  beganAt: number;
+}
+
+/** A turn of a session. */
+export interface TurnView {
+  /** Its id: that of the session, a dot and a number. */
+  runId: string;
+  /** The number of the log's entry with the prompt. */
+  seq: number;
+  /** Its result; absent while it is in progress. */
+  result?: RunResult | null;
+}
+
+/** A model of which not every request has a price. */
+export interface UnpricedModel {
+  /** The model; empty where the files do not have it. */
+  model: string;
+  /** How many requests have no price. */
+  requests: number;
+  /** How many requests were made to it in all. */
+  of: number;
+}
 
 /** Tokens used. A figure that the CLI did not report is absent, never 0.  Every provider converts its CLI's own convention (cached tokens inside or beside the input, deltas or running totals) to this one. */
 export interface Usage {
@@ -1119,8 +1726,81 @@ export interface Usage {
   reasoningTokens?: number | null;
 }
 
+/** The figures of one group. */
+export interface UsageGroup {
+  /** Its name; absent where the files do not have it. */
+  name?: string | null;
+  /** Requests to models. */
+  requests: number;
+  /** Those of them that sub-agents made. */
+  subagentRequests: number;
+  /** Tokens. */
+  usage: Usage;
+  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  cacheWrite1hTokens?: number | null;
+  /** What the CLIs report, in USD, for those requests of which they report it. */
+  reportedCostUsd?: number | null;
+  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  estimatedCostUsd?: number | null;
+  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  spentUsd?: number | null;
+  /** Searches in the web that the services made. */
+  webSearches?: number | null;
+  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  unpricedRequests: number;
+  /** Premium requests that Copilot counts. */
+  premiumRequests?: number | null;
+  /** The CLIs that it has figures of. */
+  providers: string[];
+  /** The models that it has figures of. */
+  models: string[];
+  /** The directory in which a session began. */
+  directory?: string | null;
+  /** The time of the first request. */
+  first: string;
+  /** The time of the last request. */
+  last: string;
+  /** The models within the group, where they were asked for. */
+  byModel?: ModelFigures[];
+}
+
+/** A limit of a subscription, and how much of it is used. */
+export interface UsageLimit {
+  /** The CLI whose service has the limit. */
+  provider: string;
+  /** The length of the window in minutes: 300 for five hours, 10,080 for a week. */
+  windowMinutes?: number | null;
+  /** The part of the limit that was used, in percent. */
+  usedPercent: number;
+  /** When the window ends and the limit is whole again. */
+  resetsAt?: string | null;
+  /** When the service reported it. */
+  at: string;
+}
+
 /** What agents have used, in groups. */
-export type UsageSummary = Record<string, unknown>;
+export interface UsageSummary {
+  /** What the figures are grouped by. */
+  by: Dimension;
+  /** From when on requests count. */
+  since?: string | null;
+  /** Until when requests count. */
+  until?: string | null;
+  /** The zone of the days, by its IANA name where it has one. */
+  timeZone?: string | null;
+  /** The groups: days and sessions in the order of time, others by what was spent, the most first. */
+  groups: UsageGroup[];
+  /** All groups together. */
+  total: Figures;
+  /** Models of which not every request has a price. */
+  unpriced: UnpricedModel[];
+  /** What estimates are made with. */
+  prices: PriceSource;
+  /** What comes from the history of runs. */
+  history: HistoryShare;
+  /** What was read, and what was wrong with it. */
+  diagnostics: Diagnostics2;
+}
 
 /** What a run does. */
 export type ViewState = "running" | "waiting" | "ended";

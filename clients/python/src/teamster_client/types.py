@@ -27,14 +27,71 @@ class AgentError(TypedDict):
 class AgentList(TypedDict):
     """The agents of a supervisor."""
 
-    #: The configuration.
+    #: The configuration; absent if the server has none.
     config: NotRequired[Union[str, None]]
     #: The supervisor; null if none is running.
-    supervisor: NotRequired[Union[dict[str, Any], None]]
+    supervisor: NotRequired[Union["SupervisorStatus", None]]
     #: The master switch: while it is off, no agent is started.
     enabled: bool
-    #: The agents.
-    agents: list[dict[str, Any]]
+    #: The agents, in the order of the configuration.
+    agents: list["AgentStatus"]
+    #: What in the configuration has no effect, for people.
+    warnings: list[str]
+
+class AgentSelection(TypedDict):
+    """A selection of agents."""
+
+    #: These, by their ids.
+    agents: NotRequired[list[str]]
+    #: All of them.
+    all: NotRequired[bool]
+
+#: What the loop of an agent is in the eyes of the supervisor.
+AgentState: TypeAlias = Literal["running", "failing", "limited", "starting", "stopping", "backing_off", "stopped", "ended", "failed", "other"]
+
+class AgentStatus(TypedDict):
+    """One agent."""
+
+    #: Its id.
+    id: str
+    #: By what its colleagues call it.
+    alias: NotRequired[Union[str, None]]
+    #: What it is there for.
+    role: NotRequired[Union[str, None]]
+    #: The adapter of its loop, if the configuration names one.
+    runtime: NotRequired[Union[str, None]]
+    #: Where it works.
+    workingDir: str
+    #: Its own switch.
+    enabled: bool
+    #: What its loop does.
+    state: "AgentState"
+    #: The process id of its loop.
+    pid: NotRequired[Union[int, None]]
+    #: When its loop was started, in milliseconds since the Unix epoch.
+    startedAtMs: NotRequired[Union[int, None]]
+    #: It is no longer in the configuration, and goes when its loop has ended.
+    removed: NotRequired[bool]
+    #: The loop was started by an earlier supervisor.
+    adopted: NotRequired[bool]
+    #: How often it was restarted automatically since the last requested start.
+    restarts: int
+    #: When it is started again, in milliseconds since the Unix epoch; of one that crashed.
+    retryAtMs: NotRequired[Union[int, None]]
+    #: The last reason of a change, such as how its loop ended.
+    reason: NotRequired[Union[str, None]]
+    #: Its loop ended because it was asked to, and in order: `reason` says no more than `state`.
+    stoppedInOrder: NotRequired[bool]
+    #: What failed last: its tick, or its loop.
+    lastError: NotRequired[Union["LastError", None]]
+    #: The last sign of life of its loop, in milliseconds since the Unix epoch.
+    heartbeatMs: NotRequired[Union[int, None]]
+    #: Its last tick.
+    lastTick: NotRequired[Union["TickRecord", None]]
+    #: What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB.
+    status: NotRequired[Any]
+    #: What the loop itself says of it, while it runs.
+    activity: NotRequired[Union["SleepFile", None]]
 
 class AllowAnswer(TypedDict):
     decision: Literal["allow"]
@@ -84,6 +141,71 @@ class Cancel(TypedDict):
     #: At once, by force.
     kill: NotRequired[bool]
 
+class Capabilities(TypedDict):
+    """What a provider can honour of `ExecuteParams`(crate::ExecuteParams), and what its stream has.  A value of `false` means that asking for it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
+
+    #: `session_id`.
+    resume: bool
+    #: `fork`.
+    fork: bool
+    #: `new_session_id`.
+    newSessionId: bool
+    #: `add_dirs`.
+    addDirs: bool
+    #: `system_prompt`.
+    systemPrompt: "SystemPromptSupport"
+    #: `model`.
+    model: bool
+    #: `effort`.
+    effort: bool
+    #: `permission`: the modes that it knows.
+    permissionModes: list[str]
+    #: `allowed_tools`.
+    allowedTools: bool
+    #: `denied_tools`.
+    deniedTools: bool
+    #: `max_turns`.
+    maxTurns: bool
+    #: `max_budget_usd`.
+    maxBudgetUsd: bool
+    #: `output_schema`.
+    outputSchema: bool
+    #: `images`.
+    images: bool
+    #: `mcp_servers`.
+    mcp: "McpSupport"
+    #: `cli_retries`.
+    cliRetries: bool
+    #: A prompt can go to stdin, so its size is not limited by argv.
+    promptOnStdin: bool
+    #: The stream has text as it is written, not only whole messages.
+    textDeltas: bool
+    #: A run's text is final as soon as it is in the stream: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
+    finalText: bool
+    #: The stream has the model's reasoning.
+    thinking: bool
+    #: The result has token figures.
+    usage: bool
+    #: The result has a cost that the CLI reports.
+    cost: bool
+    #: `usage_updates`: the stream has token figures while the run goes on, so that a limit of them holds within it.
+    liveUsage: bool
+    #: The same for costs.
+    liveCost: bool
+    #: Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them.
+    uncountedTools: list[str]
+    #: The stream emits a `tool_use` before every mutating tool runs.
+    #: If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. And unless `slash_commands` were asked for, whose text may have commands that are no tools.
+    #: If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`.
+    announcesTools: bool
+    #: The CLI runs the calls of an answer only after the whole answer has arrived.
+    #: If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off.
+    runsCallsAfterAnswer: bool
+    #: `slash_commands`. Without it being asked for, a prompt is never taken for a command.
+    slashCommands: bool
+    #: The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers.
+    fileMentions: bool
+
 class SnapshotChange(TypedDict):
     type: Literal["snapshot"]
     #: The newest 50 runs and all that have not ended, the newest first.
@@ -112,6 +234,14 @@ Change: TypeAlias = Union["SnapshotChange", "RunChange", "GoneChange", "AgentsCh
 #: What happened to a file.
 ChangeKind: TypeAlias = Literal["add", "delete", "move", "update"]
 
+class ChangeSession(TypedDict):
+    """What changes from the next turn on."""
+
+    #: The model, by the CLI's own name.
+    model: NotRequired[Union[str, None]]
+    #: What the agent may do without approval.
+    permission: NotRequired[Union["PermissionMode", None]]
+
 #: Where a cost comes from.
 CostSource: TypeAlias = Literal["reported", "estimated"]
 
@@ -129,6 +259,31 @@ class Diagnostics(TypedDict):
     oversize: int
     #: JSON lines of a type that the decoder does not know.
     unknown: int
+
+class Diagnostics2(TypedDict):
+    """What was read and what was wrong with it. Nothing here ends a scan."""
+
+    #: Files and databases that were read.
+    files: NotRequired[int]
+    #: Files that were left out because they were last changed before the time that is asked for.
+    oldFiles: NotRequired[int]
+    #: Bytes that were read.
+    bytes: NotRequired[int]
+    #: Lines that were read.
+    lines: NotRequired[int]
+    #: Lines that should have held figures and could not be understood.
+    malformedLines: NotRequired[int]
+    #: Lines that were too long to be read.
+    oversizeLines: NotRequired[int]
+    #: Sessions whose figures the CLI has not written, because it was killed before it did.
+    sessionsWithoutFigures: NotRequired[int]
+    #: Files, folders and databases that could not be read.
+    unreadable: NotRequired[int]
+    #: Some of those.
+    unreadableExamples: NotRequired[list[str]]
+
+#: What figures are grouped by.
+Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
 
 class SessionLogEntry(TypedDict):
     #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
@@ -619,6 +774,7 @@ UserMessageLogEntry = TypedDict("UserMessageLogEntry", {
     "text": str,
     "from": NotRequired[Union[str, None]],
     "steer": NotRequired[bool],
+    "key": NotRequired[Union[str, None]],
 })
 
 class ResetLogEntry(TypedDict):
@@ -671,6 +827,119 @@ ErrorDetail: TypeAlias = Union["ParameterErrorDetail", "BudgetErrorDetail", "Not
 #: What to do about an error.
 ErrorKind: TypeAlias = Literal["auth", "rate_limit", "quota", "overloaded", "network", "context_window", "model_not_found", "session_not_found", "permission", "budget", "max_turns", "mcp", "timeout", "aborted", "interrupted", "not_found", "invalid", "protocol", "internal"]
 
+class Figures(TypedDict):
+    """Sums. Unknown figures are absent, never 0."""
+
+    #: Requests to models.
+    requests: int
+    #: Those of them that sub-agents made.
+    subagentRequests: int
+    #: Tokens.
+    usage: "Usage"
+    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    cacheWrite1hTokens: NotRequired[Union[int, None]]
+    #: What the CLIs report, in USD, for those requests of which they report it.
+    reportedCostUsd: NotRequired[Union[float, None]]
+    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    estimatedCostUsd: NotRequired[Union[float, None]]
+    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    spentUsd: NotRequired[Union[float, None]]
+    #: Searches in the web that the services made.
+    webSearches: NotRequired[Union[int, None]]
+    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    unpricedRequests: int
+    #: Premium requests that Copilot counts.
+    premiumRequests: NotRequired[Union[float, None]]
+
+class ForgetRuns(TypedDict):
+    """What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept."""
+
+    #: These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted.
+    ids: NotRequired[list[str]]
+    #: Runs that ended longer ago than this, in milliseconds.
+    olderThanMs: NotRequired[Union[int, None]]
+    #: The oldest logs, until the rest takes at most this many bytes.
+    logsOver: NotRequired[Union[int, None]]
+
+class Forgotten(TypedDict):
+    """What was deleted."""
+
+    #: Runs of the history.
+    runs: int
+    #: Logs.
+    logs: int
+    #: The size of these logs, in bytes.
+    logBytes: int
+
+class HistoryList(TypedDict):
+    """A page of the history, newest first."""
+
+    #: The runs.
+    runs: list["RunRecord"]
+    #: The `cursor` of the next page; absent on the last one.
+    next: NotRequired[Union[str, None]]
+
+class HistoryShare(TypedDict):
+    """What comes from the history of runs."""
+
+    #: Runs that the CLIs' files do not know.
+    onlyThere: int
+    #: Runs whose cost is added to the tokens of the CLIs' files.
+    withCost: int
+    #: Runs of agents whose files are not known; they are not counted.
+    ofOtherAgents: int
+
+#: Where a run stands.
+#: The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`.
+HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
+
+class Interrupt(TypedDict):
+    """How a turn is interrupted."""
+
+    #: By force: the agent's process is ended, and the next turn starts another.
+    kill: NotRequired[bool]
+
+class LastError(TypedDict):
+    """Something that failed."""
+
+    #: The class of the error, if it is one of a tick.
+    kind: NotRequired[Union["ErrorKind", None]]
+    #: The error, for people.
+    message: str
+    #: When it happened, in milliseconds since the Unix epoch.
+    atMs: int
+
+class LimitList(TypedDict):
+    """The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`."""
+
+    #: The limits that the CLIs left on the disk.
+    limits: list["UsageLimit"]
+
+#: What a live run or session is doing.
+LiveState: TypeAlias = Literal["idle", "running", "waiting", "ending", "other"]
+
+class LiveStatus(TypedDict):
+    """What a live run or session is doing."""
+
+    #: What it is doing.
+    state: "LiveState"
+    #: Since when, in milliseconds since the Unix epoch.
+    since: int
+    #: The turns of a session that have ended. 0 for a run.
+    turns: int
+    #: The turn in progress.
+    turn: NotRequired[Union["TurnStatus", None]]
+    #: The provider that works, which may be a fallback.
+    provider: NotRequired[Union[str, None]]
+    #: The model that answers.
+    model: NotRequired[Union[str, None]]
+    #: The provider's session, to resume it.
+    sessionId: NotRequired[Union[str, None]]
+    #: What was used so far, as far as it was reported.
+    usage: NotRequired[Union["Usage", None]]
+    #: What it cost so far in USD, as far as that was reported.
+    costUsd: NotRequired[Union[float, None]]
+
 class LogPage(TypedDict):
     """One page of a log."""
 
@@ -681,6 +950,12 @@ class LogPage(TypedDict):
     #: Whether the log has its end here.
     ended: bool
 
+#: What a loop is doing.
+LoopState: TypeAlias = Literal["sleeping", "tick", "other"]
+
+#: How MCP servers reach the CLI.
+McpDelivery: TypeAlias = Literal["Private", "ProjectConfig", "UserConfig"]
+
 class McpServerStatus(TypedDict):
     """State of an MCP server as the CLI reports it."""
 
@@ -689,6 +964,30 @@ class McpServerStatus(TypedDict):
     #: The CLI's word for its state, such as `connected`, `failed` or `pending`.
     status: str
 
+class McpSupport(TypedDict):
+    """What a provider can honour of `McpServer`."""
+
+    #: The transports, by their names.
+    transports: list[str]
+    #: The characters that a server's name may have beside ASCII letters and digits.
+    nameMarks: str
+    #: How long a server's name may be, in characters.
+    longestName: int
+    #: `mcp_delivery`: the ways that there are.
+    deliveries: list["McpDelivery"]
+    #: `mcp_strict`.
+    strict: bool
+    #: `cwd` of a stdio server.
+    cwd: bool
+    #: `startup_timeout`.
+    startupTimeout: bool
+    #: `tool_timeout`.
+    toolTimeout: bool
+    #: `tools.only`.
+    onlyTools: bool
+    #: `tools.except`.
+    exceptTools: bool
+
 class McpTool(TypedDict):
     """A tool of an MCP server."""
 
@@ -696,6 +995,34 @@ class McpTool(TypedDict):
     server: str
     #: The tool's own name.
     tool: str
+
+class ModelFigures(TypedDict):
+    """The figures of a model within a group."""
+
+    #: The model; absent where the files do not have it.
+    model: NotRequired[Union[str, None]]
+    #: The CLIs that used it.
+    providers: NotRequired[list[str]]
+    #: Requests to models.
+    requests: int
+    #: Those of them that sub-agents made.
+    subagentRequests: int
+    #: Tokens.
+    usage: "Usage"
+    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    cacheWrite1hTokens: NotRequired[Union[int, None]]
+    #: What the CLIs report, in USD, for those requests of which they report it.
+    reportedCostUsd: NotRequired[Union[float, None]]
+    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    estimatedCostUsd: NotRequired[Union[float, None]]
+    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    spentUsd: NotRequired[Union[float, None]]
+    #: Searches in the web that the services made.
+    webSearches: NotRequired[Union[int, None]]
+    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    unpricedRequests: int
+    #: Premium requests that Copilot counts.
+    premiumRequests: NotRequired[Union[float, None]]
 
 class ModelUsage(TypedDict):
     """What one model used in a run."""
@@ -832,6 +1159,16 @@ class PlanEntry(TypedDict):
 #: Progress of a plan entry.
 PlanStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "pending"]
 
+class PriceSource(TypedDict):
+    """What estimates are made with."""
+
+    #: The origin of the built-in table.
+    source: str
+    #: The date of the built-in table.
+    date: str
+    #: The user's file whose prices go before it.
+    file: NotRequired[Union[str, None]]
+
 class Problem(TypedDict):
     """An error of the API: problem details of RFC 9457."""
 
@@ -847,13 +1184,53 @@ class Problem(TypedDict):
     detail: str
 
 #: An error of the API as a word for programs. Stable.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "SESSION_NOT_FOUND", "SESSION_BUSY", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of this machine."""
 
-    #: One report for each, with its `capabilities`; as `teamster doctor --json` has it.
-    providers: list[dict[str, Any]]
+    #: One report for each.
+    providers: list["ProviderReport"]
+
+#: The login of an agent, as far as its files and the environment show it.
+ProviderLogin = TypedDict("ProviderLogin", {
+    "state": str,
+    "from": NotRequired[Union[str, None]],
+})
+
+class ProviderReport(TypedDict):
+    """An agent of this machine, and what it can do."""
+
+    #: Its id, such as `claude`.
+    id: str
+    #: The CLI's own name.
+    name: str
+    #: It was found and reported its version; of one without a program: there is a key for a model's service.
+    usable: bool
+    #: It has no program and runs in the process of the run.
+    inProcess: bool
+    #: Its program.
+    path: NotRequired[Union[str, None]]
+    #: The program that a run starts, if that is another one.
+    resolvedPath: NotRequired[Union[str, None]]
+    #: The version that it reports.
+    version: NotRequired[Union[str, None]]
+    #: The decoder is tested with real output of this very version.
+    tested: bool
+    #: The versions with whose real output the decoder is tested.
+    testedVersions: list[str]
+    #: The oldest version that works.
+    oldestVersion: NotRequired[Union[str, None]]
+    #: The version is older than that.
+    tooOld: bool
+    #: Why it cannot be used.
+    problem: NotRequired[Union[str, None]]
+    #: The command that installs it.
+    install: str
+    #: Whether it is logged in.
+    login: "ProviderLogin"
+    #: What it can do.
+    capabilities: "Capabilities"
 
 class RequestList(TypedDict):
     """What waits for an answer."""
@@ -871,6 +1248,50 @@ class RunList(TypedDict):
     runs: list["RunSummary"]
     #: The `cursor` of the next page; absent on the last one.
     next: NotRequired[Union[str, None]]
+
+class RunRecord(TypedDict):
+    """What is known of a run. A figure that no CLI reported is absent, never 0."""
+
+    #: Its id.
+    runId: str
+    #: Where it stands.
+    status: "HistoryStatus"
+    #: The provider that works on it, or worked on it last.
+    provider: str
+    #: The model: as the agent says, else as it was asked for.
+    model: NotRequired[Union[str, None]]
+    #: The session in which it works, or which it shall resume.
+    sessionId: NotRequired[Union[str, None]]
+    #: The conversation that it belongs to, as text.
+    conversation: NotRequired[Union[str, None]]
+    #: Where the agent works.
+    workingDirectory: NotRequired[Union[str, None]]
+    #: SHA-256 of the prompt, in hexadecimal.
+    promptHash: str
+    #: When it began, in milliseconds since the Unix epoch.
+    startedAt: int
+    #: When it ended. Of an interrupted run, when it was last heard of, once that was written down.
+    endedAt: NotRequired[Union[int, None]]
+    #: How long it took, in milliseconds.
+    durationMs: NotRequired[Union[int, None]]
+    #: What all attempts used together.
+    usage: NotRequired[Union["Usage", None]]
+    #: What all attempts cost together, in USD.
+    costUsd: NotRequired[Union[float, None]]
+    #: Turns of all attempts, as the CLIs count them.
+    numTurns: NotRequired[Union[int, None]]
+    #: Why it did not succeed. Its code and details are known where it is the error of the last attempt.
+    error: NotRequired[Union["AgentError", None]]
+    #: How many attempts there were; 0 while it runs.
+    attempts: int
+    #: Each of them, in order.
+    attemptLog: NotRequired[list["Attempt"]]
+    #: The machine that it runs on.
+    host: str
+    #: The process there that has it in hand.
+    pid: int
+    #: When it was last heard of, in milliseconds since the Unix epoch.
+    heartbeatAt: int
 
 class RunResult(TypedDict):
     """The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0."""
@@ -964,6 +1385,8 @@ class RunSummary(TypedDict):
     error: NotRequired[Union["AgentError", None]]
     #: Its requests that wait for an answer.
     requests: list["PendingRequest"]
+    #: What it is doing, where that is asked for; absent once it has ended.
+    live: NotRequired[Union["LiveStatus", None]]
 
 class RunView(TypedDict):
     """A run and its result."""
@@ -1002,8 +1425,36 @@ class RunView(TypedDict):
     error: NotRequired[Union["AgentError", None]]
     #: Its requests that wait for an answer.
     requests: list["PendingRequest"]
+    #: What it is doing, where that is asked for; absent once it has ended.
+    live: NotRequired[Union["LiveStatus", None]]
     #: The result; absent while it runs.
     result: NotRequired[Union["RunResult", None]]
+
+class SessionList(TypedDict):
+    """Sessions, newest first."""
+
+    #: The sessions.
+    sessions: list["RunSummary"]
+
+class SleepFile(TypedDict):
+    """`sleep.json`: what the loop is doing."""
+
+    #: Whether it sleeps.
+    state: "LoopState"
+    #: The sleep that it has come to, in seconds.
+    current_sleep_seconds: int
+    #: Why, for a person, with the last error.
+    reason: str
+    #: The same without the last error, where `reason` has one.
+    plain_reason: NotRequired[Union[str, None]]
+    #: When this was written, in seconds since 1970.
+    updated_at_epoch: int
+    #: When the sleep is over, in seconds since 1970; only while it sleeps.
+    sleep_until_epoch: NotRequired[Union[int, None]]
+    #: Ticks and starts in a row that failed; left out at 0.
+    failed_ticks: NotRequired[int]
+    #: Why the last of them failed.
+    last_error: NotRequired[Union["TickError", None]]
 
 class StartRun(TypedDict):
     """A run to start. What is left out is as in `teamster run --detach`."""
@@ -1053,6 +1504,75 @@ class StartRun(TypedDict):
     #: A URL that gets a request when the run has ended, and when it needs an answer.
     callback: NotRequired[Union[str, None]]
 
+class StartSession(TypedDict):
+    """A session to start. What is left out is as in `teamster chat --detach`."""
+
+    #: The agent, such as `claude`.
+    provider: str
+    #: The model, by the CLI's own name.
+    model: NotRequired[Union[str, None]]
+    #: Reasoning effort, in the CLI's own words.
+    effort: NotRequired[Union[str, None]]
+    #: What the agent may do without approval.
+    permission: NotRequired["PermissionMode"]
+    #: Tools that are allowed, in the CLI's own syntax.
+    allowedTools: NotRequired[list[str]]
+    #: Tools that are forbidden, in the CLI's own syntax.
+    deniedTools: NotRequired[list[str]]
+    #: Where the agent works, an absolute path; the server's own working directory if left out.
+    workingDirectory: NotRequired[Union[str, None]]
+    #: A git worktree of its own for the session: `true`, or the name of its branch.
+    worktree: NotRequired[Union["Worktree", None]]
+    #: The agent's session that it goes on with.
+    sessionId: NotRequired[Union[str, None]]
+    #: With `sessionId`: go on in a new session and leave that one unchanged.
+    fork: NotRequired[bool]
+    #: Replaces the CLI's system prompt.
+    systemPrompt: NotRequired[Union[str, None]]
+    #: Is appended to the CLI's system prompt.
+    appendSystemPrompt: NotRequired[Union[str, None]]
+    #: The most that all turns may cost together, in US dollars.
+    maxBudgetUsd: NotRequired[Union[float, None]]
+    #: The most tokens of all turns together.
+    maxTokens: NotRequired[Union[int, None]]
+    #: The longest time of all turns together, in milliseconds.
+    maxTimeMs: NotRequired[Union[int, None]]
+    #: How often transient failures of a turn are retried.
+    retries: NotRequired[int]
+    #: Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
+    fallback: NotRequired[list[str]]
+    #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    askTimeoutMs: NotRequired[Union[int, None]]
+    #: End the session when no turn was played for this long, in milliseconds.
+    endIdleMs: NotRequired[Union[int, None]]
+    #: A URL that gets a request when the session has ended, and when it needs an answer.
+    callback: NotRequired[Union[str, None]]
+
+#: A prompt.
+StartTurn = TypedDict("StartTurn", {
+    "prompt": str,
+    "from": NotRequired[Union[str, None]],
+})
+
+#: A message for the turn in progress.
+Steer = TypedDict("Steer", {
+    "text": str,
+    "from": NotRequired[Union[str, None]],
+})
+
+class SupervisorStatus(TypedDict):
+    """The supervisor itself."""
+
+    #: Its process id.
+    pid: int
+    #: When it was started, in milliseconds since the Unix epoch.
+    startedAtMs: int
+    #: How long a loop may take to end before it is killed, in milliseconds.
+    graceMs: int
+
+#: Which kinds of system prompt a provider takes.
+SystemPromptSupport: TypeAlias = Literal["none", "append", "replace", "append_and_replace"]
+
 class TextPiece(TypedDict):
     """A piece of a result's `text`: consecutive text of one message."""
 
@@ -1061,8 +1581,89 @@ class TextPiece(TypedDict):
     #: Its length in bytes of UTF-8. It begins where the piece before it ends.
     bytes: int
 
+class TickError(TypedDict):
+    """Why a tick failed."""
+
+    #: The class of the error.
+    kind: "ErrorKind"
+    #: The error, for a person, on one line of limited length.
+    message: str
+    #: When it happened, in seconds since 1970.
+    at_epoch: int
+
+#: Which prompt a tick has.
+TickPrompt: TypeAlias = Literal["light", "full"]
+
+class TickRecord(TypedDict):
+    """One line of `ticks.jsonl`."""
+
+    #: Its number since the start of its loop, from 1.
+    tick: int
+    #: The process id of its loop.
+    pid: int
+    #: The tick as a run: the name of its log, and its row in the history.
+    run_id: NotRequired[Union[str, None]]
+    #: Which prompt it had.
+    prompt: "TickPrompt"
+    #: When it began.
+    begin: str
+    #: When it ended; of one whose loop was killed, when the next loop began.
+    end: str
+    #: How it ended.
+    result: "TickResult"
+    #: The class of its error.
+    error_kind: NotRequired[Union["ErrorKind", None]]
+    #: Its error, for people.
+    error: NotRequired[Union[str, None]]
+    #: The flags that were set at its end, by the names of their files.
+    flags: list[str]
+    #: The session that it was in.
+    session_id: NotRequired[Union[str, None]]
+    #: Input tokens beside the cache, over all models.
+    input_tokens: int
+    #: Output tokens, reasoning included.
+    output_tokens: int
+    #: Tokens read from the cache.
+    cache_read_tokens: int
+    #: Tokens written to the cache.
+    cache_write_tokens: int
+    #: What it cost in USD, if that is known of all its models.
+    cost_usd: NotRequired[Union[float, None]]
+    #: Where the cost is from; an estimate if that of any model is one.
+    cost_source: NotRequired[Union["CostSource", None]]
+
+#: How a tick ended.
+TickResult: TypeAlias = Literal["completed", "failed", "refused", "timed_out", "stuck", "died", "unusable", "stopped", "killed", "other"]
+
 #: Category of a tool, the same for every CLI.
 ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "task", "mcp", "other"]
+
+#: A turn in progress.
+TurnStatus = TypedDict("TurnStatus", {
+    "runId": str,
+    "from": NotRequired[Union[str, None]],
+    "beganAt": int,
+})
+
+class TurnView(TypedDict):
+    """A turn of a session."""
+
+    #: Its id: that of the session, a dot and a number.
+    runId: str
+    #: The number of the log's entry with the prompt.
+    seq: int
+    #: Its result; absent while it is in progress.
+    result: NotRequired[Union["RunResult", None]]
+
+class UnpricedModel(TypedDict):
+    """A model of which not every request has a price."""
+
+    #: The model; empty where the files do not have it.
+    model: str
+    #: How many requests have no price.
+    requests: int
+    #: How many requests were made to it in all.
+    of: int
 
 class Usage(TypedDict):
     """Tokens used. A figure that the CLI did not report is absent, never 0.  Every provider converts its CLI's own convention (cached tokens inside or beside the input, deltas or running totals) to this one."""
@@ -1078,8 +1679,81 @@ class Usage(TypedDict):
     #: Reasoning tokens, a part of `output_tokens`.
     reasoningTokens: NotRequired[Union[int, None]]
 
-#: What agents have used, in groups.
-UsageSummary: TypeAlias = dict[str, Any]
+class UsageGroup(TypedDict):
+    """The figures of one group."""
+
+    #: Its name; absent where the files do not have it.
+    name: NotRequired[Union[str, None]]
+    #: Requests to models.
+    requests: int
+    #: Those of them that sub-agents made.
+    subagentRequests: int
+    #: Tokens.
+    usage: "Usage"
+    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    cacheWrite1hTokens: NotRequired[Union[int, None]]
+    #: What the CLIs report, in USD, for those requests of which they report it.
+    reportedCostUsd: NotRequired[Union[float, None]]
+    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    estimatedCostUsd: NotRequired[Union[float, None]]
+    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    spentUsd: NotRequired[Union[float, None]]
+    #: Searches in the web that the services made.
+    webSearches: NotRequired[Union[int, None]]
+    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    unpricedRequests: int
+    #: Premium requests that Copilot counts.
+    premiumRequests: NotRequired[Union[float, None]]
+    #: The CLIs that it has figures of.
+    providers: list[str]
+    #: The models that it has figures of.
+    models: list[str]
+    #: The directory in which a session began.
+    directory: NotRequired[Union[str, None]]
+    #: The time of the first request.
+    first: str
+    #: The time of the last request.
+    last: str
+    #: The models within the group, where they were asked for.
+    byModel: NotRequired[list["ModelFigures"]]
+
+class UsageLimit(TypedDict):
+    """A limit of a subscription, and how much of it is used."""
+
+    #: The CLI whose service has the limit.
+    provider: str
+    #: The length of the window in minutes: 300 for five hours, 10,080 for a week.
+    windowMinutes: NotRequired[Union[int, None]]
+    #: The part of the limit that was used, in percent.
+    usedPercent: float
+    #: When the window ends and the limit is whole again.
+    resetsAt: NotRequired[Union[str, None]]
+    #: When the service reported it.
+    at: str
+
+class UsageSummary(TypedDict):
+    """What agents have used, in groups."""
+
+    #: What the figures are grouped by.
+    by: "Dimension"
+    #: From when on requests count.
+    since: NotRequired[Union[str, None]]
+    #: Until when requests count.
+    until: NotRequired[Union[str, None]]
+    #: The zone of the days, by its IANA name where it has one.
+    timeZone: NotRequired[Union[str, None]]
+    #: The groups: days and sessions in the order of time, others by what was spent, the most first.
+    groups: list["UsageGroup"]
+    #: All groups together.
+    total: "Figures"
+    #: Models of which not every request has a price.
+    unpriced: list["UnpricedModel"]
+    #: What estimates are made with.
+    prices: "PriceSource"
+    #: What comes from the history of runs.
+    history: "HistoryShare"
+    #: What was read, and what was wrong with it.
+    diagnostics: "Diagnostics2"
 
 #: What a run does.
 ViewState: TypeAlias = Literal["running", "waiting", "ended"]
