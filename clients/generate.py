@@ -49,7 +49,7 @@ class Shape:
         return Shape(self.fields | other.fields, self.required | other.required, self.is_open or other.is_open)
 
     def tag(self):
-        """The constant by which it is told from its siblings."""
+        """The constant that only this member of a union has."""
         for name in ("type", "decision"):
             if "const" in self.fields.get(name, {}):
                 return self.fields[name]["const"]

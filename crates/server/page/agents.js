@@ -16,7 +16,7 @@ const STATES = {
   failed: ['cannot run', 'bad'],
 };
 
-/// Whether somebody has to look at it.
+/// Whether it needs the user's attention.
 export const isBad = (agent) => agent.enabled && ['failing', 'backing_off', 'ended', 'failed'].includes(agent.state);
 
 /// How an agent stands: a word and the kind of its mark.

@@ -11,7 +11,7 @@ export class Problem extends Error {
   }
 }
 
-/// Is called when a request was refused because nobody is logged in.
+/// Has an event when a request was refused for want of a login.
 export const unauthorized = new EventTarget();
 
 async function send(method, path, {body, headers = {}, text = false, signal} = {}) {

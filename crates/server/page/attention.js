@@ -34,7 +34,7 @@ function show() {
 }
 
 function notify(request, run) {
-  // One tab notifies, and only if nobody looks at it.
+  // One tab notifies, and only without the focus.
   if (!state.leads || document.hasFocus() || !('Notification' in window) || Notification.permission !== 'granted') return;
   try {
     const notification = new Notification(`${run.provider} needs an answer`, {

@@ -158,7 +158,7 @@ export function many(number, one, several = `${one}s`) {
   return `${number} ${number === 1 ? one : several}`;
 }
 
-/// The end of a path, which tells it from others. The whole path is in its title.
+/// The last two parts of a path; the whole path is in its title.
 export function path(full) {
   const parts = full.split('/').filter(Boolean);
   const short = parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : full;

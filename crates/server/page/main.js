@@ -12,7 +12,7 @@ import {connect, join, state, watch} from './state.js';
 
 const main = document.querySelector('#main');
 let view;
-/// Whether nobody is logged in, and how many snapshots had come when that showed.
+/// Whether a login is missing, and how many snapshots had come when that showed.
 let isOut = false;
 let outAt = 0;
 

@@ -6,7 +6,7 @@ import {requestCard} from './request.js';
 import {requests, runs, state} from './state.js';
 import {isBad, nextTick, stateWord} from './agents.js';
 
-/// A run that has written nothing for so long may wait for something that it cannot say.
+/// A run that has written nothing for so long may wait for something that it cannot report.
 export const QUIET = 120_000;
 /// So many ended runs are shown at first.
 const RECENT = 6;

@@ -3,7 +3,7 @@
 import {key, patch, post} from './api.js';
 import {fill, h} from './dom.js';
 
-const PERMISSIONS = [['', 'unchanged'], ['default', 'as its settings say'], ['read-only', 'read only'], ['accept-edits', 'accept edits'], ['bypass', 'everything']];
+const PERMISSIONS = [['', 'unchanged'], ['default', 'by its settings'], ['read-only', 'read only'], ['accept-edits', 'accept edits'], ['bypass', 'everything']];
 
 /// The box of the session `id` in `place`. `isBusy` is whether a turn is in progress.
 export function composer(id, place, isBusy) {
@@ -16,7 +16,7 @@ export function composer(id, place, isBusy) {
   const permission = h('select', PERMISSIONS.map(([value, name]) => h('option', {value}, name)));
   const change = h('button', {type: 'button'}, 'Change');
   const clear = h('button', {type: 'button', title: 'The agent forgets what was said'}, 'Empty the context');
-  // The same prompt sent again, after a broken connection say, begins no second turn.
+  // The same prompt sent again, such as after a broken connection, begins no second turn.
   let idempotency = key();
   let sent;
 

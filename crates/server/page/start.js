@@ -5,7 +5,7 @@ import {fill, h} from './dom.js';
 import {runs} from './state.js';
 
 const PERMISSIONS = [
-  ['default', 'As its settings say', 'It asks here for what they do not allow.'],
+  ['default', 'By its settings', 'It asks here for what they do not allow.'],
   ['read-only', 'Read only', 'No tool that changes anything.'],
   ['accept-edits', 'Accept edits', 'Files may be changed; commands are still asked for.'],
   ['bypass', 'Everything', 'Without any question. The server has to allow it.'],
@@ -38,7 +38,7 @@ export function start(main) {
   const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
   const note = h('p.error', {role: 'alert', hidden: true});
   const submit = h('button.primary', {type: 'submit'}, 'Start');
-  // The same form sent again, after a broken connection say, starts no second run.
+  // The same form sent again, such as after a broken connection, starts no second run.
   let idempotency = key();
   let sent;
   const form = h('form.start', {

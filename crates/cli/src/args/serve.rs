@@ -32,7 +32,7 @@ Exit codes:
     1  it cannot listen there, or an internal failure
     2  the command line is wrong, or the token cannot be used";
 
-/// Serve an HTTP API for detached runs: start, follow, answer and stop them.
+/// Serve an HTTP API and a page for detached runs: start, follow, answer and stop them.
 ///
 /// The server only reads the logs of runs and sends commands to their processes: runs go on when it ends, and
 /// clients go on where they were when it is back. Every request needs a token. The first start makes one that
