@@ -9,6 +9,7 @@ use teamster_core::{AgentError, CostSource, ErrorKind, ModelUsage, PermissionMod
 
 use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};
+use crate::peer;
 use crate::settings::{Approve, ModeSwitch};
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
@@ -258,12 +259,33 @@ impl Dialect for Plain {
         self.cost.is_now(usd);
     }
 
-    /// What it says of tokens is left out: that of one agent is a turn's, that of another a session's.
-    fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
-        Figures {
-            cost: self.cost.of_turn(),
+    /// What it says of tokens is left out: that of one agent is a turn's, that of another a session's. Only of
+    /// another teamster it is known.
+    fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
+        let cost = self.cost.of_turn();
+        peer::figures(result).unwrap_or_else(|| Figures {
+            cost,
             ..Figures::default()
+        })
+    }
+
+    fn tool(&mut self, call: &ToolCall) -> Tool {
+        peer::tool(call, call.plain())
+    }
+
+    fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
+        let mut end = call.plain_end();
+        if let Some(output) = peer::output(call) {
+            output.clone_into(&mut end.output);
         }
+        if let Some(changes) = peer::changes(call) {
+            end.effects = changes;
+        }
+        end
+    }
+
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        peer::error(error).unwrap_or_else(|| error.plain(during))
     }
 
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {

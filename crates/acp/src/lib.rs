@@ -20,6 +20,7 @@ mod cost;
 mod dialect;
 mod errors;
 mod one_turn;
+mod peer;
 mod probe;
 mod protocol;
 mod recorded;

@@ -22,6 +22,7 @@ use teamster_core::{
 
 use crate::dialect::{Dialect, Figures, Next};
 use crate::errors::{During, RpcError};
+use crate::peer;
 use crate::settings::{ModeSwitch, Settings};
 use crate::turn::TurnSoFar;
 use crate::wire::{AgentCapabilities, Message};
@@ -268,7 +269,7 @@ impl AcpProtocol {
 
     fn prompt_failed(&mut self, error: &RpcError, out: &mut Events) {
         self.resolve(Next::Other, out);
-        let figures = self.dialect.figures(&Value::Null, &self.turn);
+        let figures = self.dialect.figures(&peer::result_of(error), &self.turn);
         let error = self.dialect.error(error, During::Prompt);
         self.interrupted = self.cancelling && error.kind == ErrorKind::Aborted;
         if !self.interrupted {

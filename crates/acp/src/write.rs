@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, ContentBlock, EnvVariable, HttpHeader, ImageContent,
-    Implementation, InitializeRequest, LoadSessionRequest, McpServer as SchemaServer,
-    McpServerHttp, McpServerSse, McpServerStdio, NewSessionRequest, PromptRequest,
-    RequestPermissionOutcome, RequestPermissionResponse, ResumeSessionRequest,
-    SelectedPermissionOutcome, SessionConfigOptionValue, SetSessionConfigOptionRequest,
-    SetSessionModeRequest, TextContent,
+    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock, EnvVariable,
+    HttpHeader, ImageContent, Implementation, InitializeRequest, LoadSessionRequest,
+    McpServer as SchemaServer, McpServerHttp, McpServerSse, McpServerStdio, NewSessionRequest,
+    NoticeCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
+    ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, TextContent,
 };
 use base64::Engine;
 use serde::Serialize;
@@ -90,8 +90,9 @@ fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serializ
 
 pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
     // No files and no terminals: the agent uses its own.
+    let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
     let params = InitializeRequest::new(ProtocolVersion::V1)
-        .client_capabilities(ClientCapabilities::new())
+        .client_capabilities(ClientCapabilities::new().session(session))
         .client_info(Implementation::new("teamster", env!("CARGO_PKG_VERSION")));
     request(exchange, id, "initialize", params);
 }

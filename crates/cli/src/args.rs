@@ -1,5 +1,6 @@
 //! The command line.
 
+mod acp;
 mod agent_loop;
 mod chat;
 mod detached;
@@ -23,11 +24,13 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use agent_loop::LoopArgs;
 pub(crate) use chat::{ChatArgs, TurnArgs};
 pub(crate) use detached::{AnswerArgs, AttachArgs, CancelArgs, RequestsArgs, SayArgs, WaitArgs};
 pub(crate) use mcp::{
-    McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, ServerArgs,
+    McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpServeArgs,
+    ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
 pub(crate) use run::{
@@ -68,6 +71,7 @@ Examples:
   teamster usage --since 7d                      tokens and cost of all agents
   teamster loop ~/agents/triage                  run an agent in a polling loop
   teamster supervise agents.config.json          run many loops, restart those that crash
+  teamster acp claude                            serve an agent to an editor (ACP)
   teamster serve                                 an HTTP API for detached runs
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
@@ -139,6 +143,7 @@ pub(crate) enum Command {
     Requests(RequestsArgs),
     Answer(AnswerArgs),
     Runs(RunsArgs),
+    Acp(Box<AcpArgs>),
     Serve(ServeArgs),
     Token(TokenArgs),
     Usage(UsageArgs),
@@ -309,7 +314,7 @@ mod tests {
             let lines = help.lines().count();
             // The program's own has a line for each command.
             let most = if command.get_name() == "teamster" {
-                36
+                37
             } else {
                 30
             };

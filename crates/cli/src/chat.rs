@@ -157,7 +157,11 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
 }
 
 /// Why the CLI cannot be started, if that is known before.
-fn missing(info: &CliInfo, path: Option<&String>, config: &RuntimeConfig) -> Option<AgentError> {
+pub(crate) fn missing(
+    info: &CliInfo,
+    path: Option<&String>,
+    config: &RuntimeConfig,
+) -> Option<AgentError> {
     if info.program.is_empty() {
         // It runs in this process.
         return None;

@@ -4,6 +4,7 @@
 //! [`main_with`].
 #![warn(missing_docs)]
 
+mod acp;
 mod agents;
 mod args;
 mod chat;
@@ -96,6 +97,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     exit(match cli.command {
         Command::Run(mut args) => run::main(&mut args),
         Command::Chat(mut args) => chat::main(&mut args),
+        Command::Acp(args) => acp::main(*args),
         Command::Attach(args) => detached::attach::main(&args),
         Command::Say(args) => detached::say::main(&args),
         Command::Wait(args) => detached::wait::main(&args),

@@ -3,6 +3,7 @@
 mod check;
 mod list;
 mod restore;
+mod serve;
 mod servers;
 mod typed;
 
@@ -17,6 +18,7 @@ pub(crate) fn main(command: &McpCommand) -> anyhow::Result<u8> {
     let done = match command {
         McpCommand::List(args) => list::main(args),
         McpCommand::Check(args) => check::main(args),
+        McpCommand::Serve(args) => serve::main(args),
         McpCommand::Restore(args) => return restore::main(args),
     };
     done.or_else(|error| match error {

@@ -1,7 +1,7 @@
 //! `teamster serve`: the HTTP API of `teamster-server`, on the runs of this user.
 
-mod backend;
-mod start;
+pub(crate) mod backend;
+pub(crate) mod start;
 pub(crate) mod token;
 
 use std::io::{self, IsTerminal, Write};

@@ -5,6 +5,7 @@
     reason = "snapbox writes its snapshots so"
 )]
 
+mod acp;
 mod again;
 mod agent_loop;
 mod attempts;
@@ -15,10 +16,12 @@ mod detached;
 mod doctor;
 mod embedded;
 mod help;
+mod json_rpc;
 mod mcp_check;
 mod mcp_list;
 mod mcp_restore;
 mod mcp_run;
+mod mcp_serve;
 mod mock_model;
 mod record;
 mod run;

@@ -5,10 +5,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams, ProtocolVersion,
 };
 use rmcp::service::RunningService;
-use rmcp::{RoleClient, ServiceExt};
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
 use teamster_core::provider::Secrets;
 use teamster_core::{McpServer, McpTransport};
@@ -18,7 +19,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::error::{ClientError, Method};
-use crate::options::ConnectOptions;
+use crate::options::{ConnectOptions, Protocol};
 use crate::output::Output;
 
 /// How long a server may take to end after the end of its input, and again after SIGTERM.
@@ -130,8 +131,12 @@ impl Client {
         let secrets = Secrets::of([server]);
         let failed = |error| Box::new(FailedConnection::from(error));
         let (mut process, messages, stdin) = Process::start(server, options).map_err(failed)?;
-        let mut method = Method::Initialize;
-        let talked = timeout(options.limit, talk(messages, stdin, &mut method)).await;
+        let mut method = match options.protocol {
+            Protocol::Initialize => Method::Initialize,
+            Protocol::Newest => Method::Discover,
+        };
+        let talking = talk(messages, stdin, &mut method, options);
+        let talked = timeout(options.limit, talking).await;
         let mut error = match talked {
             Ok(Ok((service, tools))) => {
                 return Ok(Self {
@@ -168,6 +173,12 @@ impl Client {
         let server = info.server_info.clone()?;
         let hide = |text| self.secrets.hide(text);
         Some((hide(server.name), hide(server.version)))
+    }
+
+    /// The version of the protocol that is spoken with it.
+    pub fn protocol_version(&self) -> Option<String> {
+        let info = self.service.peer_info()?;
+        Some(self.secrets.hide(info.protocol_version.to_string()))
     }
 
     /// Its tools, as it lists them.
@@ -299,12 +310,29 @@ async fn talk(
     messages: DuplexStream,
     stdin: ChildStdin,
     method: &mut Method,
+    options: &ConnectOptions,
 ) -> Result<(RunningService<RoleClient, ClientConfig>, Vec<ServerTool>), ClientError> {
     let us = Implementation::new("teamster", env!("CARGO_PKG_VERSION"));
     let client = ClientConfig::new(ClientCapabilities::default(), us);
-    let mut service =
-        (client.serve((messages, stdin)).await).map_err(ClientError::of_initialize)?;
+    let lifecycle = match options.protocol {
+        Protocol::Initialize => ClientLifecycleMode::Initialize,
+        Protocol::Newest => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    };
+    let waits_for = |method: Method| {
+        if let Some(waiting) = &options.waiting {
+            waiting.send_replace(method);
+        }
+    };
+    waits_for(*method);
+    let mut service = (client
+        .serve_with_lifecycle((messages, stdin), lifecycle)
+        .await)
+        .map_err(|error| ClientError::of_initialize(*method, error))?;
     *method = Method::ListTools;
+    waits_for(*method);
     let about = service.peer_info();
     if about.is_none_or(|info| info.capabilities.tools.is_none()) {
         return Ok((service, Vec::new()));

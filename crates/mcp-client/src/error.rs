@@ -15,6 +15,8 @@ use crate::output;
 pub enum Method {
     /// `initialize`: the first one.
     Initialize,
+    /// `server/discover`, and `initialize` where a server does not know that.
+    Discover,
     /// `tools/list`.
     ListTools,
     /// `tools/call`.
@@ -26,6 +28,7 @@ impl Method {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Initialize => "initialize",
+            Self::Discover => "server/discover",
             Self::ListTools => "tools/list",
             Self::CallTool => "tools/call",
         }
@@ -107,8 +110,7 @@ fn ended(method: Method, status: Option<ExitStatus>) -> String {
 }
 
 impl ClientError {
-    pub(crate) fn of_initialize(error: ClientInitializeError) -> Self {
-        let method = Method::Initialize;
+    pub(crate) fn of_initialize(method: Method, error: ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. } => Self::closed(method),
@@ -123,6 +125,15 @@ impl ClientError {
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => Self::closed(method),
             _ => Self::Malformed { method },
         }
+    }
+
+    /// Whether the server ended, or answered as it should not, when it was asked which versions it speaks.
+    pub(crate) fn is_of_discover(&self) -> bool {
+        matches!(
+            self,
+            Self::Ended { method, .. } | Self::Refused { method, .. } | Self::Malformed { method }
+                if *method == Method::Discover
+        )
     }
 
     fn closed(method: Method) -> Self {

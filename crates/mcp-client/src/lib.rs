@@ -18,7 +18,7 @@ mod probe;
 
 pub use client::{CallResult, Client, FailedConnection, ServerTool};
 pub use error::{ClientError, Method};
-pub use options::ConnectOptions;
+pub use options::{ConnectOptions, Protocol};
 pub use probe::{ProbeAnswer, Probed, probe};
 
 /// The example of the README compiles.

@@ -5,6 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use derive_setters::Setters;
+use tokio::sync::watch;
+
+use crate::error::Method;
+
+/// How a conversation with a server begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// By `initialize`, as up to the version 2025-11-25.
+    #[default]
+    Initialize,
+    /// By `server/discover`, as from the version 2026-07-28 on; a server that does not know it gets `initialize`.
+    Newest,
+}
 
 /// How a server is started.
 #[derive(Clone, Setters)]
@@ -12,6 +26,11 @@ use derive_setters::Setters;
 pub struct ConnectOptions {
     /// How long it may take to start and to list its tools. 30 s.
     pub limit: Duration,
+    /// How the conversation begins. `initialize`.
+    pub protocol: Protocol,
+    /// Gets each request that is waited for.
+    #[setters(strip_option)]
+    pub waiting: Option<watch::Sender<Method>>,
     /// Where it works, unless its `cwd` says otherwise, which may be relative to this. This process's directory.
     #[setters(strip_option, into)]
     pub directory: Option<PathBuf>,
@@ -39,6 +58,8 @@ impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             limit: Duration::from_secs(30),
+            protocol: Protocol::default(),
+            waiting: None,
             directory: None,
             environment: std::env::vars_os().collect(),
         }
@@ -50,11 +71,14 @@ impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             limit,
+            protocol,
+            waiting: _,
             directory,
             environment,
         } = self;
         f.debug_struct("ConnectOptions")
             .field("limit", limit)
+            .field("protocol", protocol)
             .field("directory", directory)
             .field("environment", &environment.keys())
             .finish()

@@ -3,7 +3,7 @@ use teamster_core::provider::Secrets;
 
 use crate::client::{Client, ServerTool};
 use crate::error::ClientError;
-use crate::options::ConnectOptions;
+use crate::options::{ConnectOptions, Protocol};
 
 /// What a server says of itself. No text in it holds a secret of the server's.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +11,8 @@ use crate::options::ConnectOptions;
 pub struct ProbeAnswer {
     /// Its name and version, if it says them.
     pub server: Option<(String, String)>,
+    /// The version of the protocol that is spoken with it.
+    pub protocol: Option<String>,
     /// Its tools. Their schemas are as the server sent them.
     pub tools: Vec<ServerTool>,
 }
@@ -45,7 +47,15 @@ pub struct Probed {
 /// # }
 /// ```
 pub async fn probe(server: &McpServer, options: &ConnectOptions) -> Probed {
-    let client = match Client::connect(server, options).await {
+    let connected = match Client::connect(server, options).await {
+        // Some servers end at a first request that they do not know.
+        Err(failed) if options.protocol == Protocol::Newest && failed.error.is_of_discover() => {
+            let older = options.clone().protocol(Protocol::Initialize);
+            Client::connect(server, &older).await
+        }
+        connected => connected,
+    };
+    let client = match connected {
         Ok(client) => client,
         Err(failed) => {
             return Probed {
@@ -66,6 +76,7 @@ pub async fn probe(server: &McpServer, options: &ConnectOptions) -> Probed {
     });
     let answer = ProbeAnswer {
         server: client.server_info(),
+        protocol: client.protocol_version(),
         tools: tools.collect(),
     };
     let garbage = client.garbage();

@@ -54,6 +54,9 @@ pub struct RunInfo {
     /// The branch of the git worktree that was made for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The run in whose log the conversation begins that this session goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
     /// When it was accepted, in milliseconds since the Unix epoch.
     pub accepted_at: u64,
 }
@@ -68,6 +71,7 @@ impl RunInfo {
             model: None,
             directory: None,
             branch: None,
+            continues: None,
             accepted_at: epoch_ms(),
         }
     }

@@ -78,8 +78,8 @@ impl Requests {
         shared.waiting.iter().map(|it| it.request.clone()).collect()
     }
 
-    /// Answers a request; the first answer counts.
-    pub(crate) fn answer(&self, id: &str, answer: Answer) -> Result<(), (RefusalCode, String)> {
+    /// Answers a request; the first answer counts. A refusal is why, as a word for programs and for people.
+    pub fn answer(&self, id: &str, answer: Answer) -> Result<(), (RefusalCode, String)> {
         let mut shared = lock(&self.shared);
         shared.drop_withdrawn();
         let Some(index) = shared.position(id) else {

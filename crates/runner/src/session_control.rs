@@ -160,8 +160,8 @@ impl SessionControl {
         true
     }
 
-    /// Carries out the command of a client.
-    pub(crate) async fn carry_out(&self, command: Command) -> Reply {
+    /// Carries out the command of a client: a prompt, an interruption, other settings.
+    pub async fn carry_out(&self, command: Command) -> Reply {
         match command {
             Command::Send {
                 prompt,

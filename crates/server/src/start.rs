@@ -77,6 +77,36 @@ pub struct StartRun {
     pub callback: Option<String>,
 }
 
+impl StartRun {
+    /// A run of this agent on this prompt, with nothing else set.
+    pub fn new(provider: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            prompt: prompt.into(),
+            model: None,
+            effort: None,
+            permission: Permission::default(),
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            working_directory: None,
+            worktree: None,
+            session_id: None,
+            fork: false,
+            system_prompt: None,
+            append_system_prompt: None,
+            output_schema: None,
+            max_turns: None,
+            max_budget_usd: None,
+            max_tokens: None,
+            max_time_ms: None,
+            retries: 0,
+            fallback: Vec::new(),
+            ask_timeout_ms: None,
+            callback: None,
+        }
+    }
+}
+
 /// What an agent may do without approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

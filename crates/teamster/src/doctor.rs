@@ -144,6 +144,11 @@ impl AgentReport {
     }
 }
 
+/// Whether a CLI is logged in, as far as its files and the environment show it. Nothing is started.
+pub fn login_of(info: &CliInfo) -> Login {
+    login(info)
+}
+
 /// Examines all CLIs of these providers at the same time; the reports are in the order of
 /// [`Providers::all`].
 pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<AgentReport> {

@@ -6,12 +6,14 @@ use teamster_core::provider::json_line::{parse, value};
 use teamster_core::provider::surrogates::Chars;
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
-    AgentError, AgentEvent, Id, Plan, PlanEntry, PlanStatus, Retract, Retry, Text, Thinking,
+    AgentError, AgentEvent, Id, NoticeLevel, NoticeSource, Plan, PlanEntry, PlanStatus, Retract,
+    Retry, Text, Thinking,
 };
 
 use super::AcpProtocol;
 use super::start::Stage;
 use crate::dialect::{Chunk, Next, Words};
+use crate::peer;
 use crate::wire::{Opened, PlanLine, Update, UpdateParams, list};
 
 /// A piece of text of which it is not yet known what it is.
@@ -31,6 +33,14 @@ impl AcpProtocol {
             (Some(id), Some(ours)) => **id == **ours,
             _ => true,
         };
+        if self.playing.is_some()
+            && is_ours
+            && let Some(event) = update.meta.and_then(|meta| peer::event(&value(meta)))
+        {
+            self.resolve(Next::Other, out);
+            out.push(event);
+            return Some(());
+        }
         let is_known = self.keep_in_mind(kind, raw, is_ours);
         if is_known || self.is_replay() {
             return Some(());
@@ -55,6 +65,11 @@ impl AcpProtocol {
                     PlanEntry::new(entry.content, PlanStatus::of_word(entry.status.as_deref()))
                 });
                 out.push(AgentEvent::Plan(Plan::new(entries)));
+                Some(())
+            }
+            "notice" => {
+                self.resolve(Next::Other, out);
+                out.push(notice(raw)?);
                 Some(())
             }
             "usage_update" => {
@@ -111,7 +126,7 @@ impl AcpProtocol {
         out: &mut Events,
     ) -> bool {
         match kind {
-            "user_message_chunk" => true,
+            "user_message_chunk" | "notice" => true,
             "usage_update" => {
                 self.cost(update);
                 true
@@ -225,6 +240,26 @@ impl AcpProtocol {
             Words::Failure(error) => Some(error),
         }
     }
+}
+
+/// Something for the user to know.
+fn notice(raw: &RawValue) -> Option<AgentEvent> {
+    #[derive(Deserialize)]
+    struct Notice {
+        severity: String,
+        title: String,
+        description: Option<String>,
+    }
+    let notice: Notice = parse(raw.get())?;
+    let level = match &*notice.severity {
+        "warning" | "error" => NoticeLevel::Warning,
+        _ => NoticeLevel::Info,
+    };
+    let text = match notice.description {
+        Some(more) => format!("{}: {more}", notice.title),
+        None => notice.title,
+    };
+    Some(AgentEvent::notice(level, NoticeSource::Stdout, text))
 }
 
 #[derive(Deserialize)]

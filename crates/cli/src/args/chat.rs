@@ -42,7 +42,7 @@ denied, and Ctrl-C between two messages ends the chat.";
 /// The agent's CLI runs with the login, settings and tools that it has on this machine, in one process
 /// for all messages. Tools that need approval are asked about here, if the CLI supports it.
 /// The process starts with the first message and ends with the chat.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::CHAT_HELP),
@@ -110,7 +110,7 @@ pub(crate) struct ChatArgs {
 }
 
 /// What holds for each turn of a session, which is a run, and for all of them together.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TurnArgs {
     /// With --detach: retry transient failures of a turn this often
@@ -163,7 +163,7 @@ pub(crate) struct TurnArgs {
     pub(crate) max_time: Option<Duration>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct ChatLimitArgs {
     /// How often the CLI itself retries a failed request

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
-use teamster::McpDelivery;
+use teamster::{McpDelivery, PermissionMode};
 
+use super::provider::ProviderParser;
+use super::run::PERMISSIONS;
 use super::value::{self, spelled};
 
 const LIST_EXAMPLES: &str = "\
@@ -27,6 +29,24 @@ Exit codes:
     2  the command line or a configuration is wrong; nothing was started
   130  stopped by a signal; the servers were ended";
 
+const SERVE_SHORT: &str = "\
+Example: claude mcp add agents -- teamster mcp serve
+Codex and other clients, and the exit codes: teamster mcp serve --help";
+
+const SERVE_EXAMPLES: &str = "\
+Examples, as the command of an MCP server:
+  teamster mcp serve                                     runs that only read
+  teamster mcp serve --agent codex --permission accept-edits --max-budget-usd 2
+
+  claude mcp add agents -- teamster mcp serve            in Claude Code
+  codex mcp add agents -- teamster mcp serve             in Codex
+  teamster run claude \"Ask codex\" --mcp \"agents=teamster mcp serve\"
+
+Exit codes:
+    0  the client ended the connection, or a signal did
+    1  an internal failure
+    2  the command line is wrong";
+
 const RESTORE_EXAMPLES: &str = "\
 Examples:
   teamster mcp restore --dry-run                   list what killed runs left
@@ -38,7 +58,7 @@ Exit codes:
     1  a file could not be restored; stderr has the reason
     5  with --dry-run: something is left to restore";
 
-/// Check MCP servers, and restore configuration files.
+/// Check MCP servers, serve agents as one, and restore configuration files.
 ///
 /// Servers are named as in `teamster run`: --mcp-config takes the JSON that Claude Code and others
 /// have in `.mcp.json`, --mcp a command or an address.
@@ -53,6 +73,7 @@ pub(crate) struct McpCommandArgs {
 pub(crate) enum McpCommand {
     List(McpListArgs),
     Check(McpCheckArgs),
+    Serve(McpServeArgs),
     Restore(McpRestoreArgs),
 }
 
@@ -91,6 +112,47 @@ pub(crate) struct McpCheckArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Serve agents as tools of an MCP server, on stdin and stdout.
+///
+/// Any MCP client, such as another agent, can run an agent on a prompt, start several, wait for them, answer what they
+/// ask for and stop them. Each is a detached run with a log and a place in the history.
+///
+/// Runs may only read unless --permission gives more. An agent that was started here cannot start others beyond
+/// --max-depth. When the client leaves, its runs are stopped.
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_SHORT, after_long_help = SERVE_EXAMPLES)]
+pub(crate) struct McpServeArgs {
+    /// Only this agent (repeatable) [default: all but those named by a command]
+    #[arg(long = "agent", value_name = "AGENT", value_parser = ProviderParser)]
+    pub(crate) agents: Vec<String>,
+    /// The most that a run may do without being asked
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "read-only",
+        value_parser = spelled(PERMISSIONS)
+    )]
+    pub(crate) permission: PermissionMode,
+    /// How deep agents may call agents: 1 lets the client start runs, and those no others
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) max_depth: u32,
+    /// Start no run once all runs together have cost this much, and stop the one that goes over
+    #[arg(long, value_name = "USD", value_parser = value::usd)]
+    pub(crate) max_budget_usd: Option<f64>,
+    /// The same for tokens
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// The longest time of a run
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value::limit, hide_short_help = true)]
+    pub(crate) max_time: Duration,
+    /// How many runs may go on at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
+    pub(crate) max_runs: usize,
+    /// Let runs go on when the client leaves
+    #[arg(long, hide_short_help = true)]
+    pub(crate) keep_runs: bool,
 }
 
 /// Restore configuration files that killed runs left changed.
@@ -141,7 +203,7 @@ impl fmt::Debug for ServerArgs {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "MCP servers")]
 pub(crate) struct McpArgs {
     #[command(flatten)]

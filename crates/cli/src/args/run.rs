@@ -132,7 +132,7 @@ pub(crate) struct RunArgs {
     pub(crate) store: StoreArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct ModelArgs {
     /// The model, by the CLI's own name
@@ -143,7 +143,7 @@ pub(crate) struct ModelArgs {
     pub(crate) effort: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct PermissionArgs {
     /// What the agent may do without approval
@@ -185,7 +185,7 @@ pub(crate) struct SessionArgs {
 }
 
 /// The agent's own sessions.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct AgentSessionArgs {
     /// Resume this session
@@ -207,7 +207,7 @@ pub(crate) struct AgentSessionArgs {
     pub(crate) session_id: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Instructions and input")]
 pub(crate) struct SystemArgs {
     /// Replace the CLI's system prompt
@@ -274,7 +274,7 @@ pub(crate) struct InputArgs {
     pub(crate) slash_commands: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct PlaceArgs {
     /// The agent's working directory
@@ -352,7 +352,7 @@ pub(crate) struct LimitArgs {
     pub(crate) timeouts: TimeoutArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TimeoutArgs {
     /// Limit until the CLI's first line, such as 90s or 5m; `off` disables it
@@ -456,7 +456,7 @@ impl AgainArgs {
 }
 
 /// What the agent may do without approval.
-const PERMISSIONS: &[(PermissionMode, &str)] = &[
+pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
     (PermissionMode::Default, "What the CLI's settings allow"),
     (
         PermissionMode::ReadOnly,

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
-use teamster::mcp_client::{ClientError, ConnectOptions, ServerTool, probe};
+use teamster::mcp_client::{ClientError, ConnectOptions, Method, Protocol, ServerTool, probe};
 use teamster::{McpServer, McpTools, McpTransport};
 use teamster_core::text::excerpt;
 use teamster_core::time::millis;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::interval;
 
 use super::list::reached_by;
 use super::servers::{own_variable, sources_or_default};
@@ -23,6 +25,8 @@ use crate::{exit_code, orphans, tokio_runtime, words};
 
 /// The longest text of a server in a line.
 const LONGEST_TEXT: usize = 300;
+/// How often is reported what is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The JSON form of `--json`.
 #[derive(Debug, Serialize)]
@@ -40,6 +44,9 @@ struct Checked {
     name: String,
     transport: &'static str,
     state: State,
+    /// The version of the protocol that it speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<String>,
     /// What it calls itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     server_name: Option<String>,
@@ -128,10 +135,16 @@ async fn check(
     let mut done: Vec<Option<Checked>> = servers.iter().map(|_| None).collect();
     let mut printed = 0;
     let mut tasks = JoinSet::new();
+    let mut waits = Vec::new();
     for (index, server) in servers.into_iter().enumerate() {
         let asked = args.timeout;
-        tasks.spawn(async move { (index, checked(server, asked).await) });
+        let (waiting, method) = watch::channel(Method::Discover);
+        waits.push((words::one_line(&server.name), method));
+        tasks.spawn(async move { (index, checked(server, asked, waiting).await) });
     }
+    let start = Instant::now();
+    let mut ticks = interval(PATIENCE);
+    ticks.tick().await;
     if done.is_empty() && !args.json {
         let _ = writeln!(io::stdout(), "No MCP servers.");
     }
@@ -141,6 +154,12 @@ async fn check(
             biased;
             () = signals.next() => return Ok(exit_code::ABORTED),
             next = tasks.join_next() => next,
+            _ = ticks.tick() => {
+                if !args.json {
+                    report_waits(&waits, &done, start.elapsed());
+                }
+                continue;
+            }
         };
         let Some(next) = next else { break };
         let (index, checked) = next
@@ -174,12 +193,34 @@ async fn check(
     })
 }
 
+/// Reports the servers that have not answered yet, and what each was asked.
+fn report_waits(
+    waits: &[(String, watch::Receiver<Method>)],
+    done: &[Option<Checked>],
+    elapsed: Duration,
+) {
+    let elapsed = words::duration_ms(millis(elapsed));
+    for ((name, method), _) in waits.iter().zip(done).filter(|(_, done)| done.is_none()) {
+        let method = *method.borrow();
+        // Without stderr it cannot be shown.
+        let _ = writeln!(
+            anstream::stderr(),
+            "{name}: waiting for the answer to `{method}`, {elapsed} so far"
+        );
+    }
+}
+
 /// Tries one server.
-async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
+async fn checked(
+    server: McpServer,
+    asked: Option<Duration>,
+    waiting: watch::Sender<Method>,
+) -> Checked {
     let mut checked = Checked {
         name: words::one_line(&server.name),
         transport: server.transport.as_str(),
         state: State::NotContacted,
+        protocol: None,
         server_name: None,
         server_version: None,
         duration_ms: None,
@@ -193,7 +234,9 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         checked.warnings.push(what);
         return checked;
     }
-    let mut options = ConnectOptions::default().env_remove(STORE_VARIABLE);
+    let mut options = (ConnectOptions::default().env_remove(STORE_VARIABLE))
+        .protocol(Protocol::Newest)
+        .waiting(waiting);
     if let Some(limit) = asked.or(server.startup_timeout) {
         options.limit = limit;
     }
@@ -218,6 +261,7 @@ async fn checked(server: McpServer, asked: Option<Duration>) -> Checked {
         }
         Ok(answer) => {
             checked.state = State::Ok;
+            checked.protocol = answer.protocol.map(|it| text(&it));
             let (name, version) = answer.server.unzip();
             checked.server_name = name.map(|it| text(&it));
             checked.server_version = version.map(|it| text(&it));

@@ -1,9 +1,11 @@
 //! What is kept of a run, and where.
 
 use std::mem;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use teamster::AgentError;
 use teamster::orchestrator::{Candidate, RunRequest};
 use teamster::store::{Conversation, Recorder, Store, StoreError, check_run_id};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -120,14 +122,45 @@ impl History {
     pub(crate) async fn of_session(&self) -> Option<Kept> {
         let place = self.place.as_ref()?;
         match Store::open_within(place, PATIENCE).await {
-            Ok(store) => Some(Kept {
-                recorder: Recorder::new(store.clone()),
-                store,
-            }),
+            Ok(store) => {
+                let mut recorder = Recorder::new(store.clone());
+                if let Some(conversation) = &self.conversation {
+                    recorder = recorder.conversation(conversation.clone());
+                }
+                Some(Kept { store, recorder })
+            }
             Err(error) => {
                 self.complain(&[error]);
                 None
             }
+        }
+    }
+
+    /// The session of the conversation with this provider, if there is one: one of another directory cannot be gone
+    /// on with in this one.
+    pub(crate) async fn session(
+        &self,
+        kept: Option<&Kept>,
+        provider: &str,
+        directory: &Path,
+    ) -> Result<Option<String>, AgentError> {
+        let Some(conversation) = &self.conversation else {
+            return Ok(None);
+        };
+        let refused = |problem: String| AgentError::refused("session_key", problem);
+        let Some(kept) = kept else {
+            return Err(refused("the store of sessions cannot be used".to_owned()));
+        };
+        let found = kept.store.session(&conversation.with(provider)).await;
+        let Some(session) = found.map_err(|error| refused(error.to_string()))? else {
+            return Ok(None);
+        };
+        match &session.working_directory {
+            Some(began) if began != directory => Err(refused(format!(
+                "the session of `{conversation}` belongs to {}: open that folder, or use another key",
+                began.display()
+            ))),
+            _ => Ok(Some(session.session_id)),
         }
     }
 

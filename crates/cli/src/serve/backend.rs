@@ -12,14 +12,14 @@ use crate::args::{Cli, Command, STORE_VARIABLE, StoreArgs};
 use crate::{doctor, store, usage};
 
 /// The program.
-pub(super) struct Program;
+pub(crate) struct Program;
 
 type Future<T> =
     std::pin::Pin<Box<dyn std::future::Future<Output = Result<T, BackendError>> + Send>>;
 
 impl Backend for Program {
     fn start(&self, run_id: String, request: StartRun) -> Future<()> {
-        Box::pin(start::start(run_id, request))
+        Box::pin(async move { start::start(run_id, request, &[]).await })
     }
 
     fn providers(&self) -> Future<Value> {

@@ -1,4 +1,4 @@
-//! Starts a detached run for the server: the runner gets what `teamster run --detach` would give it.
+//! Starts a detached run for a server: the runner gets what `teamster run --detach` would give it.
 
 use std::ffi::OsString;
 use std::io::{Read, Seek};
@@ -11,8 +11,12 @@ use super::backend::one_line;
 use crate::args::{Cli, Command};
 use crate::{detached, exit_code, runner, words};
 
-/// Starts the run; resolves once its runner has accepted it.
-pub(super) async fn start(run_id: String, request: StartRun) -> Result<(), BackendError> {
+/// Starts the run, with these variables for its agent; resolves once its runner has accepted it.
+pub(crate) async fn start(
+    run_id: String,
+    request: StartRun,
+    variables: &[(&str, String)],
+) -> Result<(), BackendError> {
     let args = arguments(&run_id, &request)?;
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
         BackendError::Failed(format!("cannot {what}: {error}"))
@@ -25,6 +29,7 @@ pub(super) async fn start(run_id: String, request: StartRun) -> Result<(), Backe
     let mut command = runner::command(&request.provider)
         .map_err(|error| BackendError::Failed(format!("{error:#}")))?;
     command.stderr(stderr);
+    command.envs(variables.iter().map(|(name, value)| (*name, value)));
     // Tokio waits for the runner when it has ended, so that it does not stay as a zombie.
     let mut runner = tokio::process::Command::from(command)
         .spawn()

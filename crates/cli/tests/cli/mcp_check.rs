@@ -143,7 +143,7 @@ fn a_server_that_never_answers_is_ended() {
     assert_eq!(ended.code, Some(1));
     let said = timeless(&ended.stdout);
     assert!(
-        said.starts_with("✗ mute\n    it did not answer `initialize` within 0.3s\n✓ good"),
+        said.starts_with("✗ mute\n    it did not answer `server/discover` within 0.3s\n✓ good"),
         "{said}"
     );
     let pid = KillOnDrop::new(wait_pid_file(&pid, LIMIT).unwrap());

@@ -1,0 +1,166 @@
+//! Requests of an agent as requests to the editor, and what the editor answers.
+
+use agent_client_protocol_schema::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationCapabilities, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope,
+    ElicitationUrlMode, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
+    RequestPermissionRequest, RequestPermissionResponse,
+};
+use serde_json::{Value, json};
+use teamster_core::{Id, PermissionAnswer, PermissionRequest};
+
+use crate::output::Output;
+use crate::tool_call::Call;
+
+const ALLOW: &str = "allow";
+const ALWAYS: &str = "always";
+const REJECT: &str = "reject";
+
+/// How the editor is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Permission,
+    Form,
+    Url,
+}
+
+/// Asks the editor. `None` if it has no way to answer this.
+pub(crate) fn ask(
+    number: u64,
+    session_id: &str,
+    request_id: &str,
+    request: &PermissionRequest,
+    known: Option<&Call>,
+    elicitation: Option<&ElicitationCapabilities>,
+    out: &mut Output,
+) -> Option<Way> {
+    let Some(schema) = &request.schema else {
+        permission(number, session_id, request_id, request, known, out);
+        return Some(Way::Permission);
+    };
+    let message = request.message.clone().unwrap_or_default();
+    let mut scope = ElicitationSessionScope::new(session_id.to_owned());
+    scope.tool_call_id = request.tool_id.as_ref().map(|id| id.to_string().into());
+    if let Some(url) = request.input["url"].as_str() {
+        elicitation?.url.as_ref()?;
+        let mode = ElicitationUrlMode::new(scope, request_id.to_owned(), url);
+        let params = CreateElicitationRequest::new(mode, message);
+        out.request(number, "elicitation/create", &params);
+        return Some(Way::Url);
+    }
+    elicitation?.form.as_ref()?;
+    let schema: ElicitationSchema = serde_json::from_value(schema.clone()).ok()?;
+    let mode = ElicitationFormMode::new(scope, schema);
+    let params = CreateElicitationRequest::new(mode, message);
+    out.request(number, "elicitation/create", &params);
+    Some(Way::Form)
+}
+
+fn permission(
+    number: u64,
+    session_id: &str,
+    request_id: &str,
+    request: &PermissionRequest,
+    known: Option<&Call>,
+    out: &mut Output,
+) {
+    let name = &request.tool_name;
+    let message = request.message.as_deref();
+    let call = match known {
+        Some(call) => call.for_permission(name, message),
+        None => {
+            // A CLI that does not name the call: it is one of its own.
+            let id = request
+                .tool_id
+                .clone()
+                .unwrap_or_else(|| Id::from(request_id));
+            Call::new(&id, name, request.kind, &request.input, None).for_permission(name, message)
+        }
+    };
+    let options = [
+        (ALLOW, "Allow", PermissionOptionKind::AllowOnce),
+        (ALWAYS, "Always allow", PermissionOptionKind::AllowAlways),
+        (REJECT, "Reject", PermissionOptionKind::RejectOnce),
+    ];
+    let options = options.map(|(id, name, kind)| PermissionOption::new(id, name, kind));
+    let params = RequestPermissionRequest::new(session_id.to_owned(), call, options.to_vec());
+    out.request(number, "session/request_permission", &params);
+}
+
+/// What the editor's answer means. What cannot be understood denies.
+pub(crate) fn answer(way: Way, result: Option<Value>) -> PermissionAnswer {
+    let deny = PermissionAnswer::Deny(None);
+    let Some(result) = result else {
+        return deny;
+    };
+    match way {
+        Way::Permission => {
+            let Ok(response) = serde_json::from_value::<RequestPermissionResponse>(result) else {
+                return deny;
+            };
+            match response.outcome {
+                RequestPermissionOutcome::Selected(it) if &*it.option_id.0 == ALLOW => {
+                    PermissionAnswer::Allow
+                }
+                RequestPermissionOutcome::Selected(it) if &*it.option_id.0 == ALWAYS => {
+                    PermissionAnswer::AllowAlways
+                }
+                _ => deny,
+            }
+        }
+        Way::Form | Way::Url => {
+            let Ok(response) = serde_json::from_value::<CreateElicitationResponse>(result) else {
+                return deny;
+            };
+            match response.action {
+                ElicitationAction::Accept(it) => PermissionAnswer::AllowWith(
+                    it.content.map_or_else(|| json!({}), |it| json!(it)),
+                ),
+                _ => deny,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        let chosen = |id: &str| Some(json!({"outcome": {"outcome": "selected", "optionId": id}}));
+        let deny = PermissionAnswer::Deny(None);
+        let content = PermissionAnswer::AllowWith(json!({"colour": "blue"}));
+        for (way, result, expected) in [
+            (Way::Permission, chosen("allow"), PermissionAnswer::Allow),
+            (
+                Way::Permission,
+                chosen("always"),
+                PermissionAnswer::AllowAlways,
+            ),
+            (Way::Permission, chosen("reject"), deny.clone()),
+            (Way::Permission, chosen("other"), deny.clone()),
+            (
+                Way::Permission,
+                Some(json!({"outcome": {"outcome": "cancelled"}})),
+                deny.clone(),
+            ),
+            (Way::Permission, Some(json!(7)), deny.clone()),
+            (Way::Permission, None, deny.clone()),
+            (
+                Way::Form,
+                Some(json!({"action": "accept", "content": {"colour": "blue"}})),
+                content,
+            ),
+            (
+                Way::Url,
+                Some(json!({"action": "accept"})),
+                PermissionAnswer::AllowWith(json!({})),
+            ),
+            (Way::Form, Some(json!({"action": "decline"})), deny.clone()),
+            (Way::Form, Some(json!({"action": "cancel"})), deny),
+        ] {
+            assert_eq!(answer(way, result.clone()), expected, "{way:?} {result:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What can be chosen: agents, models, levels of thought, permission modes.
+
+use agent_client_protocol_schema::v1::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
+    SessionModeState,
+};
+use teamster_core::PermissionMode;
+
+use crate::Setup;
+
+/// The ids of the options of a session.
+pub(crate) const AGENT: &str = "agent";
+pub(crate) const MODE: &str = "mode";
+pub(crate) const MODEL: &str = "model";
+pub(crate) const THOUGHT_LEVEL: &str = "thought_level";
+/// The value that leaves a choice to the agent.
+pub(crate) const DEFAULT: &str = "default";
+
+/// The agents that sessions can be with.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Catalog {
+    /// The agents; the first is chosen until another one is.
+    pub agents: Vec<AgentEntry>,
+    /// The agent can be chosen in each session, until its first prompt.
+    pub choose_agent: bool,
+}
+
+impl Catalog {
+    /// One agent, for all sessions.
+    pub fn one(agent: AgentEntry) -> Self {
+        Self {
+            agents: vec![agent],
+            choose_agent: false,
+        }
+    }
+
+    /// Agents of which each session chooses one.
+    pub fn choice(agents: Vec<AgentEntry>) -> Self {
+        Self {
+            agents,
+            choose_agent: true,
+        }
+    }
+
+    pub(crate) fn agent(&self, id: &str) -> Option<&AgentEntry> {
+        self.agents.iter().find(|agent| agent.id == id)
+    }
+}
+
+/// An agent and what can be chosen of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AgentEntry {
+    /// Its id, such as `claude`.
+    pub id: String,
+    /// Its own name.
+    pub name: String,
+    /// Models by name, beside its own choice.
+    pub models: Vec<Choice>,
+    /// Levels of thought, beside its own choice.
+    pub efforts: Vec<Choice>,
+    /// Permission modes that it can be held to.
+    pub modes: Vec<PermissionMode>,
+    /// The settings that a session begins with.
+    pub settings: crate::Settings,
+    /// How a person logs in, as an order.
+    pub login: String,
+}
+
+impl AgentEntry {
+    /// An agent with this id and name.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            models: Vec::new(),
+            efforts: Vec::new(),
+            modes: vec![PermissionMode::Default],
+            settings: crate::Settings::default(),
+            login: String::new(),
+        }
+    }
+}
+
+/// A value of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The value.
+    pub value: String,
+    /// More about it, for people.
+    pub about: Option<String>,
+}
+
+impl Choice {
+    /// A value with nothing more to say.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self {
+            value: value.into(),
+            about: None,
+        }
+    }
+}
+
+/// The options of a session. `reported` is the model that its agent has reported.
+pub(crate) fn options(
+    catalog: &Catalog,
+    setup: &Setup,
+    agent_is_fixed: bool,
+    reported: Option<&str>,
+) -> Vec<SessionConfigOption> {
+    let mut options = Vec::new();
+    let chosen = setup.agent.as_deref().unwrap_or_default();
+    if catalog.choose_agent {
+        let is_open = |agent: &&AgentEntry| !agent_is_fixed || agent.id == chosen;
+        let agents = catalog.agents.iter().filter(is_open);
+        let values = agents
+            .map(|agent| SessionConfigSelectOption::new(agent.id.clone(), agent.name.clone()))
+            .collect::<Vec<_>>();
+        options.push(
+            SessionConfigOption::select(AGENT, "Agent", chosen.to_owned(), values)
+                .description(
+                    "The agent of this session; it stays after the first prompt".to_owned(),
+                )
+                .category(SessionConfigOptionCategory::Other("_agent".to_owned())),
+        );
+    }
+    let Some(agent) = catalog.agent(chosen) else {
+        return options;
+    };
+    let settings = &setup.settings;
+    if agent.modes.len() > 1 {
+        let values = agent.modes.iter().map(|mode| {
+            let (name, about) = words_of(*mode);
+            SessionConfigSelectOption::new(mode.as_str(), name).description(about.to_owned())
+        });
+        options.push(
+            SessionConfigOption::select(
+                MODE,
+                "Mode",
+                settings.mode.as_str(),
+                values.collect::<Vec<_>>(),
+            )
+            .description("What the agent may do without being asked".to_owned())
+            .category(SessionConfigOptionCategory::Mode),
+        );
+    }
+    let usual = match reported {
+        Some(model) if settings.model.is_none() => format!("Default ({model})"),
+        _ => "Default".to_owned(),
+    };
+    let list = |usual: String, known: &[Choice], current: Option<&String>| {
+        let mut values = vec![SessionConfigSelectOption::new(DEFAULT, usual)];
+        values.extend(known.iter().map(|choice| {
+            SessionConfigSelectOption::new(choice.value.clone(), choice.value.clone())
+                .description(choice.about.clone())
+        }));
+        if let Some(current) = current.filter(|it| known.iter().all(|choice| choice.value != **it))
+        {
+            values.push(SessionConfigSelectOption::new(
+                current.clone(),
+                current.clone(),
+            ));
+        }
+        values
+    };
+    options.push(
+        SessionConfigOption::select(
+            MODEL,
+            "Model",
+            settings.model.clone().unwrap_or_else(|| DEFAULT.to_owned()),
+            list(usual, &agent.models, settings.model.as_ref()),
+        )
+        .category(SessionConfigOptionCategory::Model),
+    );
+    if !agent.efforts.is_empty() || settings.effort.is_some() {
+        options.push(
+            SessionConfigOption::select(
+                THOUGHT_LEVEL,
+                "Thought level",
+                settings
+                    .effort
+                    .clone()
+                    .unwrap_or_else(|| DEFAULT.to_owned()),
+                list(
+                    "Default".to_owned(),
+                    &agent.efforts,
+                    settings.effort.as_ref(),
+                ),
+            )
+            .category(SessionConfigOptionCategory::ThoughtLevel),
+        );
+    }
+    options
+}
+
+/// The modes, for editors that do not know options.
+pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState> {
+    let agent = catalog.agent(setup.agent.as_deref()?)?;
+    if agent.modes.len() < 2 {
+        return None;
+    }
+    let modes = agent.modes.iter().map(|mode| {
+        let (name, about) = words_of(*mode);
+        SessionMode::new(mode.as_str(), name).description(about.to_owned())
+    });
+    Some(SessionModeState::new(
+        setup.settings.mode.as_str(),
+        modes.collect::<Vec<_>>(),
+    ))
+}
+
+/// A mode's name and what it means.
+fn words_of(mode: PermissionMode) -> (&'static str, &'static str) {
+    match mode {
+        PermissionMode::ReadOnly => ("Read only", "Nothing is changed, and nothing is asked"),
+        PermissionMode::AcceptEdits => {
+            ("Accept edits", "Edits of files are allowed without asking")
+        }
+        PermissionMode::Bypass => ("Bypass", "Everything is allowed without asking"),
+        _ => ("Ask", "What changes something is asked first"),
+    }
+}

@@ -1,0 +1,34 @@
+//! Errors of the protocol.
+
+use agent_client_protocol_schema::v1::{Error, ErrorCode};
+use serde_json::json;
+use teamster_core::{AgentError, ErrorKind};
+
+/// The error of the protocol that stands for one of a session. All that is known of it is in `data.teamster`.
+pub(crate) fn of_agent(error: &AgentError) -> Error {
+    let code = match error.kind {
+        ErrorKind::Auth => ErrorCode::AuthRequired,
+        ErrorKind::SessionNotFound | ErrorKind::NotFound => ErrorCode::ResourceNotFound,
+        ErrorKind::Invalid => ErrorCode::InvalidParams,
+        ErrorKind::Aborted => ErrorCode::RequestCancelled,
+        _ => ErrorCode::InternalError,
+    };
+    Error::new(i32::from(code), error.message.clone()).data(json!({"teamster": error}))
+}
+
+pub(crate) fn invalid(problem: impl Into<String>) -> Error {
+    Error::new(i32::from(ErrorCode::InvalidParams), problem)
+}
+
+pub(crate) fn unknown_session(id: &str) -> Error {
+    let id = teamster_core::text::excerpt(id, 100);
+    let problem = format!("there is no session {id}; session/list has those that there are");
+    Error::new(i32::from(ErrorCode::ResourceNotFound), problem)
+}
+
+pub(crate) fn cancelled() -> Error {
+    Error::new(
+        i32::from(ErrorCode::RequestCancelled),
+        "the request was cancelled",
+    )
+}

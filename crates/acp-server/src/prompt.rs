@@ -1,0 +1,177 @@
+//! What an editor sends as a prompt.
+
+use std::fmt::{Arguments, Write as _};
+
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use base64::Engine;
+use percent_encoding::percent_decode_str;
+use teamster_core::Image;
+
+use crate::{Prompt, errors};
+
+/// The prompt of these blocks. Files that are embedded come after the text, as models expect them.
+pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
+    let mut prompt = Prompt::default();
+    let mut embedded = String::new();
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => prompt.text.push_str(&text.text),
+            ContentBlock::ResourceLink(link) => {
+                let place = place_of(&link.uri);
+                // A link is a part of the sentence around it.
+                if place == link.uri {
+                    add(
+                        &mut prompt.text,
+                        format_args!("[{}]({})", link.name, link.uri),
+                    );
+                } else {
+                    add(&mut prompt.text, format_args!("[@{}]({place})", link.name));
+                }
+            }
+            ContentBlock::Image(image) => {
+                let bytes = base64::engine::general_purpose::STANDARD
+                    .decode(image.data.trim())
+                    .map_err(|_| errors::invalid("prompt: an image is not in Base64"))?;
+                prompt
+                    .images
+                    .push(Image::bytes(image.mime_type.clone(), bytes));
+            }
+            ContentBlock::Resource(resource) => match &resource.resource {
+                EmbeddedResourceResource::TextResourceContents(file) => {
+                    let place = place_of(&file.uri);
+                    add(
+                        &mut prompt.text,
+                        format_args!("[@{}]({place})", name_of(&place)),
+                    );
+                    add(
+                        &mut embedded,
+                        format_args!("\n\n<context ref=\"{place}\">\n{}\n</context>", file.text),
+                    );
+                }
+                EmbeddedResourceResource::BlobResourceContents(file)
+                    if file
+                        .mime_type
+                        .as_deref()
+                        .is_some_and(|it| it.starts_with("image/")) =>
+                {
+                    let media_type = file.mime_type.clone().unwrap_or_default();
+                    let bytes = base64::engine::general_purpose::STANDARD
+                        .decode(file.blob.trim())
+                        .map_err(|_| errors::invalid("prompt: an image is not in Base64"))?;
+                    prompt.images.push(Image::bytes(media_type, bytes));
+                }
+                EmbeddedResourceResource::BlobResourceContents(file) => {
+                    let place = place_of(&file.uri);
+                    add(
+                        &mut prompt.text,
+                        format_args!("[@{}]({place})", name_of(&place)),
+                    );
+                }
+                _ => {
+                    return Err(errors::invalid(
+                        "prompt: an embedded resource of an unknown kind",
+                    ));
+                }
+            },
+            ContentBlock::Audio(_) => {
+                return Err(errors::invalid(
+                    "prompt: audio is not taken; `promptCapabilities` says what is",
+                ));
+            }
+            _ => return Err(errors::invalid("prompt: a block of an unknown kind")),
+        }
+    }
+    prompt.text.push_str(&embedded);
+    if prompt.text.trim().is_empty() && prompt.images.is_empty() {
+        return Err(errors::invalid("prompt: there is nothing in it"));
+    }
+    Ok(prompt)
+}
+
+/// Appends to a text.
+fn add(text: &mut String, more: Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = text.write_fmt(more);
+}
+
+/// The path of a file's URI; any other URI as it is.
+fn place_of(uri: &str) -> String {
+    let Some(rest) = uri.strip_prefix("file://") else {
+        return uri.to_owned();
+    };
+    // Lines are in the fragment or the query, as editors have it.
+    let (path, lines) = match rest.split_once(['#', '?']) {
+        Some((path, lines)) => (path, format!("#{lines}")),
+        None => (rest, String::new()),
+    };
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    format!("{}{lines}", percent_decode_str(path).decode_utf8_lossy())
+}
+
+fn name_of(place: &str) -> &str {
+    let path = place.split('#').next().unwrap_or(place);
+    path.rsplit('/')
+        .find(|part| !part.is_empty())
+        .unwrap_or(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn prompt(blocks: Value) -> Result<Prompt, Error> {
+        read(&serde_json::from_value::<Vec<ContentBlock>>(blocks).unwrap())
+    }
+
+    #[test]
+    fn links_and_files_are_in_the_text() {
+        let prompt = prompt(json!([
+            {"type": "text", "text": "Look at "},
+            {"type": "resource_link", "name": "main.rs", "uri": "file:///w/my%20app/main.rs"},
+            {"type": "text", "text": " and "},
+            {"type": "resource_link", "name": "spec", "uri": "https://example.com/a%20b"},
+            {"type": "resource", "resource": {"uri": "file:///w/a.txt#L1:9", "mimeType": "text/plain", "text": "one"}},
+        ]))
+        .unwrap();
+        assert_eq!(
+            prompt.text,
+            "Look at [@main.rs](/w/my app/main.rs) and [spec](https://example.com/a%20b)\
+             [@a.txt](/w/a.txt#L1:9)\n\n<context ref=\"/w/a.txt#L1:9\">\none\n</context>"
+        );
+    }
+
+    #[test]
+    fn images_go_beside_the_text() {
+        let image = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
+        let blob = json!({"type": "resource", "resource": {"uri": "x:y", "mimeType": "image/gif", "blob": "aGk="}});
+        let prompt = prompt(json!([image, blob])).unwrap();
+        assert_eq!(prompt.text, "");
+        assert_eq!(
+            prompt.images,
+            [
+                Image::bytes("image/png", *b"hi"),
+                Image::bytes("image/gif", *b"hi")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_passed_on_is_an_error() {
+        for (blocks, words) in [
+            (json!([]), "nothing in it"),
+            (json!([{"type": "text", "text": " \n"}]), "nothing in it"),
+            (
+                json!([{"type": "audio", "mimeType": "audio/wav", "data": ""}]),
+                "audio",
+            ),
+            (
+                json!([{"type": "image", "mimeType": "image/png", "data": "%%"}]),
+                "Base64",
+            ),
+        ] {
+            let error = prompt(blocks).unwrap_err();
+            assert!(error.message.contains(words), "{}", error.message);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Messages of an editor, as far as they are read before their parameters.
+
+use agent_client_protocol_schema::v1::{Error, ErrorCode, McpServer as SchemaServer, RequestId};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use teamster_core::McpServer;
+
+/// One line.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message {
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) id: Option<RequestId>,
+    #[serde(default)]
+    pub(crate) method: Option<String>,
+    #[serde(default)]
+    pub(crate) params: Value,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) result: Option<Value>,
+}
+
+/// A field that is there, also if it is null.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+impl Message {
+    /// Reads a line; if it is no message, the error for it.
+    pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| failed(ErrorCode::ParseError, format!("this is no JSON: {error}")))?;
+        if value.is_array() {
+            let problem = "the protocol has no batches: send each message in a line of its own";
+            return Err(failed(ErrorCode::InvalidRequest, problem));
+        }
+        let message: Self = serde_json::from_value(value).map_err(|error| {
+            failed(
+                ErrorCode::InvalidRequest,
+                format!("this is no message: {error}"),
+            )
+        })?;
+        if message.method.is_none() && message.id.is_none() {
+            return Err(failed(
+                ErrorCode::InvalidRequest,
+                "this is no message: it has neither a method nor an id",
+            ));
+        }
+        Ok(message)
+    }
+}
+
+/// The parameters of a request.
+pub(crate) fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, Error> {
+    // Some clients leave them out where all are optional.
+    let params = match params {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        params => params,
+    };
+    serde_json::from_value(params)
+        .map_err(|error| failed(ErrorCode::InvalidParams, format!("{method}: {error}")))
+}
+
+/// The MCP servers that an editor sends.
+pub(crate) fn mcp_servers(servers: Vec<SchemaServer>) -> Result<Vec<McpServer>, Error> {
+    servers.into_iter().map(mcp_server).collect()
+}
+
+fn mcp_server(server: SchemaServer) -> Result<McpServer, Error> {
+    Ok(match server {
+        SchemaServer::Stdio(it) => {
+            let command = it.command.to_string_lossy().into_owned();
+            let env = it.env.into_iter();
+            env.fold(McpServer::stdio(it.name, command, it.args), |server, it| {
+                server.env(it.name, it.value)
+            })
+        }
+        SchemaServer::Http(it) => {
+            let headers = it.headers.into_iter();
+            headers.fold(McpServer::http(it.name, it.url), |server, it| {
+                server.header(it.name, it.value)
+            })
+        }
+        SchemaServer::Sse(it) => {
+            let headers = it.headers.into_iter();
+            headers.fold(McpServer::sse(it.name, it.url), |server, it| {
+                server.header(it.name, it.value)
+            })
+        }
+        _ => {
+            let problem = "mcpServers: a server of an unknown kind; there is stdio, http and sse";
+            return Err(failed(ErrorCode::InvalidParams, problem));
+        }
+    })
+}
+
+pub(crate) fn failed(code: ErrorCode, problem: impl Into<String>) -> Error {
+    Error::new(i32::from(code), problem)
+}

@@ -1,0 +1,275 @@
+//! Sessions: begun, gone on with, listed, closed, removed.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    NewSessionRequest, NewSessionResponse, RequestId, ResumeSessionRequest, ResumeSessionResponse,
+    SessionInfo,
+};
+use serde_json::json;
+use teamster_core::{AgentError, McpServer};
+
+use super::{AcpServer, Open, What};
+use crate::session::Session;
+use crate::updates::{Around, meta, title_of};
+use crate::{Action, Catalog, Found, Output, SessionPage, Setup, Ticket, errors, requests};
+
+impl AcpServer {
+    pub(super) fn new_session(
+        &mut self,
+        id: &RequestId,
+        request: NewSessionRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let mut setup = setup(request.cwd, request.additional_directories, servers)?;
+        if let Some(agent) = self.catalog.agents.first() {
+            setup.agent = Some(agent.id.clone());
+            setup.settings = agent.settings.clone();
+        }
+        let what = What::New {
+            setup: setup.clone(),
+        };
+        let ticket = self.ticket(id, what);
+        out.actions.push(Action::Prepare { ticket, setup });
+        Ok(())
+    }
+
+    pub(super) fn load(
+        &mut self,
+        id: &RequestId,
+        request: LoadSessionRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let setup = setup(request.cwd, request.additional_directories, servers)?;
+        let session_id = request.session_id.0.to_string();
+        let what = What::Load {
+            session_id: session_id.clone(),
+            setup,
+        };
+        self.find(id, session_id, what, true, out)
+    }
+
+    pub(super) fn resume(
+        &mut self,
+        id: &RequestId,
+        request: ResumeSessionRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let setup = setup(request.cwd, request.additional_directories, servers)?;
+        let session_id = request.session_id.0.to_string();
+        let what = What::Resume {
+            session_id: session_id.clone(),
+            setup,
+        };
+        self.find(id, session_id, what, false, out)
+    }
+
+    fn find(
+        &mut self,
+        id: &RequestId,
+        session_id: String,
+        what: What,
+        replay: bool,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let busy = self
+            .sessions
+            .get(&session_id)
+            .is_some_and(|it| it.turn.is_some());
+        if busy {
+            return Err(errors::invalid(
+                "a turn of this session is in progress: wait for its end, or cancel it",
+            ));
+        }
+        let ticket = self.ticket(id, what);
+        out.actions.push(Action::Find {
+            ticket,
+            session_id,
+            replay,
+        });
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, id: &RequestId, request: ListSessionsRequest, out: &mut Output) {
+        let ticket = self.ticket(id, What::List);
+        out.actions.push(Action::List {
+            ticket,
+            cwd: request.cwd,
+            cursor: request.cursor,
+        });
+    }
+
+    pub(super) fn close(
+        &mut self,
+        id: &RequestId,
+        request: &CloseSessionRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let session_id = request.session_id.0.to_string();
+        self.session(&session_id)?;
+        self.cancel(&session_id, out);
+        let ticket = self.ticket(id, What::Close);
+        out.actions.push(Action::Close { ticket, session_id });
+        Ok(())
+    }
+
+    pub(super) fn delete(
+        &mut self,
+        id: &RequestId,
+        request: &DeleteSessionRequest,
+        out: &mut Output,
+    ) {
+        let session_id = request.session_id.0.to_string();
+        self.cancel(&session_id, out);
+        let ticket = self.ticket(id, What::Delete);
+        out.actions.push(Action::Delete { ticket, session_id });
+    }
+
+    /// The host has checked that a session can begin.
+    pub fn prepared(&mut self, ticket: Ticket, result: Result<(), AgentError>, out: &mut Output) {
+        let Some(Open {
+            id,
+            what: What::New { setup },
+            ..
+        }) = self.settle(ticket)
+        else {
+            return;
+        };
+        if let Err(error) = result {
+            return out.error(&id, &errors::of_agent(&error));
+        }
+        let session_id = (self.new_id)();
+        let mut session = Session::new(setup);
+        let (options, modes) = self.remember_options(&mut session);
+        let response = NewSessionResponse::new(session_id.clone())
+            .modes(modes)
+            .config_options(options);
+        self.sessions.insert(session_id, session);
+        out.response(&id, &response);
+    }
+
+    /// The host has looked up a session, or has not found it.
+    pub fn found(&mut self, ticket: Ticket, result: Result<Found, AgentError>, out: &mut Output) {
+        let Some(open) = self.settle(ticket) else {
+            return;
+        };
+        let (session_id, mut setup, replay) = match open.what {
+            What::Load { session_id, setup } => (session_id, setup, true),
+            What::Resume { session_id, setup } => (session_id, setup, false),
+            _ => return,
+        };
+        let found = match result {
+            Ok(found) => found,
+            Err(error) => return out.error(&open.id, &errors::of_agent(&error)),
+        };
+        setup.goes_on = true;
+        if let Some(agent) = known_agent(&self.catalog, &found.agent) {
+            setup.settings = agent.settings.clone();
+        }
+        setup.agent = Some(found.agent);
+        setup.settings.model = found.model.or(setup.settings.model);
+        let mut session = Session::new(setup);
+        session.story.hide_retracted(&found.entries);
+        let around = Around::default();
+        let mut updates = Vec::new();
+        for entry in &found.entries {
+            session.story.see(entry, around, &mut updates);
+        }
+        if replay {
+            for update in updates {
+                out.update(&session_id, update);
+            }
+        }
+        let (options, modes) = self.remember_options(&mut session);
+        if replay {
+            let response = LoadSessionResponse::new()
+                .modes(modes)
+                .config_options(options);
+            out.response(&open.id, &response);
+        } else {
+            let response = ResumeSessionResponse::new()
+                .modes(modes)
+                .config_options(options);
+            out.response(&open.id, &response);
+        }
+        self.sessions.insert(session_id, session);
+    }
+
+    /// The host has a page of sessions.
+    pub fn listed(
+        &mut self,
+        ticket: Ticket,
+        result: Result<SessionPage, AgentError>,
+        out: &mut Output,
+    ) {
+        let Some(open) = self.settle(ticket) else {
+            return;
+        };
+        let page = match result {
+            Ok(page) => page,
+            Err(error) => return out.error(&open.id, &errors::of_agent(&error)),
+        };
+        let sessions = page.sessions.into_iter().map(|it| {
+            SessionInfo::new(it.session_id, it.cwd)
+                .title(it.first_prompt.as_deref().map(title_of))
+                .updated_at(it.updated_at)
+                .meta(meta(json!({"agent": it.agent})))
+        });
+        let response = ListSessionsResponse::new(sessions.collect()).next_cursor(page.next);
+        out.response(&open.id, &response);
+    }
+
+    /// The host has closed or removed a session, or could not.
+    pub fn done(
+        &mut self,
+        ticket: Ticket,
+        session_id: &str,
+        result: Result<(), AgentError>,
+        out: &mut Output,
+    ) {
+        let Some(open) = self.settle(ticket) else {
+            return;
+        };
+        if let Err(error) = result {
+            return out.error(&open.id, &errors::of_agent(&error));
+        }
+        self.sessions.remove(session_id);
+        match open.what {
+            What::Delete => out.response(&open.id, &DeleteSessionResponse::new()),
+            _ => out.response(&open.id, &CloseSessionResponse::new()),
+        }
+    }
+}
+
+fn known_agent<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a crate::AgentEntry> {
+    catalog.agent(id)
+}
+
+fn setup(
+    cwd: PathBuf,
+    add_dirs: Vec<PathBuf>,
+    mcp_servers: Vec<McpServer>,
+) -> Result<Setup, Error> {
+    let relative = |path: &&PathBuf| !path.is_absolute();
+    if let Some(path) = std::iter::once(&cwd).chain(&add_dirs).find(relative) {
+        return Err(errors::invalid(format!(
+            "the folder {} must be an absolute path",
+            shown(path)
+        )));
+    }
+    Ok(Setup {
+        cwd,
+        add_dirs,
+        mcp_servers,
+        ..Setup::default()
+    })
+}
+
+fn shown(path: &Path) -> String {
+    teamster_core::text::excerpt(&path.display().to_string(), 200)
+}

@@ -1,0 +1,147 @@
+//! Options of a session, and what an editor changes of them.
+
+use agent_client_protocol_schema::v1::{
+    ConfigOptionUpdate, CurrentModeUpdate, Error, RequestId, SessionConfigOption,
+    SessionConfigOptionValue, SessionModeState, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+};
+use serde_json::json;
+
+use super::AcpServer;
+use crate::catalog::{self, AGENT, DEFAULT, MODE, MODEL, THOUGHT_LEVEL};
+use crate::session::Session;
+use crate::{Action, Catalog, Output, errors};
+
+impl AcpServer {
+    /// The options of a session, which its editor then knows.
+    pub(super) fn remember_options(
+        &self,
+        session: &mut Session,
+    ) -> (Vec<SessionConfigOption>, Option<SessionModeState>) {
+        let options = options(&self.catalog, session);
+        session.shown = Some(json!(options));
+        (options, catalog::modes(&self.catalog, &session.setup))
+    }
+
+    /// Options that have changed, for the editor.
+    pub(super) fn show_changed_options(&mut self, session_id: &str, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        let options = options(&self.catalog, session);
+        let shown = Some(json!(options));
+        if session.shown != shown {
+            session.shown = shown;
+            let update = SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options));
+            out.update(session_id, update);
+        }
+    }
+
+    pub(super) fn set_mode(
+        &mut self,
+        id: &RequestId,
+        request: &SetSessionModeRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let session_id = request.session_id.0.to_string();
+        self.choose(&session_id, MODE, &request.mode_id.0, out)?;
+        out.response(id, &SetSessionModeResponse::new());
+        self.show_changed_options(&session_id, out);
+        Ok(())
+    }
+
+    /// The answer is the list of all options, as editors want it.
+    pub(super) fn set_option(
+        &mut self,
+        id: &RequestId,
+        request: &SetSessionConfigOptionRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let session_id = request.session_id.0.to_string();
+        let option = request.config_id.0.to_string();
+        let SessionConfigOptionValue::ValueId { value } = &request.value else {
+            return Err(errors::invalid(format!(
+                "the option {option} takes the id of a value"
+            )));
+        };
+        let before = self.session(&session_id)?.setup.settings.mode;
+        self.choose(&session_id, &option, &value.0, out)?;
+        let session = self.session(&session_id)?;
+        let mode = session.setup.settings.mode;
+        if let Some(mut session) = self.sessions.remove(&session_id) {
+            let (options, _) = self.remember_options(&mut session);
+            self.sessions.insert(session_id.clone(), session);
+            out.response(id, &SetSessionConfigOptionResponse::new(options));
+        }
+        if mode != before {
+            let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
+            out.update(&session_id, update);
+        }
+        Ok(())
+    }
+
+    fn choose(
+        &mut self,
+        session_id: &str,
+        option: &str,
+        value: &str,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let catalog = self.catalog.clone();
+        let session = self.session(session_id)?;
+        let invalid = |problem: String| Err(errors::invalid(problem));
+        let agent = session
+            .setup
+            .agent
+            .as_deref()
+            .and_then(|id| catalog.agent(id));
+        match option {
+            AGENT if catalog.choose_agent => {
+                let Some(agent) = catalog.agent(value) else {
+                    return invalid(format!("there is no agent {value}"));
+                };
+                if session.setup.agent.as_deref() != Some(value) {
+                    if session.begun {
+                        return invalid(
+                            "the agent stays after the first prompt: begin a new session for another one"
+                                .to_owned(),
+                        );
+                    }
+                    session.setup.agent = Some(agent.id.clone());
+                    session.setup.settings = agent.settings.clone();
+                }
+            }
+            MODE => {
+                let known = agent.map_or(&[][..], |agent| &agent.modes);
+                let Some(mode) = known.iter().find(|mode| mode.as_str() == value) else {
+                    let known: Vec<_> = known.iter().map(|mode| mode.as_str()).collect();
+                    return invalid(format!(
+                        "there is no mode {value}; there is: {}",
+                        known.join(", ")
+                    ));
+                };
+                session.setup.settings.mode = *mode;
+            }
+            // A name that is not in the list may be one that the agent knows.
+            MODEL => {
+                session.setup.settings.model = Some(value.to_owned()).filter(|it| it != DEFAULT);
+            }
+            THOUGHT_LEVEL => {
+                session.setup.settings.effort = Some(value.to_owned()).filter(|it| it != DEFAULT);
+            }
+            _ => return invalid(format!("there is no option {option}")),
+        }
+        if session.begun {
+            out.actions.push(Action::Apply {
+                session_id: session_id.to_owned(),
+                setup: session.setup.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn options(catalog: &Catalog, session: &Session) -> Vec<SessionConfigOption> {
+    let model = session.story.model.as_deref();
+    catalog::options(catalog, &session.setup, session.begun, model)
+}

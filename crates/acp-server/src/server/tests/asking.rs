@@ -1,0 +1,130 @@
+//! Permissions and questions.
+
+use super::*;
+
+#[test]
+fn a_permission_is_asked_and_answered() {
+    for (option, answer) in [
+        (
+            json!({"outcome": "selected", "optionId": "allow"}),
+            PermissionAnswer::Allow,
+        ),
+        (
+            json!({"outcome": "selected", "optionId": "always"}),
+            PermissionAnswer::AllowAlways,
+        ),
+        (
+            json!({"outcome": "selected", "optionId": "reject"}),
+            PermissionAnswer::Deny(None),
+        ),
+        (
+            json!({"outcome": "cancelled"}),
+            PermissionAnswer::Deny(None),
+        ),
+    ] {
+        let mut editor = Editor::with_session();
+        editor.prompt(2, "hi");
+        editor.turn("s1.1");
+        editor.log(
+            json!({"type": "tool_use", "toolName": "Write", "toolId": "t1", "kind": "edit",
+            "input": {"file_path": "/w/a", "content": "x"}}),
+        );
+        let mut request = PermissionRequest::new(
+            1,
+            "Write",
+            ToolKind::Edit,
+            json!({"file_path": "/w/a", "content": "x"}),
+        );
+        request.tool_id = Some("t1".into());
+        editor.messages.clear();
+        editor.actions.clear();
+        editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
+        let asked = editor.messages.pop().unwrap();
+        assert_eq!(asked["method"], "session/request_permission");
+        let call = &asked["params"]["toolCall"];
+        assert_eq!(
+            (&call["toolCallId"], &call["kind"]),
+            (&json!("t1"), &json!("edit"))
+        );
+        assert_eq!(call["content"][0]["type"], "diff");
+        let kinds: Vec<_> = asked["params"]["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["kind"].clone())
+            .collect();
+        assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
+        editor.line(
+            &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": option}})
+                .to_string(),
+        );
+        assert_eq!(
+            editor.actions,
+            [Action::Answer {
+                session_id: "s1".to_owned(),
+                request_id: "s1/1".to_owned(),
+                answer
+            }]
+        );
+    }
+}
+
+#[test]
+fn a_request_that_was_answered_elsewhere_is_withdrawn_from_the_editor() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    let request = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({"command": "ls"}));
+    editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
+    let asked = editor.messages.pop().unwrap();
+    editor.log(json!({"type": "permission", "toolName": "Bash", "decision": "allowed", "requestId": "s1/1"}));
+    let withdrawn = editor.messages.pop().unwrap();
+    assert_eq!(withdrawn["method"], "$/cancel_request");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    // Its answer comes too late.
+    editor.actions.clear();
+    editor.line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}}).to_string());
+    assert_eq!(editor.actions, []);
+}
+
+#[test]
+fn a_question_is_a_form_where_the_editor_has_them_and_else_declined() {
+    let schema = json!({"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]});
+    let question = PermissionRequest::question(1, "paint", "Which colour?", schema);
+    for can in [true, false] {
+        let mut editor = Editor::new();
+        let capabilities = if can {
+            json!({"elicitation": {"form": {}}})
+        } else {
+            json!({})
+        };
+        editor.call(
+            0,
+            "initialize",
+            json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
+        );
+        editor.begin();
+        editor.actions.clear();
+        editor.messages.clear();
+        editor.host(|server, out| server.ask("s1", "s1/1", &question, out));
+        let answer = if can {
+            let asked = editor.messages.pop().unwrap();
+            assert_eq!(asked["method"], "elicitation/create");
+            assert_eq!(asked["params"]["mode"], "form");
+            assert_eq!(
+                asked["params"]["requestedSchema"]["properties"]["colour"]["type"],
+                "string"
+            );
+            let result = json!({"action": "accept", "content": {"colour": "blue"}});
+            editor
+                .line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string());
+            PermissionAnswer::AllowWith(json!({"colour": "blue"}))
+        } else {
+            PermissionAnswer::Deny(None)
+        };
+        let Some(Action::Answer { answer: given, .. }) = editor.actions.pop() else {
+            panic!();
+        };
+        assert_eq!(given, answer);
+    }
+}

@@ -1,0 +1,137 @@
+//! Messages of any kind.
+
+use super::*;
+
+#[test]
+fn whatever_version_is_asked_for_the_answer_is_1() {
+    for version in [0, 1, 2, 999] {
+        let mut editor = Editor::new();
+        editor.call(0, "initialize", json!({"protocolVersion": version}));
+        let about = editor.answer(0)["result"].clone();
+        assert_eq!(about["protocolVersion"], 1);
+        assert_eq!(about["agentInfo"]["name"], "teamster");
+        assert_eq!(about["authMethods"][0]["id"], "claude");
+        assert_eq!(about["agentCapabilities"]["loadSession"], true);
+        let can = &about["agentCapabilities"]["sessionCapabilities"];
+        for ability in ["list", "delete", "resume", "close", "additionalDirectories"] {
+            assert_eq!(can[ability], json!({}), "{ability}");
+        }
+        assert_eq!(editor.actions, []);
+    }
+}
+
+#[test]
+fn what_is_no_message_has_an_error_and_the_connection_goes_on() {
+    let mut editor = Editor::new();
+    for (line, code) in [
+        ("{", -32700),
+        ("7", -32600),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0"}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{}}"#,
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s1"}}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"x","method":"session/close","params":{"sessionId":"no"}}"#,
+            -32002,
+        ),
+    ] {
+        editor.line(line);
+        let answer = editor.messages.pop().unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(answer["error"]["code"], code, "{line}");
+    }
+    for nothing in [
+        "",
+        "  ",
+        r#"{"method":"unknown"}"#,
+        r#"{"id":99,"result":{}}"#,
+        r#"{"method":"session/cancel"}"#,
+    ] {
+        editor.line(nothing);
+        assert_eq!(
+            (editor.messages.len(), editor.actions.len()),
+            (0, 0),
+            "{nothing}"
+        );
+    }
+}
+
+#[test]
+fn a_cancelled_request_is_answered_once() {
+    let mut editor = Editor::new();
+    editor.call(1, "session/new", json!({"cwd": "/w", "mcpServers": []}));
+    let Some(Action::Prepare { ticket, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    editor.notify("$/cancel_request", json!({"requestId": 1}));
+    assert_eq!(editor.answer(1)["error"]["code"], -32800);
+    editor.host(|server, out| server.prepared(ticket, Ok(()), out));
+    assert!(!editor.has_answer(1));
+}
+
+proptest! {
+    /// Whatever an editor writes, each line is answered or ignored, and nothing panics.
+    #[test]
+    fn any_line_is_survived(lines in prop::collection::vec(".{0,80}", 0..20)) {
+        let mut editor = Editor::with_session();
+        for line in lines {
+            editor.line(&line);
+        }
+    }
+
+    /// Each request has exactly one answer, in whatever order prompts, cancels and ends come.
+    #[test]
+    fn every_prompt_is_answered_once(steps in prop::collection::vec(0_u8..4, 0..40)) {
+        let mut editor = Editor::with_session();
+        let (mut id, mut run) = (10, 0);
+        let mut playing = false;
+        for step in steps {
+            match step {
+                0 => { id += 1; editor.prompt(id, "x"); }
+                1 => editor.notify("session/cancel", json!({"sessionId": "s1"})),
+                2 => editor.notify("$/cancel_request", json!({"requestId": id})),
+                _ => {}
+            }
+            let begun = editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. }));
+            if begun && !playing {
+                run += 1;
+                playing = true;
+                editor.turn(&format!("s1.{run}"));
+            }
+            editor.actions.clear();
+            if playing && step == 3 {
+                playing = false;
+                editor.done(&format!("s1.{run}"), json!({}));
+                if editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. })) {
+                    run += 1;
+                    playing = true;
+                    editor.turn(&format!("s1.{run}"));
+                }
+                editor.actions.clear();
+            }
+        }
+        for _ in 0..=QUEUED {
+            if playing {
+                editor.done(&format!("s1.{run}"), json!({}));
+                playing = editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. }));
+                if playing {
+                    run += 1;
+                    editor.turn(&format!("s1.{run}"));
+                }
+                editor.actions.clear();
+            }
+        }
+        for prompt in 11..=id {
+            let answers = editor.messages.iter().filter(|it| it["id"] == prompt && it["method"].is_null());
+            prop_assert_eq!(answers.count(), 1, "prompt {}", prompt);
+        }
+    }
+}
+
+/// More than can wait.
+const QUEUED: usize = crate::session::QUEUE + 1;

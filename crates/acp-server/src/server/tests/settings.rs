@@ -1,0 +1,130 @@
+//! Options and modes, as editors set them.
+
+use super::*;
+
+/// Zed reads pickers only from the options, and wants all of them back when one is set.
+#[test]
+fn setting_an_option_gives_all_of_them_back() {
+    let mut editor = Editor::new();
+    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let begun = editor.begin();
+    let categories = |options: &Value| {
+        let options = options.as_array().unwrap().iter();
+        options
+            .map(|it| it["category"].as_str().unwrap_or("").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let expected = ["mode", "model", "thought_level"];
+    assert_eq!(categories(&begun["result"]["configOptions"]), expected);
+    assert_eq!(begun["result"]["modes"]["currentModeId"], "default");
+
+    let set =
+        |option: &str, value: &str| json!({"sessionId": "s1", "configId": option, "value": value});
+    editor.call(2, "session/set_config_option", set("model", "opus"));
+    let options = editor.answer(2)["result"]["configOptions"].clone();
+    assert_eq!(categories(&options), expected);
+    assert_eq!(options[1]["currentValue"], "opus");
+    editor.call(3, "session/set_config_option", set("mode", "accept-edits"));
+    editor.answer(3);
+    assert_eq!(
+        editor.updates()[0]["params"]["update"],
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "accept-edits"})
+    );
+    editor.call(4, "session/set_config_option", set("thought_level", "high"));
+    // Nothing is to be done before the first prompt, which has them.
+    assert_eq!(editor.actions, []);
+    editor.prompt(5, "hi");
+    let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!(setup.settings.model.as_deref(), Some("opus"));
+    assert_eq!(setup.settings.effort.as_deref(), Some("high"));
+    assert_eq!(setup.settings.mode, PermissionMode::AcceptEdits);
+
+    editor.call(6, "session/set_config_option", set("model", "default"));
+    let Some(Action::Apply { setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!(setup.settings.model, None);
+    for (option, value) in [("mode", "x"), ("agent", "codex"), ("x", "y")] {
+        editor.call(7, "session/set_config_option", set(option, value));
+        assert_eq!(editor.answer(7)["error"]["code"], -32602, "{option}");
+    }
+}
+
+/// Editors of before the options set the mode by its own method.
+#[test]
+fn the_mode_can_be_set_the_old_way() {
+    let mut editor = Editor::with_session();
+    editor.call(
+        2,
+        "session/set_mode",
+        json!({"sessionId": "s1", "modeId": "read-only"}),
+    );
+    assert!(editor.answer(2)["result"].is_object());
+    let update = editor.updates()[0]["params"]["update"].clone();
+    assert_eq!(update["sessionUpdate"], "config_option_update");
+    assert_eq!(update["configOptions"][0]["currentValue"], "read-only");
+}
+
+#[test]
+fn without_a_name_the_agent_is_an_option_until_the_first_prompt() {
+    let mut codex = AgentEntry::new("codex", "Codex");
+    codex.settings.model = Some("gpt".to_owned());
+    let mut editor = Editor::with(Catalog::choice(vec![claude(), codex]));
+    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let begun = editor.begin();
+    let agent = &begun["result"]["configOptions"][0];
+    assert_eq!(
+        (&agent["id"], &agent["currentValue"]),
+        (&json!("agent"), &json!("claude"))
+    );
+    assert_eq!(agent["options"].as_array().unwrap().len(), 2);
+    let set = |id: &str| json!({"sessionId": "s1", "configId": "agent", "value": id});
+    editor.call(2, "session/set_config_option", set("codex"));
+    let options = editor.answer(2)["result"]["configOptions"].clone();
+    // Codex has one mode here, which is nothing to choose from.
+    let ids: Vec<_> = options
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["id"].clone())
+        .collect();
+    assert_eq!(ids, ["agent", "model"]);
+    editor.prompt(3, "hi");
+    let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!(setup.agent.as_deref(), Some("codex"));
+    assert_eq!(setup.settings.model.as_deref(), Some("gpt"));
+    let update = editor.updates()[0]["params"]["update"].clone();
+    assert_eq!(
+        update["configOptions"][0]["options"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    editor.call(4, "session/set_config_option", set("claude"));
+    assert!(
+        editor.answer(4)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("new session")
+    );
+}
+
+#[test]
+fn the_reported_model_is_in_the_options() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    editor.updates();
+    editor.log(json!({"type": "session", "sessionId": "own", "model": "claude-x"}));
+    let update = editor.updates()[0]["params"]["update"].clone();
+    assert_eq!(update["sessionUpdate"], "config_option_update");
+    assert_eq!(
+        update["configOptions"][1]["options"][0]["name"],
+        "Default (claude-x)"
+    );
+}

@@ -1,0 +1,130 @@
+//! Prompts and the ends of their turns.
+
+use super::*;
+
+#[test]
+fn a_turn_ends_with_the_answer_to_its_prompt() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    let Some(Action::Prompt { prompt, setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!((&*prompt.text, setup.goes_on), ("hi", false));
+    editor.turn("s1.1");
+    editor.log(json!({"type": "text", "text": "Hello", "messageId": "m"}));
+    assert!(!editor.has_answer(2));
+    let usage =
+        json!({"inputTokens": 100, "outputTokens": 20, "cacheReadTokens": 5, "reasoningTokens": 3});
+    editor.done(
+        "s1.1",
+        json!({"usage": usage, "totalCostUsd": 0.25, "costSource": "reported"}),
+    );
+    let answer = editor.answer(2)["result"].clone();
+    assert_eq!(answer["stopReason"], "end_turn");
+    assert_eq!(
+        answer["usage"],
+        json!({"totalTokens": 125, "inputTokens": 100, "outputTokens": 20, "thoughtTokens": 3, "cachedReadTokens": 5})
+    );
+    assert_eq!(answer["_meta"]["teamster"]["costUsd"], 0.25);
+    assert_eq!(answer["_meta"]["teamster"]["usage"], usage);
+
+    editor.prompt(3, "more");
+    let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert!(setup.goes_on);
+}
+
+#[test]
+fn a_failed_turn_is_an_error_with_all_that_is_known_of_it() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    let error = json!({"message": "limit", "code": "CLI_ERROR", "kind": "rate_limit", "retryable": true, "retryAfterMs": 7});
+    editor.done("s1.1", json!({"status": "failed", "errors": [error]}));
+    let answer = editor.answer(2);
+    assert_eq!(answer["error"]["code"], -32603);
+    assert_eq!(answer["error"]["data"]["teamster"], error);
+}
+
+#[test]
+fn stop_reasons() {
+    let error = |kind: &str| json!([{"message": "x", "code": "CLI_ERROR", "kind": kind, "retryable": false}]);
+    for (fields, reason) in [
+        (json!({"stopReason": "max_tokens"}), "max_tokens"),
+        (json!({"stopReason": "refusal"}), "refusal"),
+        (json!({"status": "aborted", "aborted": true}), "cancelled"),
+        (
+            json!({"status": "failed", "errors": error("max_turns")}),
+            "max_turn_requests",
+        ),
+    ] {
+        let mut editor = Editor::with_session();
+        editor.prompt(2, "hi");
+        editor.turn("s1.1");
+        editor.done("s1.1", fields);
+        assert_eq!(editor.answer(2)["result"]["stopReason"], reason);
+    }
+}
+
+#[test]
+fn both_ways_to_cancel_end_the_turn_as_cancelled() {
+    let cancels = [
+        ("session/cancel", json!({"sessionId": "s1"})),
+        ("$/cancel_request", json!({"requestId": 2})),
+    ];
+    for (method, params) in cancels {
+        let mut editor = Editor::with_session();
+        editor.prompt(2, "hi");
+        editor.turn("s1.1");
+        editor.actions.clear();
+        editor.notify(method, params);
+        assert_eq!(
+            editor.actions,
+            [Action::Interrupt {
+                session_id: "s1".to_owned()
+            }]
+        );
+        assert!(!editor.has_answer(2));
+        // Even an end as if nothing had happened is that of a cancelled turn.
+        editor.done("s1.1", json!({}));
+        assert_eq!(editor.answer(2)["result"]["stopReason"], "cancelled");
+    }
+}
+
+#[test]
+fn a_prompt_waits_for_the_end_of_the_turn_and_can_be_cancelled_meanwhile() {
+    let mut editor = Editor::with_session();
+    for id in 2..5 {
+        editor.prompt(id, &format!("prompt {id}"));
+    }
+    editor.turn("s1.1");
+    editor.notify("$/cancel_request", json!({"requestId": 3}));
+    assert_eq!(editor.answer(3)["result"]["stopReason"], "cancelled");
+    editor.actions.clear();
+    editor.done("s1.1", json!({}));
+    assert_eq!(editor.answer(2)["result"]["stopReason"], "end_turn");
+    let Some(Action::Prompt { prompt, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!(prompt.text, "prompt 4");
+}
+
+#[test]
+fn another_client_s_turn_is_shown_and_is_no_answer() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.updates();
+    editor
+        .log(json!({"type": "user:message", "runId": "s1.1", "text": "mine", "from": "terminal"}));
+    editor.done("s1.1", json!({}));
+    assert!(!editor.has_answer(2));
+    let updates = editor.updates();
+    assert_eq!(
+        updates[0]["params"]["update"]["sessionUpdate"],
+        "user_message_chunk"
+    );
+    editor.turn("s1.2");
+    editor.done("s1.2", json!({}));
+    assert!(editor.has_answer(2));
+}

@@ -1,0 +1,227 @@
+//! Prompts and their turns.
+
+use agent_client_protocol_schema::v1::{
+    Error, PromptRequest, PromptResponse, RequestId, StopReason, Usage as SchemaUsage,
+};
+use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
+use teamster_orchestrator::{RunEvent, RunLogEntry};
+
+use super::AcpServer;
+use crate::session::{QUEUE, Turn};
+use crate::updates::{self, Around};
+use crate::{Action, Output, Prompt, errors, prompt};
+
+impl AcpServer {
+    pub(super) fn prompt(
+        &mut self,
+        id: &RequestId,
+        request: &PromptRequest,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        let session_id = request.session_id.0.to_string();
+        let prompt = prompt::read(&request.prompt)?;
+        let session = self.session(&session_id)?;
+        if session.turn.is_some() {
+            if session.queue.len() >= QUEUE {
+                return Err(errors::invalid(
+                    "a turn is in progress, and too many prompts wait for its end",
+                ));
+            }
+            session.queue.push_back((id.clone(), prompt));
+            return Ok(());
+        }
+        self.begin(&session_id, id.clone(), prompt, out);
+        Ok(())
+    }
+
+    fn begin(&mut self, session_id: &str, id: RequestId, prompt: Prompt, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        session.turn = Some(Turn {
+            id,
+            run_id: None,
+            cancelled: false,
+        });
+        out.actions.push(Action::Prompt {
+            session_id: session_id.to_owned(),
+            setup: session.setup.clone(),
+            prompt,
+        });
+        // The next one goes on with what is there by then.
+        session.begun = true;
+        session.setup.goes_on = true;
+        self.show_changed_options(session_id, out);
+    }
+
+    /// Cancels the turn of a session, and what waits for its end.
+    pub(super) fn cancel(&mut self, session_id: &str, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        for (id, _) in session.queue.drain(..) {
+            out.response(&id, &PromptResponse::new(StopReason::Cancelled));
+        }
+        if let Some(turn) = &mut session.turn {
+            turn.cancelled = true;
+            out.actions.push(Action::Interrupt {
+                session_id: session_id.to_owned(),
+            });
+        }
+    }
+
+    /// Cancels one prompt of a session.
+    pub(super) fn cancel_prompt(&mut self, session_id: &str, id: &RequestId, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        let before = session.queue.len();
+        session.queue.retain(|(queued, _)| queued != id);
+        if session.queue.len() < before {
+            out.response(id, &PromptResponse::new(StopReason::Cancelled));
+        } else if let Some(turn) = &mut session.turn {
+            turn.cancelled = true;
+            out.actions.push(Action::Interrupt {
+                session_id: session_id.to_owned(),
+            });
+        }
+    }
+
+    /// Takes an entry of a session's log. `content` is what is in a changed file now, if the host has read it.
+    pub fn entry(
+        &mut self,
+        session_id: &str,
+        entry: &RunLogEntry,
+        content: Option<&str>,
+        out: &mut Output,
+    ) {
+        let source = self.source.clone();
+        let notices = self
+            .client
+            .session
+            .as_ref()
+            .is_some_and(|it| it.notices.is_some());
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        let around = Around {
+            content,
+            notices,
+            own_source: Some(&source),
+        };
+        let mut updates = Vec::new();
+        session.story.see(entry, around, &mut updates);
+        for update in updates {
+            out.update(session_id, update);
+        }
+        let entry = match entry {
+            RunLogEntry::Run(entry) => {
+                if let RunEvent::UserMessage { run_id, from, .. } = &entry.event
+                    && from.as_deref() == Some(&*source)
+                    && let Some(turn) = &mut session.turn
+                {
+                    turn.run_id = Some(run_id.clone());
+                }
+                return;
+            }
+            RunLogEntry::Agent(entry) => entry,
+            _ => return,
+        };
+        match &entry.event {
+            AgentEvent::Session(_) => self.show_changed_options(session_id, out),
+            AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {
+                if let Some(request_id) = &permission.request_id {
+                    self.settled(request_id, out);
+                }
+            }
+            AgentEvent::Done(done) => {
+                // A turn that the agent began by itself, or another client, is no answer to the prompt.
+                let turn = session.turn.take_if(|turn| turn.run_id == entry.run_id);
+                if let Some(turn) = turn {
+                    self.turn_done(session_id, &turn, &done.result, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The prompt of a session could not be played.
+    pub fn refused(&mut self, session_id: &str, error: &AgentError, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        if let Some(turn) = session.turn.take() {
+            if turn.cancelled {
+                out.response(&turn.id, &PromptResponse::new(StopReason::Cancelled));
+            } else {
+                out.error(&turn.id, &errors::of_agent(error));
+            }
+        }
+        self.next_prompt(session_id, out);
+    }
+
+    fn turn_done(&mut self, session_id: &str, turn: &Turn, result: &RunResult, out: &mut Output) {
+        match stop_reason(result, turn.cancelled) {
+            Ok(reason) => {
+                let response = PromptResponse::new(reason)
+                    .usage(result.usage.map(usage))
+                    .meta(updates::of_result(result));
+                out.response(&turn.id, &response);
+            }
+            Err(error) => {
+                let mut error = errors::of_agent(&error);
+                if let Some(data) = error.data.as_mut().and_then(|it| it.as_object_mut()) {
+                    let known = updates::of_result(result).remove("teamster");
+                    data.extend(known.map(|known| ("teamsterResult".to_owned(), known)));
+                }
+                out.error(&turn.id, &error);
+            }
+        }
+        // What was asked needs no answer any more.
+        let of_it = self
+            .asked
+            .values()
+            .filter(|asked| asked.session_id == session_id);
+        let of_it: Vec<_> = of_it.map(|asked| asked.request_id.clone()).collect();
+        for request_id in of_it {
+            self.settled(&request_id, out);
+        }
+        self.next_prompt(session_id, out);
+    }
+
+    fn next_prompt(&mut self, session_id: &str, out: &mut Output) {
+        let session = self.sessions.get_mut(session_id);
+        if let Some((id, prompt)) = session.and_then(|it| it.queue.pop_front()) {
+            self.begin(session_id, id, prompt, out);
+        }
+    }
+}
+
+/// How a turn ended by the protocol's words, or the error that it ended with.
+fn stop_reason(result: &RunResult, cancelled: bool) -> Result<StopReason, AgentError> {
+    if cancelled || result.aborted || result.status == RunStatus::Aborted {
+        return Ok(StopReason::Cancelled);
+    }
+    let reason = result.stop_reason.as_deref().unwrap_or_default();
+    let of_word = match reason {
+        "max_tokens" | "length" | "max_output_tokens" => Some(StopReason::MaxTokens),
+        "refusal" | "content_filter" => Some(StopReason::Refusal),
+        _ => None,
+    };
+    match (result.failure(), of_word) {
+        (None, of_word) => Ok(of_word.unwrap_or(StopReason::EndTurn)),
+        (Some(error), _) if error.kind == ErrorKind::MaxTurns => Ok(StopReason::MaxTurnRequests),
+        (Some(error), _) => Err(error),
+    }
+}
+
+fn usage(usage: Usage) -> SchemaUsage {
+    SchemaUsage::new(
+        usage.total_tokens().unwrap_or_default(),
+        usage.input_tokens.unwrap_or_default(),
+        usage.output_tokens.unwrap_or_default(),
+    )
+    .thought_tokens(usage.reasoning_tokens)
+    .cached_read_tokens(usage.cache_read_tokens)
+    .cached_write_tokens(usage.cache_write_tokens)
+}

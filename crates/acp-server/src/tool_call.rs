@@ -1,0 +1,309 @@
+//! Tool calls as editors show them.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    Content, Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind as SchemaKind,
+};
+use serde_json::{Value, json};
+use teamster_core::text::{excerpt, one_line};
+use teamster_core::{ChangeKind, FileChange, Id, McpTool, ToolKind};
+
+use crate::{diff, updates};
+
+/// The longest title, in bytes.
+const TITLE: usize = 160;
+/// How much of a sub-agent's text is shown while it works, in bytes.
+const SUB_AGENT_TEXT: usize = 8 << 10;
+
+/// What is known of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Call {
+    id: String,
+    name: String,
+    kind: Option<ToolKind>,
+    input: Value,
+    diffs: Vec<Diff>,
+    locations: Vec<ToolCallLocation>,
+    /// The files that it has changed.
+    changes: Vec<FileChange>,
+    /// What a sub-agent says meanwhile.
+    said: String,
+}
+
+impl Call {
+    pub(crate) fn new(
+        id: &Id,
+        name: &str,
+        kind: ToolKind,
+        input: &Value,
+        mcp: Option<&McpTool>,
+    ) -> Self {
+        let is_edit = matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+        let name = match mcp {
+            Some(mcp) => format!("{}: {}", mcp.server, mcp.tool),
+            None => name.to_owned(),
+        };
+        let is_about_files = is_edit || matches!(kind, ToolKind::Read);
+        Self {
+            id: id.to_string(),
+            name,
+            kind: Some(kind),
+            input: input.clone(),
+            diffs: if is_edit {
+                diff::of_input(input)
+            } else {
+                Vec::new()
+            },
+            locations: if is_about_files {
+                diff::paths(input).into_iter().map(location).collect()
+            } else {
+                Vec::new()
+            },
+            changes: Vec::new(),
+            said: String::new(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> SchemaKind {
+        match self.kind {
+            Some(ToolKind::Read) => SchemaKind::Read,
+            Some(ToolKind::Edit) => SchemaKind::Edit,
+            Some(ToolKind::Delete) => SchemaKind::Delete,
+            Some(ToolKind::Move) => SchemaKind::Move,
+            Some(ToolKind::Search) => SchemaKind::Search,
+            Some(ToolKind::Execute) => SchemaKind::Execute,
+            Some(ToolKind::Think | ToolKind::Task) => SchemaKind::Think,
+            Some(ToolKind::Fetch) => SchemaKind::Fetch,
+            _ => SchemaKind::Other,
+        }
+    }
+
+    /// For a person: a command is its own title, else the tool with its most telling argument.
+    pub(crate) fn title(&self) -> String {
+        let telling = [
+            "command",
+            "cmd",
+            "pattern",
+            "query",
+            "url",
+            "description",
+            "prompt",
+        ];
+        let argument = diff::paths(&self.input).first().copied().or_else(|| {
+            telling.iter().find_map(|name| match &self.input[*name] {
+                Value::String(text) => Some(text.as_str()),
+                _ => None,
+            })
+        });
+        let title = match argument {
+            Some(command) if self.kind == Some(ToolKind::Execute) => format!("`{command}`"),
+            Some(argument) => format!("{} {argument}", self.name),
+            None => self.name.clone(),
+        };
+        excerpt(&one_line(&title), TITLE)
+    }
+
+    /// The call as it begins.
+    pub(crate) fn begin(&self, tool_name: &str) -> ToolCall {
+        ToolCall::new(self.id.clone(), self.title())
+            .name(tool_name.to_owned())
+            .kind(self.kind())
+            .status(ToolCallStatus::InProgress)
+            .locations(self.locations.clone())
+            .content(self.shown_diffs())
+            .raw_input(self.input.clone())
+    }
+
+    /// The call as a request for permission shows it.
+    pub(crate) fn for_permission(&self, tool_name: &str, message: Option<&str>) -> ToolCallUpdate {
+        let mut content = self.shown_diffs();
+        content.extend(message.map(text));
+        let fields = ToolCallUpdateFields::new()
+            .title(self.title())
+            .name(tool_name.to_owned())
+            .kind(self.kind())
+            .status(ToolCallStatus::Pending)
+            .locations(self.locations.clone())
+            .content(content)
+            .raw_input(self.input.clone());
+        ToolCallUpdate::new(self.id.clone(), fields)
+    }
+
+    /// What a sub-agent says, as the content of its call. Only the end of a long text is kept.
+    pub(crate) fn says(&mut self, words: &str) -> ToolCallUpdate {
+        self.said.push_str(words);
+        if self.said.len() > SUB_AGENT_TEXT {
+            self.said = teamster_core::text::tail(&self.said, SUB_AGENT_TEXT);
+        }
+        let fields = ToolCallUpdateFields::new().content(vec![text(&self.said)]);
+        ToolCallUpdate::new(self.id.clone(), fields)
+    }
+
+    /// A file was changed. `content` is what is in it now, where the host has read it.
+    pub(crate) fn changed(
+        &mut self,
+        change: &FileChange,
+        content: Option<&str>,
+    ) -> Option<ToolCallUpdate> {
+        let path = Path::new(&change.path);
+        self.changes.push(change.clone());
+        if self.diffs.iter().any(|diff| same(&diff.path, path)) {
+            return None;
+        }
+        if self.locations.iter().all(|it| !same(&it.path, path)) {
+            self.locations.push(location(&change.path));
+        }
+        // Of an update, what was there before is not known: its place is all that is shown.
+        if let (ChangeKind::Add, Some(content)) = (change.change, content) {
+            self.diffs.push(Diff::new(&change.path, content));
+        }
+        let fields = ToolCallUpdateFields::new()
+            .locations(self.locations.clone())
+            .content(self.shown_diffs());
+        Some(ToolCallUpdate::new(self.id.clone(), fields))
+    }
+
+    /// The call has ended with this output.
+    pub(crate) fn end(&self, output: &str, failed: bool) -> ToolCallUpdate {
+        let mut content = if failed {
+            Vec::new()
+        } else {
+            self.shown_diffs()
+        };
+        // The words of an edit that is shown say nothing more.
+        if content.is_empty() && !output.is_empty() {
+            content.push(text(&self.fenced(output)));
+        }
+        let status = if failed {
+            ToolCallStatus::Failed
+        } else {
+            ToolCallStatus::Completed
+        };
+        let fields = ToolCallUpdateFields::new()
+            .status(status)
+            .content(content)
+            .raw_output(Value::String(output.to_owned()));
+        let changes: Vec<_> = (self.changes.iter())
+            .map(|it| json!({"path": it.path, "change": it.change}))
+            .collect();
+        let meta = (!changes.is_empty()).then(|| updates::meta(json!({"changes": changes})));
+        ToolCallUpdate::new(self.id.clone(), fields).meta(meta)
+    }
+
+    /// Output that is no Markdown, in a fence that it cannot end.
+    fn fenced(&self, output: &str) -> String {
+        let is_plain = matches!(
+            self.kind,
+            Some(ToolKind::Execute | ToolKind::Read | ToolKind::Search)
+        );
+        if !is_plain {
+            return output.to_owned();
+        }
+        let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        format!("{fence}\n{output}\n{fence}")
+    }
+
+    fn shown_diffs(&self) -> Vec<ToolCallContent> {
+        self.diffs
+            .iter()
+            .cloned()
+            .map(ToolCallContent::Diff)
+            .collect()
+    }
+}
+
+fn text(text: &str) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text.to_owned()))
+}
+
+fn location(path: &str) -> ToolCallLocation {
+    ToolCallLocation::new(path)
+}
+
+/// The same file: one path may be relative to the other's folder.
+fn same(one: &Path, other: &Path) -> bool {
+    one.ends_with(other) || other.ends_with(one)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::needless_pass_by_value,
+        reason = "JSON is given as it is written"
+    )]
+
+    use super::*;
+
+    fn call(name: &str, kind: ToolKind, input: Value) -> Call {
+        Call::new(&"t1".into(), name, kind, &input, None)
+    }
+
+    fn wire(value: impl serde::Serialize) -> Value {
+        serde_json::to_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_its_own_title_and_its_output_is_fenced() {
+        let call = call("Bash", ToolKind::Execute, json!({"command": "ls\n-la"}));
+        assert_eq!(
+            wire(call.begin("Bash")),
+            json!({"toolCallId": "t1", "title": "`ls -la`", "name": "Bash", "kind": "execute",
+                   "status": "in_progress", "rawInput": {"command": "ls\n-la"}})
+        );
+        let end = wire(call.end("# a\n```\n", false));
+        assert_eq!(
+            end["content"][0]["content"]["text"],
+            "````\n# a\n```\n\n````"
+        );
+        assert_eq!(end["rawOutput"], "# a\n```\n");
+        assert_eq!(end["status"], "completed");
+        assert_eq!(wire(call.end("no", true))["status"], "failed");
+    }
+
+    #[test]
+    fn an_edit_has_its_difference_from_the_beginning_to_the_end() {
+        let input = json!({"file_path": "/w/a", "old_string": "x", "new_string": "y"});
+        let mut call = call("Edit", ToolKind::Edit, input);
+        let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "x", "newText": "y"}]);
+        let begin = wire(call.begin("Edit"));
+        assert_eq!(begin["content"], diff);
+        assert_eq!(begin["locations"], json!([{"path": "/w/a"}]));
+        assert_eq!(begin["title"], "Edit /w/a");
+        let change = FileChange::new("/w/a", ChangeKind::Update);
+        assert_eq!(call.changed(&change, Some("y")), None);
+        assert_eq!(wire(call.end("done", false))["content"], diff);
+    }
+
+    #[test]
+    fn a_file_that_only_its_change_names_is_shown_as_it_is() {
+        let input = json!({"changes": [{"path": "/w/new", "kind": "add"}]});
+        let mut call = call("file_change", ToolKind::Edit, input);
+        let change = FileChange::new("/w/new", ChangeKind::Add);
+        let update = wire(call.changed(&change, Some("text\n")).unwrap());
+        assert_eq!(
+            update["content"],
+            json!([{"type": "diff", "path": "/w/new", "newText": "text\n"}])
+        );
+        assert_eq!(update["locations"], json!([{"path": "/w/new"}]));
+    }
+
+    #[test]
+    fn a_server_s_tool_is_named_with_its_server() {
+        let mcp = McpTool::new("tracker", "search");
+        let call = Call::new(
+            &"t1".into(),
+            "mcp__tracker__search",
+            ToolKind::Mcp,
+            &json!({"query": "bug"}),
+            Some(&mcp),
+        );
+        assert_eq!(call.title(), "tracker: search bug");
+        assert_eq!(
+            wire(call.begin("mcp__tracker__search"))["name"],
+            "mcp__tracker__search"
+        );
+    }
+}

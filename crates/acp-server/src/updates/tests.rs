@@ -1,0 +1,184 @@
+//! What an editor is shown of events.
+
+use serde_json::{Value, json};
+use teamster_orchestrator::RunLogEntry;
+
+use super::*;
+
+/// The entries of a log, as they are on the wire.
+fn log(entries: &[Value]) -> Vec<RunLogEntry> {
+    let entries = entries.iter().zip(1..);
+    entries
+        .map(|(event, seq)| {
+            let mut line = json!({"seq": seq, "atMs": 1, "attempt": 1});
+            let fields = event.as_object().unwrap().clone();
+            line.as_object_mut().unwrap().extend(fields);
+            serde_json::from_value(line).unwrap()
+        })
+        .collect()
+}
+
+fn shown_in(around: Around<'_>, entries: &[Value]) -> Vec<Value> {
+    let mut story = Story::default();
+    let mut updates = Vec::new();
+    for entry in log(entries) {
+        story.see(&entry, around, &mut updates);
+    }
+    updates.iter().map(|update| json!(update)).collect()
+}
+
+fn shown(entries: &[Value]) -> Vec<Value> {
+    shown_in(Around::default(), entries)
+}
+
+fn text(id: &str, text: &str) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}, "messageId": id})
+}
+
+#[test]
+fn pieces_of_a_message_have_one_id() {
+    assert_eq!(
+        shown(&[
+            json!({"type": "text", "text": "a"}),
+            json!({"type": "text", "text": "b"}),
+            json!({"type": "thinking", "text": "hm"}),
+            json!({"type": "text", "text": "c"}),
+            json!({"type": "text", "text": "d", "messageId": "own"}),
+        ]),
+        [
+            text("m1", "a"),
+            text("m1", "b"),
+            json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}, "messageId": "t2"}),
+            text("m3", "c"),
+            text("own", "d"),
+        ]
+    );
+}
+
+#[test]
+fn a_tool_call_from_its_begin_to_its_end() {
+    let shown = shown(&[
+        json!({"type": "tool_use", "toolName": "Bash", "toolId": "t1", "kind": "execute", "input": {"command": "ls"}}),
+        json!({"type": "tool_result", "toolId": "t1", "output": "a\n"}),
+        json!({"type": "tool_use", "toolName": "X", "toolId": "t2", "kind": "other", "input": {}}),
+        json!({"type": "tool_result", "toolId": "t2", "output": "no", "isError": true}),
+        json!({"type": "tool_result", "toolId": "unknown", "output": "x"}),
+    ]);
+    assert_eq!(shown.len(), 4, "{shown:#?}");
+    assert_eq!(shown[0]["sessionUpdate"], "tool_call");
+    assert_eq!(shown[0]["_meta"], json!({"teamster": {"kind": "execute"}}));
+    assert_eq!(shown[1]["sessionUpdate"], "tool_call_update");
+    assert_eq!(shown[1]["status"], "completed");
+    assert_eq!(shown[1]["rawOutput"], "a\n");
+    assert_eq!(shown[3]["status"], "failed");
+}
+
+#[test]
+fn what_a_sub_agent_writes_is_in_its_call() {
+    let shown = shown(&[
+        json!({"type": "tool_use", "toolName": "Task", "toolId": "t1", "kind": "task", "input": {"prompt": "look"}}),
+        json!({"type": "text", "text": "I ", "parentToolId": "t1"}),
+        json!({"type": "text", "text": "look", "parentToolId": "t1"}),
+        json!({"type": "thinking", "text": "hm", "parentToolId": "t1"}),
+    ]);
+    assert_eq!(shown.len(), 3);
+    assert_eq!(shown[2]["toolCallId"], "t1");
+    assert_eq!(shown[2]["content"][0]["content"]["text"], "I look");
+}
+
+#[test]
+fn a_plan_has_all_its_entries() {
+    let shown = shown(&[json!({"type": "plan", "entries": [
+        {"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}]})]);
+    assert_eq!(
+        shown[0],
+        json!({"sessionUpdate": "plan", "entries": [
+            {"content": "one", "priority": "medium", "status": "completed"},
+            {"content": "two", "priority": "medium", "status": "in_progress"}]})
+    );
+}
+
+#[test]
+fn the_first_prompt_is_the_title_and_the_editor_s_own_is_not_shown_again() {
+    let entries = [
+        json!({"type": "user:message", "runId": "s.1", "text": "\nFix it\nnow", "from": "zed"}),
+        json!({"type": "user:message", "runId": "s.2", "text": "more", "from": "terminal pts/1"}),
+    ];
+    let around = Around {
+        own_source: Some("zed"),
+        ..Around::default()
+    };
+    let title = json!({"sessionUpdate": "session_info_update", "title": "Fix it"});
+    let live = shown_in(around, &entries);
+    assert_eq!(live[0], title);
+    assert_eq!(live[1]["sessionUpdate"], "user_message_chunk");
+    assert_eq!(live.len(), 2);
+    // A session that is loaded shows all of them.
+    assert_eq!(shown(&entries).len(), 3);
+}
+
+#[test]
+fn waiting_is_a_notice_or_a_thought() {
+    let error =
+        json!({"message": "limit", "code": "CLI_ERROR", "kind": "rate_limit", "retryable": true});
+    let entries = [
+        json!({"type": "run:fallback", "runId": "r", "reason": error, "delayMs": 0,
+        "next": {"attempt": 2, "provider": "codex"}}),
+    ];
+    let thought = &shown(&entries)[0];
+    assert_eq!(thought["content"]["text"], "Going on with codex: limit\n");
+    let around = Around {
+        notices: true,
+        ..Around::default()
+    };
+    let notice = &shown_in(around, &entries)[0];
+    assert_eq!(
+        (
+            &notice["sessionUpdate"],
+            &notice["title"],
+            &notice["description"]
+        ),
+        (
+            &json!("notice"),
+            &json!("Going on with codex"),
+            &json!("limit")
+        )
+    );
+}
+
+#[test]
+fn the_context_is_shown_once_its_size_is_known() {
+    let usage = |n: u64| json!({"type": "usage", "usage": {"inputTokens": n, "outputTokens": 10}});
+    let done = json!({"type": "done", "result": {"status": "completed", "text": "", "durationMs": 1, "aborted": false,
+        "diagnostics": {"lines": 0, "malformed": 0, "oversize": 0, "unknown": 0},
+        "usageByModel": {"m": {"usage": {}, "contextWindow": 200_000}}, "totalCostUsd": 0.5}});
+    let shown = shown(&[usage(100), usage(300), done.clone(), usage(50), done]);
+    assert_eq!(
+        shown,
+        [
+            json!({"sessionUpdate": "usage_update", "used": 200, "size": 200_000, "cost": {"amount": 0.5, "currency": "USD"}}),
+            json!({"sessionUpdate": "usage_update", "used": 60, "size": 200_000, "cost": {"amount": 0.5, "currency": "USD"}}),
+            json!({"sessionUpdate": "usage_update", "used": 60, "size": 200_000, "cost": {"amount": 1.0, "currency": "USD"}}),
+        ]
+    );
+}
+
+#[test]
+fn a_retracted_message_is_not_replayed() {
+    let entries = log(&[
+        json!({"type": "text", "text": "stale", "messageId": "a"}),
+        json!({"type": "retract", "messageId": "a"}),
+        json!({"type": "text", "text": "good", "messageId": "b"}),
+    ]);
+    let mut story = Story::default();
+    story.hide_retracted(&entries);
+    let mut updates = Vec::new();
+    for entry in &entries {
+        story.see(entry, Around::default(), &mut updates);
+    }
+    let texts: Vec<_> = updates
+        .iter()
+        .map(|it| json!(it)["content"]["text"].clone())
+        .collect();
+    assert_eq!(texts, [Value::Null, json!("good")]);
+}

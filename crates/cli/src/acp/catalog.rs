@@ -1,0 +1,146 @@
+//! The agents that an editor can choose, with their models, modes and levels of thought.
+
+use anyhow::{Context, anyhow};
+use teamster::doctor::{self, LoginState};
+use teamster::store::RunFilter;
+use teamster::{AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode};
+use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
+
+use crate::args::AcpArgs;
+use crate::run::history::Kept;
+use crate::{hints, params};
+
+/// Levels of thought that all agents with such a setting know.
+const EFFORTS: [&str; 3] = ["low", "medium", "high"];
+/// How many runs are looked through for names of models.
+const RUNS: u32 = 500;
+
+/// Whether the named agent can have sessions, with these options. Every error is one of usage.
+pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
+    let Some(agent) = &args.agent else {
+        return Ok(());
+    };
+    let info = (crate::providers().get(agent))
+        .context("this provider is not built in")?
+        .info();
+    let chat = args.session(agent);
+    let config = params::place_config(&chat.place, info);
+    (crate::providers().session_runtime(agent, config))
+        .map_err(|error| anyhow!("{}", hints::message(&error)))?;
+    params::chat_params(&chat).map(drop)
+}
+
+/// Names of models that runs of each agent had, the last used first.
+pub(super) async fn known_models(kept: Option<&Kept>) -> Vec<(String, String)> {
+    let Some(kept) = kept else {
+        return Vec::new();
+    };
+    // Without a history there are fewer names.
+    let runs = kept.store.runs(&RunFilter::default().limit(RUNS)).await;
+    let mut known = Vec::new();
+    for run in runs.unwrap_or_default() {
+        if let Some(model) = run.model {
+            let pair = (run.provider, model);
+            if !known.contains(&pair) {
+                known.push(pair);
+            }
+        }
+    }
+    known
+}
+
+/// The agents: the named one, else all that have sessions, those that are installed first.
+pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
+    let entry = |agent: &str| entry(args, agent, models);
+    if let Some(agent) = &args.agent {
+        return Catalog::one(entry(agent));
+    }
+    let all = crate::providers().all().into_iter();
+    let with_sessions = all.filter(|provider| {
+        let id = provider.info().id;
+        let config = params::other_config(&args.session(id).place, provider.info());
+        crate::providers().session_runtime(id, config).is_ok()
+    });
+    let mut infos: Vec<_> = with_sessions.map(|provider| provider.info()).collect();
+    infos.sort_by_key(|info| !is_ready(info));
+    Catalog::choice(infos.iter().map(|info| entry(info.id)).collect())
+}
+
+/// Whether a session could begin at once, as far as that is known.
+fn is_ready(info: &CliInfo) -> bool {
+    let is_here = info.program.is_empty() || crate::doctor::find(info).is_ok();
+    is_here && doctor::login_of(info).state != LoginState::No
+}
+
+fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry {
+    let Some(provider) = crate::providers().get(agent) else {
+        return AgentEntry::new(agent, agent);
+    };
+    let info = provider.info();
+    let can = provider.capabilities();
+    let mut entry = AgentEntry::new(info.id, info.name);
+    let own = models.iter().filter(|(provider, _)| provider == info.id);
+    entry.models = own.map(|(_, model)| Choice::new(model.clone())).collect();
+    if can.effort {
+        entry.efforts = EFFORTS.map(Choice::new).to_vec();
+    }
+    let order = [
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::ReadOnly,
+        PermissionMode::Bypass,
+    ];
+    let modes = order
+        .into_iter()
+        .filter(|mode| can.permission_modes.contains(mode));
+    entry.modes = modes.collect();
+    if args.agent.is_some() {
+        entry.settings.model.clone_from(&args.model.model);
+    }
+    entry.settings.effort.clone_from(&args.model.effort);
+    let asked = args.permissions.permission;
+    if entry.modes.contains(&asked) {
+        entry.settings.mode = asked;
+    }
+    info.login.clone_into(&mut entry.login);
+    entry
+}
+
+/// Why a session of this setup could not begin, as far as that shows without starting anything.
+pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
+    let agent = setup.agent.as_deref().unwrap_or_default();
+    let provider = crate::providers().get(agent);
+    let Some(info) = provider.as_ref().map(|provider| provider.info()) else {
+        return Err(AgentError::invalid_params(format!(
+            "there is no agent `{agent}`"
+        )));
+    };
+    if !setup.cwd.is_dir() {
+        let problem = format!("the folder {} is not there", setup.cwd.display());
+        return Err(AgentError::refused("working_directory", problem));
+    }
+    let chat = args.session(agent);
+    let config = params::place_config(&chat.place, info);
+    let (params, _) = params::chat_params(&chat)
+        .map_err(|error| AgentError::invalid_params(format!("{error:#}")))?;
+    if let Some(mut error) = crate::chat::missing(info, params.env.get("PATH"), &config) {
+        if let Some(ErrorDetail::MissingProgram { install, .. }) = error.detail.as_deref()
+            && !install.is_empty()
+            && !error.message.contains(install)
+        {
+            error.message = format!("{}; install it with `{install}`", error.message);
+        }
+        return Err(error);
+    }
+    // What the agent gets by an option of ours does not show here.
+    let is_changed = !chat.place.env.is_empty() || chat.place.clean_env;
+    if !is_changed && doctor::login_of(info).state == LoginState::No {
+        let problem = format!("{} is not logged in: {}", info.name, info.login);
+        return Err(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Auth,
+            problem,
+        ));
+    }
+    Ok(())
+}

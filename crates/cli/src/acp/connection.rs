@@ -1,0 +1,311 @@
+//! The connection with the editor: lines in, lines out, and what the state machine between them wants.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use teamster::AgentError;
+use teamster::orchestrator::RunLogEntry;
+use teamster_acp_server::{AcpServer, Action, Catalog, Found, Output, SessionPage, Ticket};
+use teamster_core::PermissionRequest;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::thread::{self, Command};
+use super::{Shared, catalog, past};
+use crate::exit_code;
+use crate::signals::Source;
+
+/// The longest line of an editor, in bytes: prompts have images in them.
+const LONGEST_LINE: u64 = 64 << 20;
+/// How many lines may wait for a slow editor before the logs of sessions are read on.
+const WAITING: usize = 256;
+/// How long an editor may take to read what was said last.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many entries of logs wait to be shown.
+const ENTRIES: usize = 64;
+
+/// What happens beside the lines of the editor.
+pub(super) enum Happening {
+    Prepared(Ticket, Result<(), AgentError>),
+    Found(Ticket, Result<Found, AgentError>),
+    Listed(Ticket, Result<SessionPage, AgentError>),
+    Done(Ticket, String, Result<(), AgentError>),
+    Refused(String, AgentError),
+}
+
+/// What is new in a session.
+pub(super) enum News {
+    Entry(String, Box<RunLogEntry>, Option<String>),
+    Asked(String, String, Box<PermissionRequest>),
+}
+
+/// Where a thread reports to.
+#[derive(Clone)]
+pub(super) struct Reports {
+    pub(super) happenings: mpsc::UnboundedSender<Happening>,
+    pub(super) news: mpsc::Sender<News>,
+}
+
+/// A line of the editor, or that it was too long.
+type Line = Result<Vec<u8>, ()>;
+
+/// Serves the editor until it leaves; the exit code.
+pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let mut lines = read_lines();
+    let (happenings, mut happened) = mpsc::unbounded_channel();
+    let (news, mut new) = mpsc::channel(ENTRIES);
+    let mut connection = Connection {
+        server: AcpServer::new(catalog, || Uuid::now_v7().to_string()),
+        shared,
+        threads: HashMap::new(),
+        reports: Reports { happenings, news },
+    };
+    let (written, writer) = write_lines();
+    let mut waiting: VecDeque<Vec<u8>> = VecDeque::new();
+    let code = loop {
+        let mut out = Output::default();
+        tokio::select! {
+            biased;
+            () = signals.next() => break exit_code::SUCCESS,
+            Some(happening) = happened.recv() => connection.happening(happening, &mut out),
+            line = lines.recv() => match line {
+                Some(Ok(line)) => connection.server.line(&line, &mut out),
+                Some(Err(())) => connection.server.line(b"{", &mut out),
+                None => break exit_code::SUCCESS,
+            },
+            permit = written.reserve(), if !waiting.is_empty() => match permit {
+                Ok(permit) => permit.send(waiting.pop_front().unwrap_or_default()),
+                // The editor reads no more.
+                Err(_) => break exit_code::ABORTED,
+            },
+            Some(news) = new.recv(), if waiting.len() < WAITING => connection.news(news, &mut out),
+        }
+        waiting.extend(out.lines);
+        for action in out.actions {
+            connection.act(action);
+        }
+    };
+    connection.end().await;
+    // The editor may have closed only its own end.
+    let rest = async {
+        for line in waiting {
+            if written.send(line).await.is_err() {
+                return;
+            }
+        }
+        drop(written);
+        let _ = writer.await;
+    };
+    let _ = timeout(PATIENCE, rest).await;
+    Ok(code)
+}
+
+/// Writes lines to stdout, until it is closed.
+fn write_lines() -> (mpsc::Sender<Vec<u8>>, JoinHandle<()>) {
+    let (sender, mut lines) = mpsc::channel::<Vec<u8>>(8);
+    let writer = tokio::spawn(async move {
+        let mut stdout = tokio::io::stdout();
+        while let Some(line) = lines.recv().await {
+            let written = async {
+                stdout.write_all(&line).await?;
+                stdout.flush().await
+            };
+            if written.await.is_err() {
+                return;
+            }
+        }
+    });
+    (sender, writer)
+}
+
+/// The lines of stdin, by a thread of its own.
+fn read_lines() -> mpsc::Receiver<Line> {
+    let (sender, lines) = mpsc::channel(8);
+    // It ends with stdin, or with the process.
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = stdin
+                .by_ref()
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line);
+            let line = match read {
+                Ok(0) | Err(_) => return,
+                Ok(_) if line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE => Ok(line),
+                Ok(_) => {
+                    if stdin.skip_until(b'\n').is_err() {
+                        return;
+                    }
+                    Err(())
+                }
+            };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+struct Connection {
+    server: AcpServer,
+    shared: Arc<Shared>,
+    threads: HashMap<String, thread::Handle>,
+    reports: Reports,
+}
+
+impl Connection {
+    fn happening(&mut self, happening: Happening, out: &mut Output) {
+        match happening {
+            Happening::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
+            Happening::Found(ticket, result) => self.server.found(ticket, result, out),
+            Happening::Listed(ticket, result) => self.server.listed(ticket, result, out),
+            Happening::Done(ticket, session_id, result) => {
+                self.threads.remove(&session_id);
+                self.server.done(ticket, &session_id, result, out);
+            }
+            Happening::Refused(session_id, error) => self.server.refused(&session_id, &error, out),
+        }
+    }
+
+    fn news(&mut self, news: News, out: &mut Output) {
+        match news {
+            News::Entry(session_id, entry, content) => {
+                self.server
+                    .entry(&session_id, &entry, content.as_deref(), out);
+            }
+            News::Asked(session_id, request_id, request) => {
+                self.server.ask(&session_id, &request_id, &request, out);
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        let shared = self.shared.clone();
+        match action {
+            Action::Prepare { ticket, setup, .. } => self.look(
+                move || catalog::ready(&shared.args, &setup),
+                move |result| Happening::Prepared(ticket, result),
+            ),
+            Action::Find {
+                ticket,
+                session_id,
+                replay,
+                ..
+            } => self.look(
+                move || {
+                    past::find(
+                        &shared.runs,
+                        shared.args.agent.as_deref(),
+                        &session_id,
+                        replay,
+                    )
+                },
+                move |result| Happening::Found(ticket, result),
+            ),
+            Action::List {
+                ticket,
+                cwd,
+                cursor,
+                ..
+            } => self.look(
+                move || {
+                    let agent = shared.args.agent.as_deref();
+                    past::list(&shared.runs, agent, cwd.as_deref(), cursor.as_deref())
+                },
+                move |result| Happening::Listed(ticket, result),
+            ),
+            Action::Close {
+                ticket, session_id, ..
+            } => self.send(
+                &session_id,
+                Command::Close {
+                    ticket,
+                    forget: false,
+                },
+            ),
+            Action::Delete {
+                ticket, session_id, ..
+            } => self.send(
+                &session_id,
+                Command::Close {
+                    ticket,
+                    forget: true,
+                },
+            ),
+            Action::Prompt {
+                session_id,
+                setup,
+                prompt,
+                ..
+            } => self.send(&session_id, Command::Prompt(Box::new(setup), prompt)),
+            Action::Apply {
+                session_id, setup, ..
+            } => self.send(&session_id, Command::Apply(Box::new(setup))),
+            Action::Interrupt { session_id, .. } => self.send(&session_id, Command::Interrupt),
+            Action::Answer {
+                session_id,
+                request_id,
+                answer,
+                ..
+            } => self.send(&session_id, Command::Answer(request_id, answer)),
+            // All that the server of this version wants is above.
+            _ => {}
+        }
+    }
+
+    /// Looks something up on the disk, beside everything else.
+    fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce() -> Result<T, AgentError> + Send + 'static,
+        report: impl FnOnce(Result<T, AgentError>) -> Happening + Send + 'static,
+    ) {
+        let happenings = self.reports.happenings.clone();
+        tokio::spawn(async move {
+            let result = spawn_blocking(look).await.unwrap_or_else(|error| {
+                let problem = format!("this could not be looked up: {error}");
+                Err(AgentError::invalid_params(problem))
+            });
+            // Without a connection no answer is wanted.
+            let _ = happenings.send(report(result));
+        });
+    }
+
+    /// Gives a command to a thread, which begins with its first.
+    fn send(&mut self, session_id: &str, command: Command) {
+        let thread = self
+            .threads
+            .entry(session_id.to_owned())
+            .or_insert_with(|| {
+                let source = self.server.source().to_owned();
+                thread::start(
+                    session_id,
+                    source,
+                    self.shared.clone(),
+                    self.reports.clone(),
+                )
+            });
+        thread.send(command);
+    }
+
+    /// Ends all threads, and waits for that.
+    async fn end(self) {
+        let Self {
+            threads, reports, ..
+        } = self;
+        drop(reports);
+        let ends: Vec<_> = threads.into_values().map(thread::Handle::end).collect();
+        for end in ends {
+            // A panic of one does not keep the others from their end.
+            let _ = end.await;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Opening the session of a thread, as `teamster chat --detach` would.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
+use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy};
+use teamster_acp_server::Setup;
+use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind};
+use uuid::Uuid;
+
+use super::thread::Live;
+use super::{Shared, catalog, past};
+use crate::run::asking::Asking;
+use crate::{detached, params, runner, turns};
+
+/// Opens the session of this thread. With `goes_on`, the agent's session of before is resumed.
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    session_id: &str,
+    setup: &Setup,
+    goes_on: bool,
+) -> Result<Live, AgentError> {
+    let before = past::last(&shared.runs, session_id)?;
+    // A fallback may have taken over.
+    let last = before
+        .as_ref()
+        .and_then(past::Thread::last_session)
+        .filter(|_| goes_on);
+    let mut setup = setup.clone();
+    if let Some((provider, _)) = &last {
+        setup.agent = Some(provider.clone());
+    }
+    catalog::ready(&shared.args, &setup)?;
+    let agent = setup.agent.as_deref().unwrap_or_default();
+    let invalid = |error: anyhow::Error| AgentError::invalid_params(format!("{error:#}"));
+    let provider = crate::providers().get(agent);
+    let info = (provider.as_ref().map(|provider| provider.info()))
+        .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
+
+    let mut args = shared.args.session(agent);
+    args.model.model.clone_from(&setup.settings.model);
+    args.model.effort.clone_from(&setup.settings.effort);
+    args.permissions.permission = setup.settings.mode;
+    args.place.cwd = Some(setup.cwd.clone());
+    args.place.add_dir.extend(setup.add_dirs.iter().cloned());
+    let (mut params, _) = params::chat_params(&args).map_err(invalid)?;
+    for server in &setup.mcp_servers {
+        // The editor's own are the nearer ones.
+        params.mcp_servers.retain(|known| known.name != server.name);
+        params.mcp_servers.push(server.clone());
+    }
+    // What begins with a slash is the agent's command, as in its own terminal.
+    params.slash_commands = provider
+        .as_ref()
+        .is_some_and(|it| it.capabilities().slash_commands);
+    if goes_on {
+        params.session_id = last.map(|(_, session)| session);
+        // Another agent does not know what was said.
+        if params.session_id.is_some() {
+            args.turns.fallback.clear();
+        }
+    } else {
+        params.session_id = shared
+            .history
+            .session(shared.kept.as_ref(), info.id, &setup.cwd)
+            .await?;
+    }
+
+    // The first log of a thread has its id.
+    let id = match before {
+        None => session_id.to_owned(),
+        Some(_) => Uuid::now_v7().to_string(),
+    };
+    let mut about = RunInfo::new(&*id, info.id);
+    about.kind = RunKind::Session;
+    about.model.clone_from(&setup.settings.model);
+    about.directory = Some(setup.cwd.clone());
+    about.continues = (id != session_id).then(|| session_id.to_owned());
+
+    let (requests, asked) = Requests::of(&id);
+    let mut writer = detached::session_locks(Some(&id)).map(|locks| locks.writer(info.id));
+    if let Some(writer) = &mut writer {
+        writer.begin(&params)?;
+    }
+    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
+    let mut plan = turns::plan(&args, info, &params, |can| match &asking {
+        Some(asking) if can.permissions => Ok(asking.policy(can)),
+        _ => Ok(PermissionPolicy::Deny),
+    })
+    .map_err(invalid)?;
+    plan.writer = writer;
+    plan.observer =
+        (shared.kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+
+    let failed = |error: anyhow::Error| {
+        AgentError::new(ErrorCode::Io, ErrorKind::Internal, format!("{error:#}"))
+    };
+    let run =
+        (shared.runs.accept(&about, LogLimits::default())).map_err(|error| failed(error.into()))?;
+    let folder = run.folder.clone();
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default())
+        .map_err(|error| failed(anyhow!("{error}")))?;
+    let session = DetachedSession::new(run, orchestrator, plan, requests.clone(), asked);
+    let control = session.control();
+    let work = tokio::spawn(async move {
+        runner::report(&session.work().await);
+    });
+    Ok(Live::new(control, requests, folder, &setup, work))
+}

@@ -1,0 +1,217 @@
+//! Sessions of before: found, listed and removed by their logs.
+//!
+//! A thread of an editor may have several logs, one for each process that it had; all but the first name that one
+//! (`continues`). A session of `teamster chat --detach` is a thread too.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use teamster::orchestrator::{RunEvent, RunLogEntry};
+use teamster::{AgentError, AgentEvent, ErrorCode, ErrorKind};
+use teamster_acp_server::{Found, SessionPage, SessionSummary};
+use teamster_runner::{RunFolder, RunKind, Runs, RunsError};
+
+/// How many sessions a page has.
+const PAGE: usize = 50;
+/// How many entries are looked through for the first prompt of a session.
+const HEAD: usize = 50;
+
+/// The logs of a thread, the oldest first. There is at least one.
+pub(super) struct Thread {
+    logs: Vec<RunFolder>,
+}
+
+/// The logs of this thread; `None` if there are none.
+pub(super) fn last(runs: &Runs, session_id: &str) -> Result<Option<Thread>, AgentError> {
+    let mut logs: Vec<_> = (sessions(runs)?.into_iter())
+        .filter(|log| root(log) == session_id)
+        .collect();
+    // They come with the newest first.
+    logs.reverse();
+    Ok((!logs.is_empty()).then_some(Thread { logs }))
+}
+
+impl Thread {
+    /// The provider that worked last, and its session.
+    pub(super) fn last_session(&self) -> Option<(String, String)> {
+        self.logs.iter().rev().find_map(|log| {
+            let mut provider = log.info().provider.clone();
+            let mut session = None;
+            each_entry(log, |entry| {
+                match entry {
+                    RunLogEntry::Run(entry) => match entry.event {
+                        RunEvent::Start { provider: it, .. } => provider = it,
+                        RunEvent::Fallback { next, .. } => provider = next.provider,
+                        _ => {}
+                    },
+                    RunLogEntry::Agent(entry) => {
+                        if let AgentEvent::Session(it) = entry.event {
+                            session = Some((provider.clone(), it.session_id.to_string()));
+                        }
+                    }
+                    _ => {}
+                }
+                true
+            });
+            session
+        })
+    }
+}
+
+/// Looks up a session, with its entries for a replay.
+pub(super) fn find(
+    runs: &Runs,
+    agent: Option<&str>,
+    session_id: &str,
+    replay: bool,
+) -> Result<Found, AgentError> {
+    let unknown =
+        |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
+    let Some(thread) = last(runs, session_id)? else {
+        let id = crate::words::one_line(session_id);
+        return Err(unknown(format!(
+            "there is no session {id}, or its log was removed"
+        )));
+    };
+    let newest = thread.logs.last().map(|log| log.info().clone());
+    let first = thread.logs.first().map(|log| log.info().provider.clone());
+    let first = first.unwrap_or_default();
+    if let Some(agent) = agent.filter(|agent| *agent != first) {
+        return Err(unknown(format!(
+            "session {session_id} is one of {first}, and this is `teamster acp {agent}`"
+        )));
+    }
+    // A fallback may have taken over.
+    let last = thread.last_session();
+    let provider = last.map_or(first, |(provider, _)| provider);
+    let mut entries = Vec::new();
+    if replay {
+        for log in &thread.logs {
+            each_entry(log, |entry| {
+                entries.push(entry);
+                true
+            });
+        }
+    }
+    Ok(Found::new(
+        provider,
+        newest.and_then(|it| it.model),
+        entries,
+    ))
+}
+
+/// A page of the sessions in which something was said, the last used first.
+pub(super) fn list(
+    runs: &Runs,
+    agent: Option<&str>,
+    cwd: Option<&Path>,
+    cursor: Option<&str>,
+) -> Result<SessionPage, AgentError> {
+    let from = match cursor.map(str::parse::<usize>).transpose() {
+        Ok(from) => from.unwrap_or_default(),
+        Err(_) => {
+            let problem = "it is none of an earlier page";
+            return Err(AgentError::refused("cursor", problem));
+        }
+    };
+    // By its first log; with the newest change of all of them.
+    let mut threads: BTreeMap<String, (u64, Vec<RunFolder>)> = BTreeMap::new();
+    for log in sessions(runs)? {
+        let thread = threads.entry(root(&log).to_owned()).or_default();
+        thread.0 = thread.0.max(log.changed_at().unwrap_or_default());
+        thread.1.push(log);
+    }
+    let is_wanted = |(_, (_, logs)): &(String, (u64, Vec<RunFolder>))| {
+        let of_agent = agent.is_none_or(|agent| logs.iter().any(|it| it.info().provider == agent));
+        let is_here = cwd.is_none_or(|cwd| {
+            let is_it = |it: &RunFolder| it.info().directory.as_deref() == Some(cwd);
+            logs.iter().any(is_it)
+        });
+        of_agent && is_here
+    };
+    let mut wanted: Vec<_> = threads.into_iter().filter(is_wanted).collect();
+    wanted.sort_by(|(a, (a_at, _)), (b, (b_at, _))| (b_at, b).cmp(&(a_at, a)));
+    let mut page = Vec::new();
+    for (index, (session_id, (changed_at, logs))) in wanted.iter().enumerate().skip(from) {
+        if page.len() == PAGE {
+            return Ok(SessionPage::new(page, Some(index.to_string())));
+        }
+        // The newest comes first.
+        let Some(first) = logs.last() else {
+            continue;
+        };
+        let Some(prompt) = first_prompt(first) else {
+            continue;
+        };
+        let directory = first.info().directory.clone().unwrap_or_default();
+        let provider = first.info().provider.clone();
+        let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
+        summary.first_prompt = Some(prompt);
+        let changed_at = i64::try_from(*changed_at).ok();
+        let changed_at = changed_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        summary.updated_at = changed_at.map(|at| at.to_string());
+        page.push(summary);
+    }
+    Ok(SessionPage::new(page, None))
+}
+
+/// Removes the logs of a session.
+pub(super) fn forget(runs: &Runs, session_id: &str) -> Result<(), AgentError> {
+    for log in last(runs, session_id)?
+        .map(|thread| thread.logs)
+        .unwrap_or_default()
+    {
+        let id = log.id().to_owned();
+        if !log.remove().map_err(|error| failed(&error))? {
+            let problem = format!("session {id} is in use: another process works with it");
+            return Err(AgentError::refused("session_id", problem));
+        }
+    }
+    Ok(())
+}
+
+/// The logs of all sessions, the newest first.
+fn sessions(runs: &Runs) -> Result<Vec<RunFolder>, AgentError> {
+    let mut logs = runs.list().map_err(|error| failed(&error))?;
+    logs.retain(|log| log.info().kind == RunKind::Session);
+    Ok(logs)
+}
+
+/// The id of the thread that a log belongs to.
+fn root(log: &RunFolder) -> &str {
+    log.info().continues.as_deref().unwrap_or(log.id())
+}
+
+fn first_prompt(log: &RunFolder) -> Option<String> {
+    let mut found = None;
+    let mut looked = 0;
+    each_entry(log, |entry| {
+        looked += 1;
+        if let RunLogEntry::Run(entry) = entry
+            && let RunEvent::UserMessage { text, .. } = entry.event
+        {
+            found = Some(text);
+        }
+        found.is_none() && looked < HEAD
+    });
+    found
+}
+
+/// Each entry of a log that can be read, until `see` says that it is enough.
+fn each_entry(log: &RunFolder, mut see: impl FnMut(RunLogEntry) -> bool) {
+    let Ok(mut reader) = log.log(0) else {
+        return;
+    };
+    while let Ok(Some(line)) = reader.next_line() {
+        if let Ok(entry) = line.entry()
+            && !see(entry)
+        {
+            return;
+        }
+    }
+}
+
+fn failed(error: &RunsError) -> AgentError {
+    AgentError::new(ErrorCode::Io, ErrorKind::Internal, error.to_string())
+}

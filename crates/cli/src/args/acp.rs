@@ -1,0 +1,203 @@
+//! The arguments of `teamster acp`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use clap_complete::ArgValueCandidates;
+
+use super::chat::{ChatArgs, ChatLimitArgs, TurnArgs};
+use super::detached::AskingArgs;
+use super::mcp::McpArgs;
+use super::provider::{Fallback, ProviderParser};
+use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs};
+use super::store::StoreArgs;
+use super::{COMMON, EnvVar, OutputArgs, value};
+use crate::completion;
+
+const SHORT: &str = "\
+Example, in the settings of an editor: teamster acp claude --fallback codex
+Lines for Zed, JetBrains, Neovim and Emacs: docs/editors.md. All options: teamster acp --help";
+
+const EXAMPLES: &str = "\
+Examples, as the command of an agent in the settings of an editor:
+  teamster acp                                   the editor chooses the agent
+  teamster acp claude
+  teamster acp claude --fallback codex --retries 2 --max-wait 5m
+  teamster acp claude --model opus --permission accept-edits --max-budget-usd 5
+  teamster acp claude --session-key editor:app   every thread goes on with one conversation
+
+To see whether it works: teamster doctor --try 'acp:teamster acp claude'
+
+Exit codes:
+    0  the editor ended the connection, or a signal did
+    1  an internal failure
+    2  the command line is wrong, or asks for what the agent cannot do";
+
+/// Serve an agent to an editor, by the Agent Client Protocol.
+///
+/// The editor starts this command and speaks with it on stdin and stdout. Each of its threads is a session of the
+/// agent's CLI, with the login, settings and tools that it has on this machine. Sessions have a log and a place in
+/// the history as those of `teamster chat` do, so the editor can list and load them, and `teamster runs list --live`
+/// and `teamster attach` show them. The end of stdin ends all of them.
+///
+/// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
+#[derive(Debug, Args)]
+#[command(after_help = SHORT, after_long_help = EXAMPLES)]
+pub(crate) struct AcpArgs {
+    /// The agent
+    #[arg(value_name = "AGENT", value_parser = ProviderParser)]
+    pub(crate) agent: Option<String>,
+    /// Go on with the session of this conversation in every new thread, or start one
+    ///
+    /// The key is a channel, a user and a thread, as in `teamster run --session-key`. One thread at a time can
+    /// work with it.
+    #[arg(long, value_name = "KEY", requires = "agent", hide_short_help = true)]
+    pub(crate) session_key: Option<String>,
+    /// How long a request for permission waits for an answer, before it is denied [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = value::patience, hide_short_help = true)]
+    pub(crate) ask_timeout: Option<Duration>,
+    /// Arguments passed to the agent's CLI unchanged
+    #[arg(
+        last = true,
+        value_name = "CLI ARGS",
+        requires = "agent",
+        hide_short_help = true
+    )]
+    pub(crate) extra_args: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
+    #[command(flatten)]
+    pub(crate) place: AcpPlaceArgs,
+    #[command(flatten)]
+    pub(crate) limits: ChatLimitArgs,
+    #[command(flatten)]
+    pub(crate) turns: AcpTurnArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// The agent's process. The editor says where it works.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Place and environment")]
+pub(crate) struct AcpPlaceArgs {
+    /// Another directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Set an environment variable for the agent (repeatable)
+    ///
+    /// `KEY` alone takes the value from teamster's own environment.
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var, hide_short_help = true)]
+    pub(crate) env: Vec<EnvVar>,
+    /// Start the agent with a nearly empty environment
+    ///
+    /// It gets the variables named by --keep-env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) clean_env: bool,
+    /// With --clean-env: keep this variable (repeatable)
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "clean_env",
+        hide_short_help = true
+    )]
+    pub(crate) keep_env: Vec<String>,
+    /// The CLI's program, if not the one on PATH
+    ///
+    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
+    #[arg(long, value_name = "PATH", requires = "agent", hide_short_help = true)]
+    pub(crate) bin: Option<PathBuf>,
+}
+
+/// What holds for each turn, which is a run, and for all turns of a session together.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits, retry and fallback")]
+pub(crate) struct AcpTurnArgs {
+    /// Retry transient failures of a turn this often
+    ///
+    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to go on.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
+    pub(crate) retries: u32,
+    /// Use this agent when the previous ones fail in the first turn of a session (repeatable)
+    ///
+    /// The session stays with the first agent that has answered: another would not know what was said.
+    #[arg(
+        long,
+        value_name = "AGENT",
+        value_parser = Fallback::parse,
+        requires = "agent",
+        help_heading = COMMON,
+        add = ArgValueCandidates::new(completion::fallbacks)
+    )]
+    pub(crate) fallback: Vec<Fallback>,
+    /// The longest wait for a limit to reset, such as 90s or 1h
+    /// [default: 5m with --retries, else no waiting]
+    #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
+    pub(crate) max_wait: Option<Duration>,
+    /// Begin no turn once all turns of a session together have cost this much, and stop the one that goes over
+    #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
+    pub(crate) max_budget_usd: Option<f64>,
+    /// The same for tokens
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) max_tokens: Option<u64>,
+    /// The same for the time of the turns, without that between them
+    #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
+    pub(crate) max_time: Option<Duration>,
+}
+
+impl AcpArgs {
+    /// The arguments of the detached session of this agent that a thread is.
+    pub(crate) fn session(&self, agent: &str) -> ChatArgs {
+        let (place, turns) = (&self.place, &self.turns);
+        ChatArgs {
+            provider: agent.to_owned(),
+            detach: true,
+            asking: AskingArgs {
+                ask_timeout: Some(self.ask_timeout.unwrap_or(Duration::MAX)),
+            },
+            end_idle: None,
+            no_history: true,
+            extra_args: self.extra_args.clone(),
+            output: OutputArgs {
+                quiet: true,
+                ..OutputArgs::default()
+            },
+            model: self.model.clone(),
+            permissions: self.permissions.clone(),
+            session: AgentSessionArgs {
+                resume: None,
+                fork: false,
+                session_id: None,
+            },
+            system: self.system.clone(),
+            mcp: self.mcp.clone(),
+            place: PlaceArgs {
+                cwd: None,
+                worktree: None,
+                add_dir: place.add_dir.clone(),
+                env: place.env.clone(),
+                clean_env: place.clean_env,
+                keep_env: place.keep_env.clone(),
+                bin: place.bin.clone(),
+                keep_background: false,
+            },
+            limits: self.limits.clone(),
+            turns: TurnArgs {
+                retries: turns.retries,
+                fallback: turns.fallback.clone(),
+                max_wait: turns.max_wait,
+                max_budget_usd: turns.max_budget_usd,
+                max_tokens: turns.max_tokens,
+                max_time: turns.max_time,
+            },
+            store: self.store.clone(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `teamster mcp serve`: agents as tools of an MCP server on stdio.
+//!
+//! A run is a detached run, started as `teamster serve` starts one; this server reads its log and sends it commands.
+
+mod budget;
+mod depth;
+mod handler;
+mod report;
+mod runs;
+mod tools;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use rmcp::ServiceExt;
+use teamster_core::PermissionMode;
+
+use super::Failure;
+use crate::args::McpServeArgs;
+use crate::signals::Source;
+use crate::{detached, exit_code, tokio_runtime};
+use handler::Handler;
+use runs::AgentRuns;
+
+/// What a server allows.
+#[derive(Debug, Clone)]
+struct Limits {
+    agents: Vec<String>,
+    permission: PermissionMode,
+    max_depth: u32,
+    max_budget_usd: Option<f64>,
+    max_tokens: Option<u64>,
+    max_time: std::time::Duration,
+    max_runs: usize,
+    keep_runs: bool,
+}
+
+/// Serves until the client leaves; the exit code.
+pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
+    let limits = Limits {
+        agents: args.agents.clone(),
+        permission: args.permission,
+        max_depth: args.max_depth,
+        max_budget_usd: args.max_budget_usd,
+        max_tokens: args.max_tokens,
+        max_time: args.max_time,
+        max_runs: args.max_runs,
+        keep_runs: args.keep_runs,
+    };
+    let runs = detached::runs().map_err(Failure::Usage)?;
+    let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
+    let code = runtime.block_on(async {
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let runs = Arc::new(AgentRuns::new(runs, limits));
+        let handler = Handler::new(runs.clone());
+        let service = tokio::select! {
+            service = handler.serve((tokio::io::stdin(), tokio::io::stdout())) => service,
+            () = signals.next() => return Ok(exit_code::SUCCESS),
+        };
+        // A client that leaves before it has said anything is no failure.
+        if let Ok(service) = service {
+            let stop = service.cancellation_token();
+            tokio::select! {
+                _ = service.waiting() => {}
+                () = signals.next() => stop.cancel(),
+            }
+        }
+        runs.end().await;
+        anyhow::Ok(exit_code::SUCCESS)
+    });
+    // The thread that waits for stdin does not hold up the end.
+    runtime.shutdown_background();
+    code.map_err(Failure::Other)
+}

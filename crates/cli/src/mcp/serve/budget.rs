@@ -1,0 +1,69 @@
+//! What all runs of a server have used together.
+
+use teamster::Usage;
+
+/// Figures of runs, as far as they were reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Spent {
+    pub(super) usd: f64,
+    pub(super) tokens: u64,
+}
+
+impl Spent {
+    pub(super) fn add(&mut self, usd: Option<f64>, usage: Option<Usage>) {
+        self.usd += usd.unwrap_or_default();
+        let tokens = usage.and_then(|usage| usage.total_tokens());
+        self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
+    }
+}
+
+/// What a run may use: the rest of the server's budget, and no more than was asked for. An error if nothing is left.
+pub(super) fn share(
+    spent: Spent,
+    (max_usd, max_tokens): (Option<f64>, Option<u64>),
+    (asked_usd, asked_tokens): (Option<f64>, Option<u64>),
+) -> Result<(Option<f64>, Option<u64>), String> {
+    let over = |what: &str| {
+        Err(format!(
+            "the budget of this server is spent ({what}): no run can be started; ask the user for more"
+        ))
+    };
+    let usd = match max_usd.map(|most| most - spent.usd) {
+        Some(left) if left <= 0.0 => return over("USD"),
+        Some(left) => Some(asked_usd.map_or(left, |asked| asked.min(left))),
+        None => asked_usd,
+    };
+    let tokens = match max_tokens.map(|most| most.saturating_sub(spent.tokens)) {
+        Some(0) => return over("tokens"),
+        Some(left) => Some(asked_tokens.map_or(left, |asked| asked.min(left))),
+        None => asked_tokens,
+    };
+    Ok((usd, tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_gets_what_is_left() {
+        let mut spent = Spent::default();
+        assert_eq!(share(spent, (None, None), (None, None)), Ok((None, None)));
+        assert_eq!(
+            share(spent, (Some(1.0), Some(100)), (Some(2.0), Some(10))),
+            Ok((Some(1.0), Some(10)))
+        );
+        spent.add(Some(0.75), Some(Usage::default().input_tokens(60)));
+        spent.add(None, None);
+        assert_eq!(
+            share(spent, (Some(1.0), Some(100)), (None, None)),
+            Ok((Some(0.25), Some(40)))
+        );
+        spent.add(Some(0.25), None);
+        let error = share(spent, (Some(1.0), None), (None, None)).unwrap_err();
+        assert!(error.contains("spent (USD)"), "{error}");
+        spent.add(None, Some(Usage::default().output_tokens(40)));
+        let error = share(spent, (None, Some(100)), (None, None)).unwrap_err();
+        assert!(error.contains("spent (tokens)"), "{error}");
+    }
+}

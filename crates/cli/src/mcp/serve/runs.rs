@@ -1,0 +1,373 @@
+//! The runs of a server: started, followed, answered, stopped.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use teamster::orchestrator::RunLogEntry;
+use teamster::{AgentEvent, PermissionMode, RunResult};
+use teamster_core::sync::lock;
+use teamster_core::time::millis;
+use teamster_runner::protocol::Answer;
+use teamster_runner::{RunFolder, Runs, RunsError, client};
+use teamster_server::{Permission as ServerPermission, StartRun};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::budget::{self, Spent};
+use super::depth::Depth;
+use super::tools::{AnswerInput, Decision, Permission, RunInput};
+use super::{Limits, report};
+use crate::serve::start;
+
+/// How long `wait` waits by default.
+const WAIT: Duration = Duration::from_secs(45);
+/// How often is looked whether a run needs an answer.
+const LOOK: Duration = Duration::from_millis(300);
+/// How many events a page has by default.
+const PAGE: usize = 100;
+/// The most.
+const LARGEST_PAGE: usize = 1000;
+
+/// The runs of a server.
+pub(super) struct AgentRuns {
+    runs: Runs,
+    limits: Limits,
+    depth: Depth,
+    started: Mutex<BTreeMap<String, Started>>,
+}
+
+/// A run that was started here.
+#[derive(Debug, Clone)]
+struct Started {
+    agent: String,
+    result: Option<RunResult>,
+}
+
+impl AgentRuns {
+    pub(super) fn new(runs: Runs, limits: Limits) -> Self {
+        let depth = Depth::of_this_process(limits.max_depth);
+        Self {
+            runs,
+            limits,
+            depth,
+            started: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        self.limits.permission == PermissionMode::ReadOnly
+    }
+
+    /// Whether agents of this name can be run here.
+    pub(super) fn is_offered(&self, agent: &str) -> bool {
+        self.limits.agents.is_empty() || self.limits.agents.iter().any(|it| it == agent)
+    }
+
+    /// Starts a run; its id.
+    pub(super) async fn start(&self, input: RunInput) -> Result<String, String> {
+        if let Some(refusal) = self.depth.refusal() {
+            return Err(refusal);
+        }
+        let provider = crate::providers().get(&input.agent);
+        let agent = provider.map(|provider| provider.info().id);
+        let is_command = input.agent.contains(':');
+        let agent = match agent {
+            Some(agent) if self.is_offered(agent) && !is_command => agent,
+            // A command is only run if it was named at the start.
+            Some(agent) if self.limits.agents.iter().any(|it| it == agent) => agent,
+            _ => {
+                let agent = crate::words::one_line(&input.agent);
+                return Err(format!(
+                    "there is no agent `{agent}` here: list_agents has all of them"
+                ));
+            }
+        };
+        let permission = self.permission(input.permission)?;
+        if let Some(folder) = &input.working_directory
+            && !folder.is_dir()
+        {
+            return Err(format!(
+                "workingDirectory: there is no folder {}",
+                folder.display()
+            ));
+        }
+        let (spent, live) = self.spent().await;
+        if live >= self.limits.max_runs {
+            let most = self.limits.max_runs;
+            return Err(format!(
+                "{most} runs are going on, which is the most of this server: wait for one"
+            ));
+        }
+        let limits = (self.limits.max_budget_usd, self.limits.max_tokens);
+        let asked = (input.max_budget_usd, input.max_tokens);
+        let (usd, tokens) = budget::share(spent, limits, asked)?;
+        let mut request = StartRun::new(agent, input.prompt);
+        request.model = input.model;
+        request.effort = input.effort;
+        request.permission = permission;
+        request.working_directory = input.working_directory;
+        request.session_id = input.session_id;
+        request.append_system_prompt = input.append_system_prompt;
+        request.output_schema = input.output_schema;
+        request.max_budget_usd = usd;
+        request.max_tokens = tokens;
+        let longest = millis(self.limits.max_time);
+        request.max_time_ms = Some(input.max_time_ms.unwrap_or(longest).min(longest));
+        let run_id = Uuid::now_v7().to_string();
+        start::start(run_id.clone(), request, &self.depth.of_runs())
+            .await
+            .map_err(|error| error.to_string())?;
+        let started = Started {
+            agent: agent.to_owned(),
+            result: None,
+        };
+        lock(&self.started).insert(run_id.clone(), started);
+        Ok(run_id)
+    }
+
+    /// What a run may do: no more than the server allows.
+    fn permission(&self, asked: Option<Permission>) -> Result<ServerPermission, String> {
+        let most = match self.limits.permission {
+            PermissionMode::ReadOnly => Permission::ReadOnly,
+            PermissionMode::AcceptEdits => Permission::AcceptEdits,
+            PermissionMode::Bypass => Permission::Bypass,
+            _ => Permission::Default,
+        };
+        let asked = asked.unwrap_or(most);
+        if asked > most {
+            return Err(format!(
+                "permission: this server allows no more than `{}`; the user can start it with more \
+                 (`teamster mcp serve --permission`)",
+                self.limits.permission
+            ));
+        }
+        Ok(match asked {
+            Permission::ReadOnly => ServerPermission::ReadOnly,
+            Permission::Default => ServerPermission::Default,
+            Permission::AcceptEdits => ServerPermission::AcceptEdits,
+            Permission::Bypass => ServerPermission::Bypass,
+        })
+    }
+
+    /// What the runs have used, and how many go on.
+    async fn spent(&self) -> (Spent, usize) {
+        let started = lock(&self.started).clone();
+        let mut spent = Spent::default();
+        let mut live = 0;
+        for (run_id, started) in started {
+            if let Some(result) = started.result {
+                spent.add(result.total_cost_usd, result.usage);
+                continue;
+            }
+            let Ok(run) = self.find(&run_id) else {
+                continue;
+            };
+            match client::status(&run).await {
+                Ok(status) => {
+                    live += 1;
+                    spent.add(status.cost_usd, status.usage);
+                }
+                Err(_) => {
+                    if let Some(result) = self.result(&run) {
+                        spent.add(result.total_cost_usd, result.usage);
+                    }
+                }
+            }
+        }
+        (spent, live)
+    }
+
+    /// The figures of all runs of this server.
+    pub(super) async fn figures(&self) -> Value {
+        let (spent, live) = self.spent().await;
+        json!({
+            "runs": lock(&self.started).len(),
+            "running": live,
+            "costUsd": spent.usd,
+            "tokens": spent.tokens,
+            "maxBudgetUsd": self.limits.max_budget_usd,
+            "maxTokens": self.limits.max_tokens,
+        })
+    }
+
+    /// A run of this server.
+    fn find(&self, run_id: &str) -> Result<RunFolder, String> {
+        if !lock(&self.started).contains_key(run_id) {
+            let id = crate::words::one_line(run_id);
+            return Err(format!("run {id} was not started by this server"));
+        }
+        match self.runs.get(run_id) {
+            Ok(Some(run)) => Ok(run),
+            Ok(None) => Err(format!("the log of run {run_id} was removed")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The agent of a run.
+    pub(super) fn agent(&self, run_id: &str) -> String {
+        let started = lock(&self.started);
+        started
+            .get(run_id)
+            .map(|it| it.agent.clone())
+            .unwrap_or_default()
+    }
+
+    /// The result of a run that has ended.
+    fn result(&self, run: &RunFolder) -> Option<RunResult> {
+        let line = run.last_line().ok()??;
+        if !line.is_end() {
+            return None;
+        }
+        let Ok(RunLogEntry::Agent(entry)) = line.entry() else {
+            return None;
+        };
+        let AgentEvent::Done(done) = entry.event else {
+            return None;
+        };
+        if let Some(started) = lock(&self.started).get_mut(run.id()) {
+            started.result = Some((*done.result).clone());
+        }
+        Some(*done.result)
+    }
+
+    /// How a run is now.
+    pub(super) async fn report(&self, run_id: &str) -> Result<Value, String> {
+        let run = self.find(run_id)?;
+        let agent = self.agent(run_id);
+        if let Some(result) = self.result(&run) {
+            return Ok(report::ended(run_id, &agent, &result));
+        }
+        let requests = match client::requests(&run).await {
+            Ok(requests) => requests,
+            Err(error) => return Err(error.to_string()),
+        };
+        // It may have ended meanwhile.
+        Ok(match self.result(&run) {
+            Some(result) => report::ended(run_id, &agent, &result),
+            None => report::running(run_id, &agent, &requests),
+        })
+    }
+
+    /// The log of a run, from its beginning.
+    pub(super) fn log(&self, run_id: &str) -> Result<client::Follow, String> {
+        client::Follow::new(self.find(run_id)?, 0).map_err(|error| error.to_string())
+    }
+
+    /// Waits until one of the runs has ended or needs an answer.
+    pub(super) async fn wait(
+        &self,
+        run_ids: &[String],
+        timeout_ms: Option<u64>,
+    ) -> Result<Value, String> {
+        if run_ids.is_empty() {
+            return Err("runIds: name at least one run".to_owned());
+        }
+        let until = Instant::now() + timeout_ms.map_or(WAIT, Duration::from_millis);
+        loop {
+            let mut reports = Vec::new();
+            for run_id in run_ids {
+                reports.push(self.report(run_id).await?);
+            }
+            let is_done = reports.iter().any(|it| it["state"] != "running");
+            if is_done || Instant::now() >= until {
+                return Ok(json!({"runs": reports}));
+            }
+            let mut ends = JoinSet::new();
+            for run_id in run_ids {
+                ends.spawn(client::Follow::end(self.find(run_id)?));
+            }
+            // The end of a run is known at once; a request is looked for.
+            let _ = timeout_at(until.min(Instant::now() + LOOK), ends.join_next()).await;
+        }
+    }
+
+    /// A page of a run's events.
+    pub(super) fn events(
+        &self,
+        run_id: &str,
+        after: u64,
+        limit: Option<usize>,
+    ) -> Result<Value, String> {
+        let run = self.find(run_id)?;
+        let mut log = run.log(after).map_err(|error| error.to_string())?;
+        let limit = limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let mut events: Vec<Value> = Vec::new();
+        let mut next = after;
+        while events.len() < limit
+            && let Some(line) = log.next_line().map_err(|error| error.to_string())?
+        {
+            next = line.seq();
+            events.extend(line.entry().ok().as_ref().and_then(report::event));
+        }
+        Ok(json!({"events": events, "next": next, "ended": log.has_ended()}))
+    }
+
+    /// Answers a request of a run.
+    pub(super) async fn answer(&self, input: AnswerInput) -> Result<Value, String> {
+        let run_id = input.request_id.split('/').next().unwrap_or_default();
+        let run = self.find(run_id)?;
+        let answer = match (input.decision, input.input) {
+            (Decision::Deny, _) => Answer::Deny {
+                reason: input.reason,
+            },
+            (Decision::Allow, Some(input)) => Answer::AllowWith { input },
+            // An answer must not allow what the server does not.
+            (Decision::Allow, None) if self.is_read_only() => {
+                return Err(
+                    "this server is read-only: nothing can be allowed, only denied; the user can start it with more \
+                     (`teamster mcp serve --permission`)"
+                        .to_owned(),
+                );
+            }
+            (Decision::Allow, None) => Answer::Allow,
+        };
+        let pending = client::requests(&run)
+            .await
+            .map_err(|error| error.to_string())?;
+        let is_question =
+            (pending.iter()).any(|it| it.request_id == input.request_id && it.schema.is_some());
+        if self.is_read_only() && matches!(answer, Answer::AllowWith { .. }) && !is_question {
+            return Err(
+                "this server is read-only: an input is only an answer to a question".to_owned(),
+            );
+        }
+        client::answer(&run, &input.request_id, answer)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(json!({"requestId": input.request_id, "answered": true}))
+    }
+
+    /// Stops a run.
+    pub(super) async fn cancel(&self, run_id: &str, kill: bool) -> Result<Value, String> {
+        let run = self.find(run_id)?;
+        match client::cancel(&run, kill).await {
+            // One that has ended needs none.
+            Ok(()) | Err(RunsError::Ended { .. }) => self.report(run_id).await,
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The client has left: ends its runs, unless they are to go on.
+    pub(super) async fn end(&self) {
+        if self.limits.keep_runs {
+            return;
+        }
+        let started: Vec<_> = lock(&self.started).keys().cloned().collect();
+        let mut ending = JoinSet::new();
+        for run_id in started {
+            if let Ok(run) = self.find(&run_id)
+                && self.result(&run).is_none()
+            {
+                ending.spawn(async move {
+                    // One that has ended needs no more.
+                    let _ = client::cancel(&run, false).await;
+                    let _ = client::Follow::end(run).await;
+                });
+            }
+        }
+        ending.join_all().await;
+    }
+}

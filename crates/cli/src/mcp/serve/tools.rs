@@ -1,0 +1,271 @@
+//! The tools and their arguments.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The names of the tools.
+pub(super) const RUN: &str = "run";
+pub(super) const START: &str = "start";
+pub(super) const WAIT: &str = "wait";
+pub(super) const EVENTS: &str = "events";
+pub(super) const ANSWER: &str = "answer";
+pub(super) const CANCEL: &str = "cancel";
+pub(super) const LIST_AGENTS: &str = "list_agents";
+pub(super) const USAGE: &str = "usage";
+
+/// What a run is to do.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RunInput {
+    /// The agent, such as `claude` or `codex`; `list_agents` has all of them.
+    pub(super) agent: String,
+    /// What it is to do. It knows nothing of this conversation: say all that it needs.
+    pub(super) prompt: String,
+    /// Where it works, as an absolute path; without it, where this server was started.
+    #[serde(default)]
+    pub(super) working_directory: Option<PathBuf>,
+    /// The model, by the agent's own name.
+    #[serde(default)]
+    pub(super) model: Option<String>,
+    /// Reasoning effort, such as `low` or `high`.
+    #[serde(default)]
+    pub(super) effort: Option<String>,
+    /// What it may do without being asked. No more than this server allows, which is the default.
+    #[serde(default)]
+    pub(super) permission: Option<Permission>,
+    /// Go on with this session of the agent: `sessionId` of an earlier run.
+    #[serde(default)]
+    pub(super) session_id: Option<String>,
+    /// Appended to the agent's system prompt.
+    #[serde(default)]
+    pub(super) append_system_prompt: Option<String>,
+    /// The JSON Schema that its answer must have, if the agent can be held to one.
+    #[serde(default)]
+    pub(super) output_schema: Option<Value>,
+    /// Stop it when it has cost this much.
+    #[serde(default, rename = "maxBudgetUsd")]
+    pub(super) max_budget_usd: Option<f64>,
+    /// Stop it when it has used this many tokens.
+    #[serde(default)]
+    pub(super) max_tokens: Option<u64>,
+    /// Stop it after this many milliseconds.
+    #[serde(default)]
+    pub(super) max_time_ms: Option<u64>,
+}
+
+/// What a run may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Permission {
+    /// Nothing that changes anything.
+    ReadOnly,
+    /// What the settings of its CLI allow; the rest is asked for.
+    Default,
+    /// Edits of files as well.
+    AcceptEdits,
+    /// Everything.
+    Bypass,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct WaitInput {
+    /// The runs; the first that ends, or needs an answer, ends the waiting.
+    pub(super) run_ids: Vec<String>,
+    /// How long to wait at most, in milliseconds. 45000 unless given.
+    #[serde(default)]
+    pub(super) timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct EventsInput {
+    /// The run.
+    pub(super) run_id: String,
+    /// Only events behind the one of this number.
+    #[serde(default)]
+    pub(super) after: u64,
+    /// At most this many. 100 unless given.
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AnswerInput {
+    /// The request, as `wait` has it.
+    pub(super) request_id: String,
+    /// Allow it or deny it.
+    pub(super) decision: Decision,
+    /// Why it is denied, for the agent.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+    /// The answer to a question, as its `schema` has it.
+    #[serde(default)]
+    pub(super) input: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Decision {
+    Allow,
+    Deny,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CancelInput {
+    /// The run.
+    pub(super) run_id: String,
+    /// At once, without letting its CLI clean up.
+    #[serde(default)]
+    pub(super) kill: bool,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoInput {}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UsageInput {
+    /// What the figures are grouped by: day, model, agent and others.
+    #[serde(default)]
+    pub(super) by: Option<String>,
+    /// Since when: a date, or a length of time such as 7d.
+    #[serde(default)]
+    pub(super) since: Option<String>,
+}
+
+/// All tools. `is_read_only` says that runs change nothing.
+pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
+    let looks = || ToolAnnotations::new().read_only(true).open_world(false);
+    let runs = || {
+        (ToolAnnotations::new())
+            .read_only(is_read_only)
+            .destructive(!is_read_only)
+            .open_world(true)
+    };
+    let changes = || ToolAnnotations::new().read_only(false).destructive(false);
+    let tool = |name: &'static str, about: &'static str, schema: Schema, annotations| {
+        Tool::new(name, about, object(schema))
+            .with_raw_output_schema(output_schema(name))
+            .with_annotations(annotations)
+    };
+    vec![
+        tool(
+            RUN,
+            "Runs another coding agent on a prompt, waits for its end and gives its answer. For work of more than \
+             a minute, use start and wait, which no time limit of a tool call can cut off.",
+            schema_for!(RunInput),
+            runs(),
+        ),
+        tool(
+            START,
+            "Starts another coding agent on a prompt and gives the id of the run at once. Several can work at the \
+             same time. wait gives its answer.",
+            schema_for!(RunInput),
+            runs(),
+        ),
+        tool(
+            WAIT,
+            "Waits until one of these runs has ended or needs an answer, and reports all of them.",
+            schema_for!(WaitInput),
+            looks(),
+        ),
+        tool(
+            EVENTS,
+            "What a run has done so far: text, tools, changed files. A page at a time.",
+            schema_for!(EventsInput),
+            looks(),
+        ),
+        tool(
+            ANSWER,
+            "Answers what a run waits for: a permission or a question, as wait reports them.",
+            schema_for!(AnswerInput),
+            changes(),
+        ),
+        tool(CANCEL, "Stops a run.", schema_for!(CancelInput), changes()),
+        tool(
+            LIST_AGENTS,
+            "The agents that can be run here: whether they are installed and logged in, and what they can do.",
+            schema_for!(NoInput),
+            looks(),
+        ),
+        tool(
+            USAGE,
+            "Tokens and cost: of the runs of this server, and of all agents on this machine.",
+            schema_for!(UsageInput),
+            looks(),
+        ),
+    ]
+}
+
+fn object(schema: Schema) -> Arc<JsonObject> {
+    let mut object = match schema.to_value() {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    };
+    object.remove("$schema");
+    object.remove("title");
+    Arc::new(object)
+}
+
+/// The schema of an answer. Some clients show their model only answers that have one.
+fn output_schema(tool: &str) -> Arc<JsonObject> {
+    let run = json!({
+        "runId": {"type": "string"},
+        "agent": {"type": "string"},
+        "state": {"enum": ["running", "waiting", "ended"]},
+        "status": {"type": "string", "description": "how it ended: completed, failed, aborted, timed_out, incomplete"},
+        "text": {"type": "string", "description": "its answer"},
+    });
+    let properties = match tool {
+        RUN | START => run,
+        WAIT => json!({"runs": {"type": "array", "items": {"type": "object", "properties": run}}}),
+        EVENTS => {
+            json!({"events": {"type": "array"}, "next": {"type": "integer"}, "ended": {"type": "boolean"}})
+        }
+        LIST_AGENTS => json!({"agents": {"type": "array"}}),
+        _ => json!({}),
+    };
+    let schema = json!({"type": "object", "properties": properties});
+    match schema {
+        Value::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_an_object_for_a_schema_and_says_what_each_argument_is() {
+        for tool in all(true) {
+            let schema = Value::Object((*tool.input_schema).clone());
+            assert_eq!(schema["type"], "object", "{}", tool.name);
+            let arguments = schema["properties"].as_object().into_iter().flatten();
+            for (name, argument) in arguments {
+                let is_described =
+                    argument["description"].is_string() || argument["$ref"].is_string();
+                let of_any = argument["anyOf"].is_array();
+                assert!(is_described || of_any, "{}: {name} {argument}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_argument_that_is_not_known_is_an_error() {
+        let wrong = json!({"agent": "claude", "prompt": "x", "cwd": "/"});
+        let error = serde_json::from_value::<RunInput>(wrong).unwrap_err();
+        assert!(error.to_string().contains("unknown field `cwd`"), "{error}");
+        assert!(Permission::ReadOnly < Permission::Default);
+        assert!(Permission::AcceptEdits < Permission::Bypass);
+    }
+}

@@ -1,0 +1,431 @@
+//! `teamster acp` as editors use it, with a Claude Code of a few lines of shell.
+
+use std::fs;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_gone;
+
+use crate::cli::chat::Agent;
+use crate::cli::json_rpc::Peer;
+use crate::cli::{LIMIT, run, teamster};
+
+/// An editor with its connection.
+struct Editor(Peer);
+
+impl Deref for Editor {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.0
+    }
+}
+
+impl DerefMut for Editor {
+    fn deref_mut(&mut self) -> &mut Peer {
+        &mut self.0
+    }
+}
+
+impl Editor {
+    fn new<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::start(&mut command(agent, args))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        Self(Peer::start(command))
+    }
+
+    fn end(self) -> Option<i32> {
+        self.0.end()
+    }
+
+    fn initialize(&mut self) -> Value {
+        self.call(
+            "initialize",
+            &json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "1"}}),
+        )
+    }
+
+    /// Begins a session in this folder; its id.
+    fn begin(&mut self, cwd: &Path) -> String {
+        let begun = self.call("session/new", &json!({"cwd": cwd, "mcpServers": []}));
+        let id = begun["result"]["sessionId"].as_str();
+        id.unwrap_or_else(|| panic!("{begun}")).to_owned()
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> u64 {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.send(
+            "session/prompt",
+            &json!({"sessionId": session, "prompt": prompt}),
+        )
+    }
+
+    fn says(&mut self, session: &str, text: &str) -> Value {
+        let id = self.prompt(session, text);
+        self.answer(id)
+    }
+
+    /// The updates of this kind that were seen.
+    fn updates(&self, kind: &str) -> Vec<&Value> {
+        let updates = self.seen.iter().map(|it| &it["params"]["update"]);
+        updates.filter(|it| it["sessionUpdate"] == kind).collect()
+    }
+
+    /// What the agent has written so far.
+    fn text(&self) -> String {
+        let chunks = self.updates("agent_message_chunk").into_iter();
+        chunks
+            .map(|it| it["content"]["text"].as_str().unwrap())
+            .collect()
+    }
+}
+
+fn command<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = teamster(["acp"]);
+    agent.environment(command.args(args));
+    // A login that shows.
+    command.env("ANTHROPIC_API_KEY", "made-up");
+    command
+}
+
+fn about(agent: &Agent, args: &[&str]) -> String {
+    let mut command = teamster(args.iter().copied());
+    agent.environment(&mut command);
+    let ended = run(command.stdin(Stdio::null()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ended.stdout
+}
+
+#[test]
+fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(
+        &agent,
+        ["claude", "--store"]
+            .into_iter()
+            .chain([&*agent.path("store.db").display().to_string()]),
+    );
+    let about_it = editor.initialize();
+    assert_eq!(about_it["result"]["agentInfo"]["name"], "teamster");
+    let session = editor.begin(&agent.path(""));
+    // Nothing is started before the first prompt.
+    assert!(!agent.path("argv").exists());
+    let answer = editor.says(&session, "hello");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert_eq!(answer["result"]["usage"]["inputTokens"], 10);
+    assert_eq!(editor.text(), "hello");
+    assert_eq!(editor.updates("session_info_update")[0]["title"], "hello");
+    assert_eq!(editor.updates("user_message_chunk").len(), 0);
+    let here = fs::read_to_string(agent.path("here")).unwrap();
+    let folder = agent.path("").canonicalize().unwrap();
+    assert_eq!(Path::new(here.trim()), folder);
+
+    // One process for all turns.
+    editor.says(&session, "pid");
+    editor.says(&session, "pid");
+    let texts = editor.updates("agent_message_chunk");
+    let last = texts
+        .iter()
+        .rev()
+        .take(2)
+        .map(|it| it["content"]["text"].clone());
+    let pids: Vec<_> = last.collect();
+    assert_eq!(pids[0], pids[1]);
+
+    let live = about(&agent, &["runs", "list", "--live"]);
+    assert!(live.contains(&session[..8]), "{live}");
+    let pid: u32 = pids[0].as_str().unwrap().parse().unwrap();
+    assert_eq!(editor.end(), Some(0));
+    assert!(wait_gone(pid, LIMIT), "the agent goes on");
+    let log = agent.path("state").join("teamster/runs").join(&session);
+    let log = fs::read_to_string(log.join("events.ndjson")).unwrap();
+    assert!(log.contains(r#""text":"hello","from":"test""#), "{log}");
+    assert!(log.lines().last().unwrap().contains(r#""type":"done""#));
+    let store = agent.path("store.db").display().to_string();
+    let runs = about(&agent, &["runs", "list", "--store", &store, "--json"]);
+    assert_eq!(runs.lines().count(), 3, "{runs}");
+}
+
+#[test]
+fn a_session_is_listed_and_loaded_by_another_process() {
+    let agent = Agent::new();
+    let folder = agent.path("");
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    // Without a prompt it is no session to come back to.
+    editor.begin(&folder);
+    let session = editor.begin(&folder);
+    editor.says(&session, "first words");
+    editor.end();
+
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    let listed = editor.call("session/list", &json!({"cwd": folder}));
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["sessionId"], session);
+    assert_eq!(sessions[0]["title"], "first words");
+    assert!(sessions[0]["updatedAt"].as_str().unwrap().ends_with('Z'));
+    let elsewhere = editor.call("session/list", &json!({"cwd": "/elsewhere"}));
+    assert_eq!(elsewhere["result"]["sessions"], json!([]));
+
+    let load = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
+    let loaded = editor.call("session/load", &load);
+    assert!(loaded["result"]["configOptions"].is_array(), "{loaded}");
+    assert_eq!(
+        editor.updates("user_message_chunk")[0]["content"]["text"],
+        "first words"
+    );
+    assert_eq!(editor.text(), "first words");
+    let answer = editor.says(&session, "more");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let argv = fs::read_to_string(agent.path("argv")).unwrap();
+    let last = argv.lines().last().unwrap();
+    assert!(last.contains("--resume"), "{last}");
+
+    // Both processes' logs are one thread.
+    let listed = editor.call("session/list", &json!({}));
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1);
+    editor.seen.clear();
+    let busy = editor.call("session/load", &load);
+    assert!(busy["result"].is_object(), "{busy}");
+    let said: Vec<_> = editor
+        .updates("user_message_chunk")
+        .iter()
+        .map(|it| it["content"]["text"].clone())
+        .collect();
+    assert_eq!(said, ["first words", "more"]);
+
+    let unknown = json!({"sessionId": "no-such", "cwd": folder, "mcpServers": []});
+    let refused = editor.call("session/load", &unknown);
+    assert_eq!(refused["error"]["code"], -32002);
+    let gone = editor.call("session/delete", &json!({"sessionId": session}));
+    assert!(gone["result"].is_object(), "{gone}");
+    let listed = editor.call("session/list", &json!({}));
+    assert_eq!(listed["result"]["sessions"], json!([]));
+}
+
+#[test]
+fn a_turn_is_cancelled_and_the_session_goes_on() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    for way in ["session/cancel", "$/cancel_request"] {
+        let id = editor.prompt(&session, "wait");
+        editor.wait("word", |it| {
+            it["params"]["update"]["content"]["text"] == "waiting"
+        });
+        let params = json!({"sessionId": session, "requestId": id});
+        editor.notify(way, &params);
+        let answer = editor.answer(id);
+        assert_eq!(
+            answer["result"]["stopReason"], "cancelled",
+            "{way}: {answer}"
+        );
+    }
+    let answer = editor.says(&session, "again");
+    assert_eq!(answer["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn permission_is_asked_in_the_editor() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    for (outcome, said) in [
+        (
+            json!({"outcome": "selected", "optionId": "allow"}),
+            "allowed",
+        ),
+        (
+            json!({"outcome": "selected", "optionId": "reject"}),
+            "denied",
+        ),
+    ] {
+        let id = editor.prompt(&session, "write");
+        let asked = editor.wait("request", |it| it["method"] == "session/request_permission");
+        let call = &asked["params"]["toolCall"];
+        assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{asked}");
+        let diff = json!({"type": "diff", "path": "/x/a.txt", "newText": "one"});
+        assert_eq!(call["content"][0], diff);
+        let announced = editor
+            .updates("tool_call")
+            .last()
+            .map(|it| it["toolCallId"].clone());
+        assert_eq!(announced.as_ref(), Some(&call["toolCallId"]));
+        let response = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": outcome}});
+        editor.write(&response);
+        let answer = editor.answer(id);
+        assert_eq!(answer["result"]["stopReason"], "end_turn");
+        assert!(editor.text().contains(said), "{}", editor.text());
+    }
+    // Another client is faster: the editor stops asking.
+    let id = editor.prompt(&session, "write");
+    let asked = editor.wait("request", |it| it["method"] == "session/request_permission");
+    about(&agent, &["answer", &session, "allow"]);
+    let withdrawn = editor.wait("withdrawal", |it| it["method"] == "$/cancel_request");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    editor.answer(id);
+}
+
+#[test]
+fn settings_reach_the_agent() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude", "--append-system-prompt", "be brief"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    let set = |editor: &mut Editor, option: &str, value: &str| {
+        let params = json!({"sessionId": session, "configId": option, "value": value});
+        let answer = editor.call("session/set_config_option", &params);
+        assert!(answer["result"]["configOptions"].is_array(), "{answer}");
+    };
+    set(&mut editor, "model", "opus");
+    set(&mut editor, "thought_level", "high");
+    set(&mut editor, "mode", "accept-edits");
+    editor.says(&session, "hello");
+    let argv = || fs::read_to_string(agent.path("argv")).unwrap();
+    for part in ["--model=opus", "--effort=high", "acceptEdits", "be brief"] {
+        assert!(argv().contains(part), "{part}: {}", argv());
+    }
+    // A level of thought is an argument: another process goes on with the session.
+    set(&mut editor, "thought_level", "low");
+    editor.says(&session, "more");
+    assert_eq!(argv().lines().count(), 2, "{}", argv());
+    let last = argv().lines().last().unwrap().to_owned();
+    assert!(
+        last.contains("--effort=low") && last.contains("--resume"),
+        "{last}"
+    );
+    // Another model is set in the process that is there.
+    set(&mut editor, "model", "haiku");
+    editor.says(&session, "and more");
+    assert_eq!(argv().lines().count(), 2, "{}", argv());
+    let stdin = fs::read_to_string(agent.path("stdin")).unwrap();
+    assert!(stdin.contains(r#""model":"haiku""#), "{stdin}");
+}
+
+#[test]
+fn what_cannot_begin_is_reported_by_session_new() {
+    let agent = Agent::new();
+    let mut missing = command(&agent, ["claude"]);
+    missing.env("TEAMSTER_CLAUDE_BIN", "/no/such/claude");
+    let mut editor = Editor::start(&mut missing);
+    let about_it = editor.initialize();
+    assert_eq!(about_it["result"]["protocolVersion"], 1);
+    let params = json!({"cwd": agent.path(""), "mcpServers": []});
+    let refused = editor.call("session/new", &params);
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("/no/such/claude"), "{problem}");
+    drop(editor);
+
+    let mut without_login = command(&agent, ["claude"]);
+    without_login
+        .env_remove("ANTHROPIC_API_KEY")
+        .env("HOME", agent.path("state"));
+    let mut editor = Editor::start(&mut without_login);
+    editor.initialize();
+    let refused = editor.call("session/new", &params);
+    if cfg!(target_os = "linux") {
+        assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    }
+    drop(editor);
+
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    let nowhere = json!({"cwd": "/no/such/folder", "mcpServers": []});
+    let refused = editor.call("session/new", &nowhere);
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}
+
+#[test]
+fn without_a_name_the_agent_is_chosen_in_the_editor() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, []);
+    editor.initialize();
+    let begun = editor.call(
+        "session/new",
+        &json!({"cwd": agent.path(""), "mcpServers": []}),
+    );
+    let options = begun["result"]["configOptions"].as_array().unwrap();
+    assert_eq!(options[0]["id"], "agent", "{begun}");
+    // The only one that is here comes first.
+    assert_eq!(options[0]["currentValue"], "claude");
+    let names: Vec<_> = options[0]["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["value"].clone())
+        .collect();
+    assert!(names.contains(&json!("codex")), "{names:?}");
+    let session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
+    editor.says(&session, "hello");
+    assert_eq!(editor.text(), "hello");
+    let params = json!({"sessionId": session, "configId": "agent", "value": "codex"});
+    let refused = editor.call("session/set_config_option", &params);
+    assert_eq!(refused["error"]["code"], -32602);
+}
+
+#[test]
+fn an_agent_without_sessions_is_refused_with_a_reason() {
+    let agent = Agent::new();
+    let ended = run(&mut command(&agent, ["cmd:my-agent {prompt}"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.contains("has no sessions"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_conversation_goes_on_in_a_new_thread() {
+    let agent = Agent::new();
+    let store = agent.path("store.db").display().to_string();
+    let args = ["claude", "--session-key", "editor:app", "--store", &*store];
+    for resumes in [false, true] {
+        let mut editor = Editor::new(&agent, args);
+        editor.initialize();
+        let session = editor.begin(&agent.path(""));
+        editor.says(&session, "hello");
+        assert_eq!(editor.end(), Some(0));
+        let argv = fs::read_to_string(agent.path("argv")).unwrap();
+        assert_eq!(
+            argv.lines().last().unwrap().contains("--resume"),
+            resumes,
+            "{argv}"
+        );
+    }
+}
+
+#[test]
+fn a_budget_holds_for_the_thread() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude", "--max-tokens", "20"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    editor.says(&session, "one");
+    editor.says(&session, "two");
+    let refused = editor.says(&session, "three");
+    let problem = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(problem.contains("budget"), "{refused}");
+}
+
+#[test]
+fn a_killed_connection_leaves_no_agent_and_a_log_with_an_end() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    editor.says(&session, "pid");
+    let pid: u32 = editor.text().parse().unwrap();
+    drop(editor);
+    if cfg!(target_os = "linux") {
+        assert!(wait_gone(pid, LIMIT), "the agent goes on");
+    }
+    let mut wait = teamster(["wait", &session]);
+    agent.environment(&mut wait);
+    let ended = run(wait.stdin(Stdio::null()));
+    assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+}
