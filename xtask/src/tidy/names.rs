@@ -22,6 +22,8 @@ const EXEMPT: &[&str] = &[
     "crates/cli/src/usage/",
     // Examples of requests, with their own quotes.
     "crates/cli/src/args/serve.rs",
+    // Commands of other programs that add an MCP server.
+    "crates/cli/src/args/mcp.rs",
     // A recording of one of them.
     "crates/cli/src/demo/recording.rs",
     // What tests the CLIs themselves.
