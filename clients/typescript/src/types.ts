@@ -1402,6 +1402,8 @@ export interface RunSummary {
   directory?: string | null;
   /** The branch of the git worktree that was made for it. */
   branch?: string | null;
+  /** The run in whose log the conversation begins that this session goes on with. */
+  continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** What it does. */
@@ -1442,6 +1444,8 @@ export interface RunView {
   directory?: string | null;
   /** The branch of the git worktree that was made for it. */
   branch?: string | null;
+  /** The run in whose log the conversation begins that this session goes on with. */
+  continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** What it does. */

@@ -1363,6 +1363,8 @@ class RunSummary(TypedDict):
     directory: NotRequired[Union[str, None]]
     #: The branch of the git worktree that was made for it.
     branch: NotRequired[Union[str, None]]
+    #: The run in whose log the conversation begins that this session goes on with.
+    continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: What it does.
@@ -1403,6 +1405,8 @@ class RunView(TypedDict):
     directory: NotRequired[Union[str, None]]
     #: The branch of the git worktree that was made for it.
     branch: NotRequired[Union[str, None]]
+    #: The run in whose log the conversation begins that this session goes on with.
+    continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: What it does.
