@@ -31,7 +31,7 @@ export interface AgentList {
   /** The agents, in the order of the configuration. */
   agents: AgentStatus[];
   /** What in the configuration has no effect, for people. */
-  warnings: string[];
+  warnings?: string[];
 }
 
 /** A selection of agents. */
@@ -991,9 +991,6 @@ export interface LogPage {
 /** What a loop is doing. */
 export type LoopState = "sleeping" | "tick" | "other";
 
-/** How MCP servers reach the CLI. */
-export type McpDelivery = "Private" | "ProjectConfig" | "UserConfig";
-
 /** State of an MCP server as the CLI reports it. */
 export interface McpServerStatus {
   /** Its name in the configuration. */
@@ -1011,7 +1008,7 @@ export interface McpSupport {
   /** How long a server's name may be, in characters. */
   longestName: number;
   /** `mcp_delivery`: the ways that there are. */
-  deliveries: McpDelivery[];
+  deliveries: string[];
   /** `mcp_strict`. */
   strict: boolean;
   /** `cwd` of a stdio server. */

@@ -13,6 +13,7 @@ use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode, Status};
 use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
 
 use crate::args::{AgentsArgs, AgentsCommand};
+use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, tokio_runtime};
 
 /// Does what is asked for; the exit code.
@@ -73,8 +74,32 @@ fn of_printed(printed: io::Result<()>) -> Result<u8, Failure> {
     exit_code::of_printed(printed).map_err(Failure::Output)
 }
 
+/// A supervisor, on this machine or on that of a server.
+enum Supervisor {
+    Local(Client),
+    Remote(RemoteSupervisor),
+}
+
+impl Supervisor {
+    /// Carries out a command; how the agents are then.
+    async fn ask(&mut self, command: Command) -> Result<Status, Error> {
+        match self {
+            Self::Local(client) => client.ask(command).await,
+            Self::Remote(supervisor) => supervisor.ask(command).await,
+        }
+    }
+}
+
+/// Connects to the supervisor of this configuration, or of a server.
+async fn connect(file: &Path) -> Result<Supervisor, Error> {
+    if let Some(http) = remote() {
+        return Ok(Supervisor::Remote(RemoteSupervisor(http.clone())));
+    }
+    Ok(Supervisor::Local(connect_here(file).await?))
+}
+
 /// Connects to the supervisor of this configuration.
-async fn connect(file: &Path) -> Result<Client, Error> {
+async fn connect_here(file: &Path) -> Result<Client, Error> {
     match Client::connect(file).await {
         Err(error @ Error::NotRunning { .. }) => {
             // What is wrong with it is to be put right first.

@@ -10,6 +10,7 @@ mod mcp;
 mod mock_model;
 mod prompt;
 mod provider;
+mod remote;
 mod run;
 mod serve;
 mod store;
@@ -21,6 +22,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
@@ -33,6 +35,8 @@ pub(crate) use mcp::{
     ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
+pub(crate) use provider::Fallback;
+pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use run::{
     AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs, StdinMode, SystemArgs,
     TimeoutArgs,
@@ -73,6 +77,7 @@ Examples:
   teamster supervise agents.config.json          run many loops, restart those that crash
   teamster acp claude                            serve an agent to an editor (ACP)
   teamster serve                                 an HTTP API for detached runs
+  teamster --remote https://box.example runs list --live    those of another machine
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
 
@@ -92,6 +97,8 @@ Examples:
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
 )]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -100,12 +107,61 @@ impl Cli {
     /// What these arguments say, the program's name first.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        if args.get(1).is_some_and(|command| command == "run") {
-            Self::try_parse_from(prompt::mark(args)).map_err(prompt::explain)
+        let command = command_place(&args);
+        if args.get(command).is_some_and(|command| command == "run") {
+            Self::try_parse_from(prompt::mark(args, command)).map_err(prompt::explain)
         } else {
             Self::try_parse_from(args).map_err(meant)
         }
     }
+}
+
+/// Where the command is: behind the options that go before it.
+fn command_place(args: &[OsString]) -> usize {
+    let mut place = 1;
+    while let Some(flag) = args.get(place).and_then(|arg| arg.to_str()) {
+        match flag {
+            "--remote" | "--remote-token-file" => place += 2,
+            flag if flag.starts_with("--remote=") || flag.starts_with("--remote-token-file=") => {
+                place += 1;
+            }
+            _ => break,
+        }
+    }
+    place
+}
+
+/// The options of the command that these arguments have: the id of each, and how it is written. They are arguments
+/// that were read already.
+pub(crate) fn given(args: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let place = command_place(&args);
+    let args = if args.get(place).is_some_and(|command| command == "run") {
+        prompt::mark(args, place)
+    } else {
+        args
+    };
+    let mut program = Cli::command();
+    program.build();
+    let Ok(matches) = program.clone().try_get_matches_from(args) else {
+        return Vec::new();
+    };
+    let Some((name, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let command = program.find_subcommand(name);
+    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
+    arguments
+        .filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine))
+        .map(|arg| {
+            let written = match (arg.get_long(), arg.get_value_names()) {
+                (Some(long), _) => format!("--{long}"),
+                (None, Some([name, ..])) => name.to_string(),
+                (None, _) => arg.get_id().to_string(),
+            };
+            (arg.get_id().to_string(), written)
+        })
+        .collect()
 }
 
 /// How many letters of a command may be wrong: missing, too many, others, or in another order.

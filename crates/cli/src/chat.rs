@@ -14,7 +14,7 @@ mod tests;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -28,7 +28,9 @@ use crate::args::ChatArgs;
 use crate::detached::session_locks;
 use crate::guard::Guard;
 use crate::render::Current;
-use crate::{drive, exit_code, orphans, params, runner, store, tokio_runtime, words, worktree};
+use crate::{
+    drive, exit_code, orphans, params, remote, runner, store, tokio_runtime, words, worktree,
+};
 use editor::{EditorOptions, LineEditor};
 use input::{Input, Lines};
 use signals::Signals;
@@ -40,7 +42,7 @@ const HISTORY: &str = "teamster/chat-history";
 /// Talks with an agent; the exit code.
 pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
     if args.detach {
-        return runner::launch(&args.provider, None);
+        return detach(args);
     }
     let id = Uuid::now_v7().to_string();
     match worktree::enter(&mut args.place, &id, args.output.quiet) {
@@ -49,6 +51,21 @@ pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
             worktree::leave(worktree, args.output.quiet);
             code
         }
+        Err(error) => {
+            crate::fail(&error);
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+/// Starts a session with a process of its own, here or on a server, and prints its id; the exit code.
+fn detach(args: &ChatArgs) -> anyhow::Result<u8> {
+    let Some(http) = remote::remote() else {
+        return runner::launch(&args.provider, None);
+    };
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    match runtime.block_on(remote::start_session(http, args)) {
+        Ok(id) => exit_code::of_printed(writeln!(io::stdout(), "{}", id?)),
         Err(error) => {
             crate::fail(&error);
             Ok(exit_code::USAGE)

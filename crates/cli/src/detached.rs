@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod cancel;
+mod handle;
 mod questions;
 pub(crate) mod requests;
 pub(crate) mod say;
@@ -11,13 +12,12 @@ mod speak;
 pub(crate) mod wait;
 
 use std::env;
-use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use teamster::agent_loop::{ORCHESTRATOR, agent_run};
-use teamster_runner::{Retention, RunFolder, Runs, RunsError, SessionLocks};
+use teamster_runner::{Retention, Runs, SessionLocks};
 
-use crate::{args, store, words};
+use crate::{args, store};
+pub(crate) use handle::{Entries, RunHandle};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
@@ -60,37 +60,4 @@ pub(crate) fn retention() -> anyhow::Result<Retention> {
 pub(crate) fn session_locks(run_id: Option<&str>) -> Option<SessionLocks> {
     let folder = store::state_file(SESSIONS)?;
     Some(SessionLocks::at(folder).held_by_run(run_id.map(str::to_owned)))
-}
-
-/// The run of this id, or of the one that begins so; or the current tick of the agent in this directory, else
-/// its last one.
-fn find(id: &str) -> anyhow::Result<RunFolder> {
-    let runs = runs()?;
-    let found = runs.find(id);
-    let Err(RunsError::NotFound { .. }) = &found else {
-        return Ok(found?);
-    };
-    let directory = Path::new(id);
-    if !directory.join(ORCHESTRATOR).is_dir() {
-        return Ok(found?);
-    }
-    let name = words::one_line(id);
-    let tick = agent_run(directory).with_context(|| {
-        format!(
-            "the agent in {name} has played no tick with a log: `teamster loop {name}` plays them"
-        )
-    })?;
-    let run = runs.find(&tick.run_id).with_context(|| {
-        format!(
-            "tick {} of the agent in {name} has no log any more",
-            tick.tick
-        )
-    })?;
-    if !tick.is_current {
-        crate::warn(&[format!(
-            "the agent in {name} plays no tick now; this is its last, tick {}",
-            tick.tick
-        )]);
-    }
-    Ok(run)
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
-use serde_json::Value;
 use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 use teamster::process::{Leftover, leftovers};
 use teamster::{CliInfo, ErrorDetail};
+use teamster_server::ProviderReport;
 
 use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;
@@ -100,17 +100,18 @@ async fn agents() -> Vec<AgentReport> {
 }
 
 /// What is known of all CLIs, with what each can do, for programs.
-pub(crate) async fn with_capabilities() -> anyhow::Result<Value> {
+pub(crate) async fn with_capabilities() -> anyhow::Result<Vec<ProviderReport>> {
     let mut reports = Vec::new();
     for report in agents().await {
-        let capabilities = crate::providers()
-            .get(report.id)
-            .map(|it| it.capabilities().clone());
-        let mut report = serde_json::to_value(report)?;
-        report["capabilities"] = serde_json::to_value(capabilities)?;
-        reports.push(report);
+        let Some(provider) = crate::providers().get(report.id) else {
+            continue;
+        };
+        reports.push(ProviderReport {
+            facts: serde_json::from_value(serde_json::to_value(report)?)?,
+            capabilities: provider.capabilities().clone(),
+        });
     }
-    Ok(Value::Array(reports))
+    Ok(reports)
 }
 
 /// Where CLIs are searched, and what they do not get.

@@ -23,6 +23,7 @@ mod orphans;
 mod own_agents;
 mod params;
 mod record;
+mod remote;
 mod render;
 mod run;
 mod runner;
@@ -94,6 +95,10 @@ pub fn main_with(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
+    if let Err(error) = remote::begin(&cli.remote, &cli.command) {
+        fail(&error);
+        return ExitCode::from(exit_code::USAGE);
+    }
     exit(match cli.command {
         Command::Run(mut args) => run::main(&mut args),
         Command::Chat(mut args) => chat::main(&mut args),

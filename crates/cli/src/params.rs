@@ -11,11 +11,11 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use teamster::{CliInfo, EnvPolicy, ExecuteParams, Image, RuntimeConfig, SystemPrompt, Timeouts};
 
-use crate::args::STORE_VARIABLE;
 use crate::args::{
     AgentSessionArgs, ChatArgs, EnvVar, McpArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs,
     SystemArgs, TimeoutArgs,
 };
+use crate::args::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE};
 use crate::mcp;
 
 /// What `--clean-env` keeps: without these most CLIs find neither their programs nor their login.
@@ -171,7 +171,9 @@ pub(crate) fn base_config() -> RuntimeConfig {
     // A killed teamster must not leave its agent running unseen.
     config.die_with_parent = true;
     // It may be a URL with a password.
-    config.env_remove = vec![STORE_VARIABLE.to_owned()];
+    config.env_remove = [STORE_VARIABLE, REMOTE_TOKEN_VARIABLE]
+        .map(str::to_owned)
+        .to_vec();
     config
 }
 
@@ -203,7 +205,7 @@ pub(crate) fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<Str
     Ok(text)
 }
 
-fn system_prompt(input: &SystemArgs) -> anyhow::Result<Option<SystemPrompt>> {
+pub(crate) fn system_prompt(input: &SystemArgs) -> anyhow::Result<Option<SystemPrompt>> {
     let what = "the system prompt";
     Ok(if let Some(text) = &input.system_prompt {
         Some(SystemPrompt::Replace(text.clone()))
@@ -226,7 +228,7 @@ fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
         .with_context(|| format!("{what} in {} is not UTF-8 text", file.display()))
 }
 
-fn schema(value: &str) -> anyhow::Result<Value> {
+pub(crate) fn schema(value: &str) -> anyhow::Result<Value> {
     let (text, place) = if value.trim_start().starts_with('{') {
         (value.to_owned(), "in --output-schema".to_owned())
     } else {

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
-use crate::{drive, exit_code, params, stdin, words, worktree};
+use crate::{drive, exit_code, params, remote, stdin, words, worktree};
 use asking::Asking;
 use closing::Closing;
 use history::{History, Kept};
@@ -30,6 +30,9 @@ use output::Output;
 
 /// Runs the agent; the exit code.
 pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
+    if let Some(http) = remote::remote() {
+        return remote::run::main(args, http);
+    }
     if args.detach {
         return detached::launch(args);
     }
@@ -128,14 +131,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
             Ok(Closing::new(run, close()))
         })
     } else {
-        let text = if args.again.several() {
-            TextIsFinal::WithRun
-        } else if provider.capabilities().final_text {
-            TextIsFinal::AtOnce
-        } else {
-            TextIsFinal::WithMessage
-        };
-        let mut sink = drive::sink(args.output, view, text);
+        let mut sink = drive::sink(args.output, view, final_text(args, info));
         if let Some(output) = &output {
             sink = output.keeping(sink);
         }
@@ -180,6 +176,33 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     code
 }
 
+/// When the text of a run is final.
+pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
+    let provider = crate::providers().get(info.id);
+    if args.again.several() {
+        TextIsFinal::WithRun
+    } else if provider.is_some_and(|provider| provider.capabilities().final_text) {
+        TextIsFinal::AtOnce
+    } else {
+        TextIsFinal::WithMessage
+    }
+}
+
+/// The prompt, with the text on stdin that goes with it. Every error is one of usage.
+pub(crate) fn prompt(args: &RunArgs, from: impl io::Read) -> anyhow::Result<String> {
+    let mut prompt = params::prompt(args, from)?;
+    if args.prompt.as_deref() != Some("-") {
+        let warning = stdin::add_to(&mut prompt, args.input.stdin)?;
+        crate::warn(warning.as_slice());
+    }
+    Ok(prompt)
+}
+
+/// Where the last message is written to, if that was asked for. Every error is one of usage.
+pub(crate) fn output(args: &RunArgs) -> anyhow::Result<Option<Output<'_>>> {
+    args.output_file.as_deref().map(Output::open).transpose()
+}
+
 /// What a run needs, from its arguments.
 struct Prepared<'a> {
     request: RunRequest,
@@ -208,7 +231,7 @@ impl<'a> Prepared<'a> {
         )?;
         let (request, notices) = request::new(args, info, params, asking, detached)?;
         ignored.extend(notices);
-        let output = args.output_file.as_deref().map(Output::open).transpose()?;
+        let output = output(args)?;
         if !args.output.quiet {
             crate::warn(&ignored);
         }
@@ -230,7 +253,7 @@ fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
 }
 
 /// Writes the last message where it was asked for; whether that went well.
-fn written(output: Option<Output<'_>>) -> bool {
+pub(crate) fn written(output: Option<Output<'_>>) -> bool {
     match output.map(Output::write) {
         Some(Err(error)) => {
             crate::fail(&error);
@@ -293,7 +316,7 @@ async fn close(conversation: Arc<ConversationState>, keyed: bool) {
 
 /// The arguments of the command that goes on with a session, up to the session's id. Sessions belong to
 /// the directory in which they began.
-fn resume_arguments(args: &RunArgs) -> String {
+pub(crate) fn resume_arguments(args: &RunArgs) -> String {
     let cwd = args
         .place
         .cwd

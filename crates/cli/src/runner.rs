@@ -64,7 +64,7 @@ pub(crate) fn main() -> anyhow::Result<u8> {
         Subcommand::Run(mut args) => {
             run::detached::runner(&mut args, launch.prompt.unwrap_or_default())
         }
-        Subcommand::Chat(mut args) => chat::detached::runner(&mut args),
+        Subcommand::Chat(mut args) => chat::detached::runner(&mut args, launch.session_id),
         _ => bail!("nothing to run was given"),
     }
 }

@@ -1,6 +1,7 @@
 //! `teamster runs`: the history of runs.
 
-mod forget;
+pub(crate) mod forget;
+mod history;
 mod list;
 mod live;
 mod show;
@@ -9,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use teamster::store::{RunRecord, RunState, Store};
+use teamster::store::{RunRecord, RunState};
 
 use crate::args::RunsCommand;
-use crate::{exit_code, store, tokio_runtime, words, zone};
+use crate::remote::remote;
+use crate::{exit_code, tokio_runtime, zone};
+use history::History;
 
 /// Shows what is asked for; the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
@@ -24,52 +27,29 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            if let RunsCommand::Forget(args) = command {
+            let history = match command {
+                RunsCommand::List(args) => History::open(&args.store).await?,
+                RunsCommand::Show(args) => History::open(&args.store).await?,
                 // Logs are there without a store, too.
-                let store = match store::place(&args.store) {
-                    Some(_) => store::open(&args.store).await?,
-                    None => None,
-                };
-                let code = forget::main(args, store.as_ref()).await;
-                if let Some(store) = &store {
-                    store::close(store).await;
-                }
-                return code;
-            }
-            let args = match command {
-                RunsCommand::List(args) => &args.store,
-                RunsCommand::Show(args) => &args.store,
-                RunsCommand::Forget(_) => return Ok(exit_code::SUCCESS),
-            };
-            let Some(store) = store::open(args).await? else {
-                return Ok(match command {
-                    RunsCommand::Show(_) => exit_code::AGENT_ERROR,
-                    _ => exit_code::SUCCESS,
-                });
+                RunsCommand::Forget(args) => History::open_if_any(&args.store).await?,
             };
             let code = match command {
-                RunsCommand::List(args) => list::main(args, &store).await,
-                RunsCommand::Show(args) => show::main(args, &store).await,
-                RunsCommand::Forget(_) => Ok(exit_code::SUCCESS),
+                RunsCommand::List(_) if history.is_missing() => Ok(exit_code::SUCCESS),
+                RunsCommand::Show(_) if history.is_missing() => Ok(exit_code::AGENT_ERROR),
+                RunsCommand::List(args) => list::main(args, &history).await,
+                RunsCommand::Show(args) => show::main(args, &history).await,
+                RunsCommand::Forget(args) => forget::main(args, &history).await,
             };
-            store::close(&store).await;
+            history.close().await;
             code
         })
 }
 
-/// The run of this id, or of the one that begins so.
-async fn find(store: &Store, id: &str) -> anyhow::Result<RunRecord> {
-    store.run(id).await?.with_context(|| {
-        format!(
-            "there is no run `{}` in {}: `teamster runs list` shows those that are there",
-            words::one_line(id),
-            store.place()
-        )
-    })
-}
-
-/// A directory as runs write it down.
+/// A directory as runs write it down. One of another machine is as it was given.
 fn real(directory: &Path) -> PathBuf {
+    if remote().is_some() {
+        return directory.to_owned();
+    }
     let real = directory.canonicalize();
     real.or_else(|_| std::path::absolute(directory))
         .unwrap_or_else(|_| directory.to_owned())

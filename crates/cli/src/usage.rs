@@ -22,8 +22,9 @@ use teamster::usage::prices::PriceList;
 use teamster::usage::{Accounts, Joined, Places, Provider, Scan, UsageSummary};
 
 use crate::args::{By, UsageArgs};
+use crate::remote::{Http, part, remote};
 use crate::render::{Spinner, TermSpinner};
-use crate::{exit_code, fail, zone};
+use crate::{exit_code, fail, tokio_runtime, zone};
 
 /// How long nothing is said of how far it is.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -36,6 +37,9 @@ pub(crate) use limits::list as limits;
 pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     if args.statusline {
         return statusline::main();
+    }
+    if let Some(http) = remote() {
+        return of_server(args, http);
     }
     if args.limits {
         return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
@@ -59,6 +63,41 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     let by = args.by.unwrap_or(By::Day);
     let collected = collect(args, span, &now, &providers, &prices)?;
     show(args, &collected.summary(by, args.models), now.time_zone())
+}
+
+/// Shows what was used on the machine of a server; the exit code.
+fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    if args.limits {
+        let list = runtime.block_on(http.get("/v1/limits"))?;
+        return exit_code::of_printed(limits::print(&list, args.json, width()));
+    }
+    let mut query = vec![format!("by={}", args.by.unwrap_or(By::Day).name())];
+    let now = Timestamp::now().to_zoned(zone::local());
+    let span = match span(args, &now) {
+        Ok(span) => span,
+        Err(error) => {
+            fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    // Days are those of this machine's zone, as typed here.
+    for (name, at) in [("since", span.since), ("until", span.until)] {
+        if let Some(at) = at {
+            query.push(format!("{name}={}", part(&at.to_string())));
+        }
+    }
+    if !args.providers.is_empty() {
+        let names: Vec<_> = args.providers.iter().map(|it| it.id()).collect();
+        query.push(format!("provider={}", names.join(",")));
+    }
+    if args.models {
+        query.push("models=true".to_owned());
+    }
+    let query = query.join("&");
+    let summary: UsageSummary = runtime.block_on(http.get(&format!("/v1/usage?{query}")))?;
+    let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
+    show(args, &summary, &zone.unwrap_or_else(zone::local))
 }
 
 /// Shows a summary in the form that was asked for; the exit code.

@@ -6,6 +6,7 @@ mod company;
 mod migration;
 mod orders;
 mod output;
+mod remote;
 mod robust;
 mod supervise;
 mod updates;

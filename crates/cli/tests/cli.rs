@@ -24,6 +24,7 @@ mod mcp_run;
 mod mcp_serve;
 mod mock_model;
 mod record;
+mod remote;
 mod run;
 mod runs;
 mod serve;

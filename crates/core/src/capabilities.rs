@@ -9,6 +9,7 @@ use crate::{McpSupport, PermissionMode};
 /// A value of `false` means that asking for it is an
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -27,6 +28,7 @@ pub struct Capabilities {
     /// `effort`.
     pub effort: bool,
     /// `permission`: the modes that it knows.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub permission_modes: &'static [PermissionMode],
     /// `allowed_tools`.
     pub allowed_tools: bool,
@@ -129,6 +131,7 @@ impl Capabilities {
 
 /// Which kinds of system prompt a provider takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SystemPromptSupport {

@@ -280,6 +280,7 @@ pub enum McpDelivery {
 
 /// What a provider can honour of [`McpServer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct McpSupport {
@@ -290,6 +291,7 @@ pub struct McpSupport {
     /// How long a server's name may be, in characters.
     pub longest_name: usize,
     /// `mcp_delivery`: the ways that there are.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub deliveries: &'static [McpDelivery],
     /// `mcp_strict`.
     pub strict: bool,

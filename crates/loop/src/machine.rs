@@ -107,6 +107,11 @@ pub(crate) enum StartReason {
 
 /// Which prompt a tick has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "TickPrompt")
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Prompt {

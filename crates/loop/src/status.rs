@@ -8,6 +8,7 @@ use crate::tick_record::TickBegin;
 
 /// `sleep.json`: what the loop is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SleepFile {
     /// Whether it sleeps.
@@ -50,6 +51,7 @@ impl SleepFile {
 
 /// Why a tick failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TickError {
     /// The class of the error.
@@ -86,6 +88,7 @@ fn is_zero(count: &u32) -> bool {
 
 /// What a loop is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LoopState {

@@ -20,6 +20,7 @@ pub(crate) struct TickBegin {
 
 /// How a tick ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TickResult {
@@ -62,6 +63,7 @@ impl From<TickEnd> for TickResult {
 
 /// One line of `ticks.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TickRecord {
     /// Its number since the start of its loop, from 1.
@@ -74,8 +76,10 @@ pub struct TickRecord {
     /// Which prompt it had.
     pub prompt: Prompt,
     /// When it began.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub begin: Timestamp,
     /// When it ended; of one whose loop was killed, when the next loop began.
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub end: Timestamp,
     /// How it ended.
     pub result: TickResult,

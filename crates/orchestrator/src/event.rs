@@ -183,6 +183,9 @@ pub enum RunEvent {
         /// The turn is in progress already.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         steer: bool,
+        /// The key of the request that began the turn: a second one with the same key begins none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// In a log on disk: stands for the entries before it, which were removed to make room. Its number is that of the
     /// last of them. No run sends it.
@@ -252,6 +255,7 @@ impl RunEvent {
             text: text.into(),
             from,
             steer,
+            key: None,
         }
     }
 

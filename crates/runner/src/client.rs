@@ -188,14 +188,48 @@ pub struct StartedTurn {
     pub run_id: String,
     /// The number of the log's entry with the prompt. Those of the turn follow, up to the `done` with its id.
     pub seq: u64,
+    /// It was begun by this request, and not before by one with the same key.
+    pub is_new: bool,
 }
 
 impl StartedTurn {
-    /// A turn and the entry of its prompt.
+    /// A turn that has just begun, and the entry of its prompt.
     pub fn new(run_id: impl Into<String>, seq: u64) -> Self {
         Self {
             run_id: run_id.into(),
             seq,
+            is_new: true,
+        }
+    }
+
+    /// A turn that was begun before.
+    pub fn known(run_id: impl Into<String>, seq: u64) -> Self {
+        Self {
+            run_id: run_id.into(),
+            seq,
+            is_new: false,
+        }
+    }
+}
+
+/// A prompt to a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TurnRequest {
+    /// The prompt.
+    pub prompt: String,
+    /// The name that other clients see.
+    pub from: Option<String>,
+    /// A key of the caller's choice: the same prompt with the same key begins one turn.
+    pub key: Option<String>,
+}
+
+impl TurnRequest {
+    /// This prompt.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self {
+            prompt: prompt.into(),
+            ..Self::default()
         }
     }
 }
@@ -207,13 +241,28 @@ pub async fn send(
     prompt: impl Into<String>,
     from: Option<String>,
 ) -> Result<StartedTurn, RunsError> {
+    let mut request = TurnRequest::new(prompt);
+    request.from = from;
+    begin_turn(session, request).await
+}
+
+/// Begins a turn, as [`send`] does.
+pub async fn begin_turn(
+    session: &RunFolder,
+    request: TurnRequest,
+) -> Result<StartedTurn, RunsError> {
     let command = Command::Send {
-        prompt: prompt.into(),
+        prompt: request.prompt,
         images: Vec::new(),
-        from,
+        from: request.from,
+        key: request.key,
     };
     match call(session, &command).await? {
-        Reply::Turn { run_id, seq } => Ok(StartedTurn { run_id, seq }),
+        Reply::Turn { run_id, seq, known } => Ok(StartedTurn {
+            run_id,
+            seq,
+            is_new: !known,
+        }),
         other => Err(odd(&other)),
     }
 }
@@ -266,7 +315,10 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
     // What was said twice would be done twice: after a connection that broke off, only the end is waited for.
     let mut sent = false;
-    let once = matches!(command, Command::Send { .. } | Command::Steer { .. });
+    let once = matches!(
+        command,
+        Command::Send { key: None, .. } | Command::Steer { .. }
+    );
     loop {
         if !(sent && once)
             && let Some(mut runner) = Connection::open(run)?

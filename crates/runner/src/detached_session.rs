@@ -260,7 +260,8 @@ impl Turns {
         let (mut text, mut images) = Default::default();
         if let Some(prompt) = prompt {
             (text, images) = (prompt.text, prompt.images);
-            self.task.push_message(text.clone(), prompt.from, false);
+            self.task
+                .push_message(text.clone(), prompt.from, prompt.key, false);
             // A log that cannot be written now is written later.
             self.task.write();
             // Without its client the turn is played all the same.

@@ -115,6 +115,8 @@ pub enum RefusalCode {
     Ending,
     /// The budget of the session is spent.
     OverBudget,
+    /// The key was used with another prompt.
+    KeyReused,
     /// What only a newer version knows.
     #[serde(other)]
     Other,

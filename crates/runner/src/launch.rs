@@ -30,6 +30,9 @@ pub struct Launch {
     /// The prompt of a run; nothing for a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// The id of a session; a new one if left out. That of a run is among its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
 }
 
 /// What became of a runner that was started.
@@ -51,7 +54,11 @@ pub enum Launched {
 impl Launch {
     /// What to run.
     pub fn new(args: Vec<OsString>, prompt: Option<String>) -> Self {
-        Self { args, prompt }
+        Self {
+            args,
+            prompt,
+            session_id: None,
+        }
     }
 
     /// Reads what to run, in the runner.

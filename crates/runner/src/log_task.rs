@@ -122,14 +122,23 @@ impl LogTask {
     }
 
     /// Takes what somebody says to the agent.
-    pub(crate) fn push_message(&mut self, text: String, from: Option<String>, steer: bool) {
-        let event = RunEvent::user_message(self.run_id.clone(), text, from, steer);
+    pub(crate) fn push_message(
+        &mut self,
+        text: String,
+        from: Option<String>,
+        key: Option<String>,
+        steer: bool,
+    ) {
+        let mut event = RunEvent::user_message(self.run_id.clone(), text, from, steer);
+        if let RunEvent::UserMessage { key: own, .. } = &mut event {
+            *own = key;
+        }
         self.push(RunLogEntry::of_run(event, epoch_ms(), self.attempt));
     }
 
     pub(crate) fn push_note(&mut self, note: Note) {
         match note {
-            Note::Steer { text, from } => self.push_message(text, from, true),
+            Note::Steer { text, from } => self.push_message(text, from, None, true),
             Note::Event(event) => self.push_event(event),
         }
     }

@@ -44,6 +44,9 @@ pub enum Command {
         /// Who speaks, for the log and for other clients.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
+        /// A key of the client's choice: the same prompt with the same key begins one turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// To a session: something more to the agent, in the turn in progress.
     Steer {
@@ -169,6 +172,9 @@ pub enum Reply {
         run_id: String,
         /// The number of the entry with the prompt; those of the turn follow, up to the `done` with its id.
         seq: u64,
+        /// It was begun before, by a prompt with the same key.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        known: bool,
     },
     /// It is not done.
     Refused {

@@ -1,5 +1,6 @@
 //! What clients can do with a live session.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use teamster_core::sync::lock;
@@ -22,6 +23,7 @@ pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) images: Vec<Image>,
     pub(crate) from: Option<String>,
+    pub(crate) key: Option<String>,
     /// Gets the turn's id and the number of the entry with the prompt.
     pub(crate) accepted: oneshot::Sender<(String, u64)>,
 }
@@ -38,6 +40,15 @@ struct Shared {
     notes: mpsc::UnboundedSender<Note>,
     end: CancellationToken,
     budget: Budget,
+    /// The turns that were begun with a key. It is locked until the turn has begun.
+    keyed: tokio::sync::Mutex<HashMap<String, KeyedTurn>>,
+}
+
+/// A turn that was begun with a key.
+struct KeyedTurn {
+    prompt: String,
+    run_id: String,
+    seq: u64,
 }
 
 #[derive(Default)]
@@ -77,6 +88,7 @@ impl SessionControl {
             notes,
             end: CancellationToken::new(),
             budget,
+            keyed: tokio::sync::Mutex::default(),
         }));
         (control, prompt_receiver, note_receiver)
     }
@@ -167,7 +179,14 @@ impl SessionControl {
                 prompt,
                 images,
                 from,
-            } => self.send(prompt, images, from).await,
+                key: None,
+            } => self.send(prompt, images, from, None).await,
+            Command::Send {
+                prompt,
+                images,
+                from,
+                key: Some(key),
+            } => self.send_once(prompt, images, from, key).await,
             Command::Steer { text, from } => self.steer(text, from).await,
             Command::Interrupt { kill } => {
                 if self.interrupt(kill) {
@@ -207,7 +226,50 @@ impl SessionControl {
         }
     }
 
-    async fn send(&self, text: String, images: Vec<Image>, from: Option<String>) -> Reply {
+    /// Begins a turn, unless one was begun with this key.
+    async fn send_once(
+        &self,
+        text: String,
+        images: Vec<Image>,
+        from: Option<String>,
+        key: String,
+    ) -> Reply {
+        let mut keyed = self.0.keyed.lock().await;
+        if let Some(turn) = keyed.get(&key) {
+            return if turn.prompt == text {
+                Reply::Turn {
+                    run_id: turn.run_id.clone(),
+                    seq: turn.seq,
+                    known: true,
+                }
+            } else {
+                refused(
+                    RefusalCode::KeyReused,
+                    "this key was used with another prompt: use a new key for another turn",
+                )
+            };
+        }
+        let reply = self
+            .send(text.clone(), images, from, Some(key.clone()))
+            .await;
+        if let Reply::Turn { run_id, seq, .. } = &reply {
+            let turn = KeyedTurn {
+                prompt: text,
+                run_id: run_id.clone(),
+                seq: *seq,
+            };
+            keyed.insert(key, turn);
+        }
+        reply
+    }
+
+    async fn send(
+        &self,
+        text: String,
+        images: Vec<Image>,
+        from: Option<String>,
+        key: Option<String>,
+    ) -> Reply {
         if text.trim().is_empty() && images.is_empty() {
             return refused(RefusalCode::InvalidAnswer, "the prompt is empty");
         }
@@ -229,12 +291,17 @@ impl SessionControl {
             text,
             images,
             from,
+            key,
             accepted,
         };
         // If it fails, the session has ended.
         let _ = self.0.prompts.send(prompt);
         match reply.await {
-            Ok((run_id, seq)) => Reply::Turn { run_id, seq },
+            Ok((run_id, seq)) => Reply::Turn {
+                run_id,
+                seq,
+                known: false,
+            },
             Err(_) => ending(),
         }
     }

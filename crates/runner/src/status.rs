@@ -10,6 +10,7 @@ use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 /// What a live run or session is doing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LiveStatus {
@@ -58,6 +59,7 @@ impl LiveStatus {
 
 /// What a live run or session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LiveState {
@@ -76,6 +78,7 @@ pub enum LiveState {
 
 /// A turn in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnStatus {

@@ -25,10 +25,16 @@ const OWNER: &str = "(owner)";
 /// Who sent a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
+    name: String,
     scopes: Vec<Scope>,
 }
 
 impl Caller {
+    /// Its name, for the logs of sessions.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn may(&self, scope: Scope) -> bool {
         self.scopes.iter().any(|own| own.allows(scope))
     }
@@ -162,6 +168,7 @@ fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
     let door = request.extensions().get::<Door>();
     if matches!(door, Some(Door::Unix)) {
         return Ok(Caller {
+            name: "HTTP, Unix socket".to_owned(),
             scopes: vec![Scope::Admin],
         });
     }
@@ -177,7 +184,13 @@ fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
         }
     };
     match key {
-        Ok(Some(key)) => Ok(Caller { scopes: key.scopes }),
+        Ok(Some(key)) => Ok(Caller {
+            name: match &*key.name {
+                OWNER => "HTTP".to_owned(),
+                name => format!("HTTP, token {name}"),
+            },
+            scopes: key.scopes,
+        }),
         Ok(None) => Err(unauthorized("this token is not valid, or was revoked")),
         Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
     }

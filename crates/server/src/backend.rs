@@ -3,11 +3,10 @@
 use futures_core::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use teamster_store::{RunFilter, RunRecord};
 use teamster_usage::{LimitList, UsageSummary};
 
-use crate::StartRun;
+use crate::{ProviderReport, StartRun, StartSession};
 
 /// What only the program can do. All of it is done for requests that were authorized.
 pub trait Backend: Send + Sync + 'static {
@@ -18,8 +17,15 @@ pub trait Backend: Send + Sync + 'static {
         request: StartRun,
     ) -> BoxFuture<'static, Result<(), BackendError>>;
 
+    /// Starts a detached session with this id. Resolves once its runner has accepted it.
+    fn start_session(
+        &self,
+        session_id: String,
+        request: StartSession,
+    ) -> BoxFuture<'static, Result<(), BackendError>>;
+
     /// The agents of this machine: the report of each, as `teamster doctor --json` has it, with its `capabilities`.
-    fn providers(&self) -> BoxFuture<'static, Result<Value, BackendError>>;
+    fn providers(&self) -> BoxFuture<'static, Result<Vec<ProviderReport>, BackendError>>;
 
     /// What agents have used, as `teamster usage --json` has it.
     fn usage(&self, query: UsageQuery) -> BoxFuture<'static, Result<UsageSummary, BackendError>>;
@@ -33,8 +39,40 @@ pub trait Backend: Send + Sync + 'static {
         filter: RunFilter,
     ) -> BoxFuture<'static, Result<Vec<RunRecord>, BackendError>>;
 
+    /// Deletes runs of the history and logs, as `teamster runs forget` does.
+    fn forget(&self, request: ForgetRuns) -> BoxFuture<'static, Result<Forgotten, BackendError>>;
+
     /// The run of the history with this id, or the only one that begins so.
     fn history_of(&self, id: String) -> BoxFuture<'static, Result<RunRecord, BackendError>>;
+}
+
+/// What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ForgetRuns {
+    /// These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+    /// Runs that ended longer ago than this, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_than_ms: Option<u64>,
+    /// The oldest logs, until the rest takes at most this many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs_over: Option<u64>,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Forgotten {
+    /// Runs of the history.
+    pub runs: u64,
+    /// Logs.
+    pub logs: u64,
+    /// The size of these logs, in bytes.
+    pub log_bytes: u64,
 }
 
 /// Why the program did not do it.

@@ -68,6 +68,30 @@ impl Index {
         blocking(move || Ok(runs.find(&id)?)).await
     }
 
+    /// How the run is now, and what it is doing unless it has ended.
+    pub(crate) async fn live_summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
+        let summary = self.summary(folder.clone()).await?;
+        if summary.state == ViewState::Ended {
+            return Ok(summary);
+        }
+        let mut summary = Arc::unwrap_or_clone(summary);
+        // It has ended just now, or its runner is of another version or does not reply.
+        summary.live = of_runner(&folder, client::status(&folder)).await.ok();
+        Ok(Arc::new(summary))
+    }
+
+    /// The same with its result.
+    pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, Problem> {
+        let summary = self.live_summary(folder.clone()).await?;
+        if summary.state == ViewState::Ended {
+            return self.view(folder).await;
+        }
+        Ok(RunView {
+            summary,
+            result: None,
+        })
+    }
+
     /// How the run is now, with its result.
     pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, Problem> {
         let known = self.known(folder);
@@ -208,6 +232,7 @@ impl Known {
             duration_ms: None,
             error: None,
             requests: Vec::new(),
+            live: None,
         }
     }
 

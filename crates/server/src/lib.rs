@@ -29,12 +29,14 @@ mod start;
 mod token;
 mod view;
 
-pub use backend::{Backend, BackendError, UsageQuery};
+pub use backend::{Backend, BackendError, ForgetRuns, Forgotten, UsageQuery};
 pub use config::ServerConfig;
 pub use listen::{Bound, ListenAddress, ListenError};
 pub use openapi::openapi;
 pub use problem::{Problem, ProblemCode};
 pub use server::Server;
-pub use start::{Permission, StartRun, Worktree};
+pub use start::{Permission, StartRun, StartSession, Worktree};
 pub use token::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
-pub use view::{RunList, RunSummary, RunView, ViewState};
+pub use view::{
+    ProviderFacts, ProviderLogin, ProviderReport, RunList, RunSummary, RunView, ViewState,
+};

@@ -55,6 +55,16 @@ pub enum ProblemCode {
     RunExists,
     /// 409: the run has ended.
     RunEnded,
+    /// 404: no session has this id.
+    SessionNotFound,
+    /// 409: a turn of the session is in progress.
+    SessionBusy,
+    /// 409: no turn of the session is in progress.
+    NoTurn,
+    /// 409: the session is being ended.
+    SessionEnding,
+    /// 409: the budget of the session is spent.
+    OverBudget,
     /// 404: no request has this id.
     RequestNotFound,
     /// 409: the request needs no answer any more.
@@ -97,13 +107,19 @@ impl ProblemCode {
             | Self::BypassNotAllowed
             | Self::CommandNotAllowed => StatusCode::FORBIDDEN,
             Self::HostNotAllowed => StatusCode::MISDIRECTED_REQUEST,
-            Self::NotFound | Self::RunNotFound | Self::RequestNotFound | Self::AgentNotFound => {
-                StatusCode::NOT_FOUND
-            }
+            Self::NotFound
+            | Self::RunNotFound
+            | Self::SessionNotFound
+            | Self::RequestNotFound
+            | Self::AgentNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RunIdAmbiguous
             | Self::RunExists
             | Self::RunEnded
+            | Self::SessionBusy
+            | Self::NoTurn
+            | Self::SessionEnding
+            | Self::OverBudget
             | Self::AlreadyAnswered
             | Self::AgentRefused
             | Self::Unsupported => StatusCode::CONFLICT,
@@ -169,6 +185,11 @@ impl From<RunsError> for Problem {
                 RefusalCode::AlreadyAnswered => ProblemCode::AlreadyAnswered,
                 RefusalCode::UnknownRequest => ProblemCode::RequestNotFound,
                 RefusalCode::InvalidAnswer => ProblemCode::InvalidAnswer,
+                RefusalCode::Busy => ProblemCode::SessionBusy,
+                RefusalCode::NoTurn => ProblemCode::NoTurn,
+                RefusalCode::Ending => ProblemCode::SessionEnding,
+                RefusalCode::OverBudget => ProblemCode::OverBudget,
+                RefusalCode::KeyReused => ProblemCode::IdempotencyKeyReused,
                 _ => ProblemCode::Unsupported,
             },
             _ => ProblemCode::Internal,

@@ -7,6 +7,7 @@ mod login;
 mod meta;
 mod requests;
 mod runs;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ type Answer = Result<Response<Body>, Problem>;
 pub(crate) fn operations() -> Vec<Operation> {
     let parts = [
         runs::operations(),
+        sessions::operations(),
         requests::operations(),
         feed::operations(),
         history::operations(),

@@ -1,10 +1,15 @@
-//! The body that starts a run.
+//! The bodies that start a run or a session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use teamster_core::PermissionMode;
+
+use crate::auth::Caller;
+use crate::callbacks::check_url;
+use crate::{Problem, ProblemCode, Scope, ServerConfig};
 
 /// A run to start. What is left out is as in `teamster run --detach`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,14 +83,14 @@ pub struct StartRun {
 }
 
 impl StartRun {
-    /// A run of this agent on this prompt, with nothing else set.
+    /// A run of this agent with this prompt; everything else as in `teamster run --detach`.
     pub fn new(provider: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
             provider: provider.into(),
             prompt: prompt.into(),
             model: None,
             effort: None,
-            permission: Permission::default(),
+            permission: Permission::Default,
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
             working_directory: None,
@@ -105,6 +110,183 @@ impl StartRun {
             callback: None,
         }
     }
+
+    pub(crate) fn common(&self) -> Common<'_> {
+        Common {
+            provider: &self.provider,
+            fallback: &self.fallback,
+            permission: self.permission,
+            working_directory: self.working_directory.as_deref(),
+            callback: self.callback.as_deref(),
+            fork_of_none: self.fork && self.session_id.is_none(),
+        }
+    }
+}
+
+/// A session to start. What is left out is as in `teamster chat --detach`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StartSession {
+    /// The agent, such as `claude`.
+    pub provider: String,
+    /// The model, by the CLI's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Reasoning effort, in the CLI's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// What the agent may do without approval.
+    #[serde(default)]
+    pub permission: Permission,
+    /// Tools that are allowed, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools that are forbidden, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// Where the agent works, an absolute path; the server's own working directory if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    /// A git worktree of its own for the session: `true`, or the name of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The agent's session that it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// With `sessionId`: go on in a new session and leave that one unchanged.
+    #[serde(default)]
+    pub fork: bool,
+    /// Replaces the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Is appended to the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// The most that all turns may cost together, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_budget_usd: Option<f64>,
+    /// The most tokens of all turns together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The longest time of all turns together, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    /// How often transient failures of a turn are retried.
+    #[serde(default)]
+    pub retries: u32,
+    /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_timeout_ms: Option<u64>,
+    /// End the session when no turn was played for this long, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_idle_ms: Option<u64>,
+    /// A URL that gets a request when the session has ended, and when it needs an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
+}
+
+impl StartSession {
+    /// A session with this agent; everything else as in `teamster chat --detach`.
+    pub fn new(provider: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            effort: None,
+            permission: Permission::Default,
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            working_directory: None,
+            worktree: None,
+            session_id: None,
+            fork: false,
+            system_prompt: None,
+            append_system_prompt: None,
+            max_budget_usd: None,
+            max_tokens: None,
+            max_time_ms: None,
+            retries: 0,
+            fallback: Vec::new(),
+            ask_timeout_ms: None,
+            end_idle_ms: None,
+            callback: None,
+        }
+    }
+
+    pub(crate) fn common(&self) -> Common<'_> {
+        Common {
+            provider: &self.provider,
+            fallback: &self.fallback,
+            permission: self.permission,
+            working_directory: self.working_directory.as_deref(),
+            callback: self.callback.as_deref(),
+            fork_of_none: self.fork && self.session_id.is_none(),
+        }
+    }
+}
+
+/// What a run and a session have in common that is checked before their start.
+pub(crate) struct Common<'a> {
+    provider: &'a str,
+    fallback: &'a [String],
+    permission: Permission,
+    working_directory: Option<&'a Path>,
+    callback: Option<&'a str>,
+    /// A fork without the session that it is one of.
+    fork_of_none: bool,
+}
+
+impl Common<'_> {
+    /// Refuses what the server or the caller's token does not allow, and what makes no sense.
+    pub(crate) fn check(&self, config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
+        let invalid = |detail: String| Err(Problem::new(ProblemCode::InvalidParams, detail));
+        if self.permission == Permission::Bypass {
+            check_bypass(config, caller)?;
+        }
+        let is_command = |name: &str| {
+            let name = name.trim_start().to_ascii_lowercase();
+            name.starts_with("cmd:") || name.starts_with("acp:")
+        };
+        let mut others = self.fallback.iter();
+        if !config.allow_commands
+            && (is_command(self.provider) || others.any(|name| is_command(name)))
+        {
+            return Err(Problem::new(
+                ProblemCode::CommandNotAllowed,
+                "an agent that is named by a command needs a server with --allow-commands",
+            ));
+        }
+        if let Some(path) = self.working_directory {
+            if !path.is_absolute() {
+                return invalid("workingDirectory: expected an absolute path".to_owned());
+            }
+            if !path.is_dir() {
+                let path = path.display();
+                return invalid(format!("workingDirectory: there is no directory {path}"));
+            }
+        }
+        if let Some(Err(error)) = self.callback.map(check_url) {
+            return invalid(format!("callback: {error}"));
+        }
+        if self.fork_of_none {
+            return invalid("fork: goes with sessionId".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses the permission `bypass` where the server or the caller's token does not allow it.
+pub(crate) fn check_bypass(config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
+    if config.allow_bypass && caller.may(Scope::Admin) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemCode::BypassNotAllowed,
+        "`bypass` needs a server with --allow-bypass and a token with the scope `admin`",
+    ))
 }
 
 /// What an agent may do without approval.
@@ -131,6 +313,17 @@ impl Permission {
             Self::ReadOnly => "read-only",
             Self::AcceptEdits => "accept-edits",
             Self::Bypass => "bypass",
+        }
+    }
+}
+
+impl From<Permission> for PermissionMode {
+    fn from(permission: Permission) -> Self {
+        match permission {
+            Permission::Default => Self::Default,
+            Permission::ReadOnly => Self::ReadOnly,
+            Permission::AcceptEdits => Self::AcceptEdits,
+            Permission::Bypass => Self::Bypass,
         }
     }
 }

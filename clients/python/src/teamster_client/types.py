@@ -36,7 +36,7 @@ class AgentList(TypedDict):
     #: The agents, in the order of the configuration.
     agents: list["AgentStatus"]
     #: What in the configuration has no effect, for people.
-    warnings: list[str]
+    warnings: NotRequired[list[str]]
 
 class AgentSelection(TypedDict):
     """A selection of agents."""
@@ -953,9 +953,6 @@ class LogPage(TypedDict):
 #: What a loop is doing.
 LoopState: TypeAlias = Literal["sleeping", "tick", "other"]
 
-#: How MCP servers reach the CLI.
-McpDelivery: TypeAlias = Literal["Private", "ProjectConfig", "UserConfig"]
-
 class McpServerStatus(TypedDict):
     """State of an MCP server as the CLI reports it."""
 
@@ -974,7 +971,7 @@ class McpSupport(TypedDict):
     #: How long a server's name may be, in characters.
     longestName: int
     #: `mcp_delivery`: the ways that there are.
-    deliveries: list["McpDelivery"]
+    deliveries: list[str]
     #: `mcp_strict`.
     strict: bool
     #: `cwd` of a stdio server.

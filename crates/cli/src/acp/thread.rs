@@ -209,6 +209,7 @@ impl Thread {
             prompt: prompt.text.clone(),
             images: prompt.images.clone(),
             from: Some(self.source.clone()),
+            key: None,
         };
         match live.control.carry_out(command).await {
             Reply::Turn { .. } => {}

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::{Failure, of_printed, status_with};
 use crate::args::AgentsLogsArgs;
+use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, words};
 
 /// How often is looked for more.
@@ -27,8 +28,13 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
     let Some(agent) = status.agents.iter().find(|it| it.id == args.agent) else {
         return Ok(exit_code::USAGE);
     };
-    let path = log_path(&agent.working_dir);
     let mut out = Output::new(io::stdout(), io::stdout().is_terminal());
+    if let Some(http) = remote() {
+        let supervisor = RemoteSupervisor(http.clone());
+        let text = supervisor.log(&agent.id, args.lines).await?;
+        return of_printed(out.write(&text).and_then(|()| out.end()));
+    }
+    let path = log_path(&agent.working_dir);
     let shown = show(&path, args, &mut out).await;
     match shown {
         Ok(()) => Ok(exit_code::SUCCESS),

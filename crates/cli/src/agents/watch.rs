@@ -7,14 +7,14 @@ use teamster::agent_loop::supervisor::protocol::{Change, Update};
 use teamster_core::time::epoch_ms;
 
 use super::status::state;
-use super::{Failure, connect, of_printed};
+use super::{Failure, connect_here, of_printed};
 use crate::args::AgentsWatchArgs;
 use crate::runs::local;
 use crate::{exit_code, words};
 
 /// Prints how the agents are and what changes, until the supervisor ends.
 pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Failure> {
-    let (status, mut updates) = connect(file).await?.subscribe().await?;
+    let (status, mut updates) = connect_here(file).await?.subscribe().await?;
     for agent in status.agents {
         let status = Box::new(agent);
         let code = print(args, &Update::new(Change::Agent { status }))?;

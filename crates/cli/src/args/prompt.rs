@@ -21,10 +21,10 @@ pub(super) fn unmarked(text: &str) -> Result<String, Infallible> {
     Ok(text.strip_prefix(MARK).unwrap_or(text).to_owned())
 }
 
-/// The arguments of `teamster run`, those two words first, with a mark on the prompt if it looks
+/// The arguments of `teamster run`, whose second word is there, with a mark on the prompt if it looks
 /// like a flag but cannot be one.
-pub(super) fn mark(mut args: Vec<OsString>) -> Vec<OsString> {
-    if let Some(prompt) = find(&args) {
+pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
+    if let Some(prompt) = find(&args, command) {
         let mut marked = OsString::from(MARK.to_string());
         marked.push(&args[prompt]);
         args[prompt] = marked;
@@ -33,10 +33,10 @@ pub(super) fn mark(mut args: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Where such a prompt is: in the place of the prompt, which is the one after the provider.
-fn find(args: &[OsString]) -> Option<usize> {
+fn find(args: &[OsString], command: usize) -> Option<usize> {
     let flags = Flags::new();
     let mut provider = false;
-    let mut args = args.iter().enumerate().skip(2);
+    let mut args = args.iter().enumerate().skip(command + 1);
     while let Some((index, arg)) = args.next() {
         let arg = arg.to_str()?;
         if arg == "--" {
@@ -158,6 +158,29 @@ mod tests {
             assert_eq!(read(&["-qm", "some model", "claude", prompt]), expected);
             let append = ["claude", "--append-system-prompt", "- be brief", prompt];
             assert_eq!(read(&append), expected);
+        }
+    }
+
+    #[test]
+    fn a_server_may_be_named_before_the_command() {
+        for server in [&["--remote", "unix:/s"][..], &["--remote=unix:/s"]] {
+            let args = [
+                &["teamster"],
+                server,
+                &["run", "claude", "- a\n- b", "--json"],
+            ]
+            .concat();
+            let args: Vec<_> = args.into_iter().map(OsString::from).collect();
+            let given = super::super::given(args.clone());
+            let ids: Vec<_> = given.iter().map(|(id, _)| &**id).collect();
+            assert!(ids.contains(&"json") && ids.contains(&"prompt"), "{ids:?}");
+            assert!(!ids.contains(&"model"), "{ids:?}");
+            let cli = Cli::read(args).unwrap();
+            assert_eq!(cli.remote.remote.as_deref(), Some("unix:/s"));
+            let Command::Run(run) = cli.command else {
+                panic!("{:?}", cli.command);
+            };
+            assert_eq!(run.prompt.as_deref(), Some("- a\n- b"));
         }
     }
 

@@ -19,9 +19,9 @@ use crate::{
     detached, exit_code, hints, orphans, params, runner, store, tokio_runtime, turns, worktree,
 };
 
-/// The process of a detached session; the exit code.
-pub(crate) fn runner(args: &mut ChatArgs) -> anyhow::Result<u8> {
-    let id = Uuid::now_v7().to_string();
+/// The process of a detached session with this id, or with a new one; the exit code.
+pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<u8> {
+    let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
         Ok(worktree) => worktree,
         Err(error) => {

@@ -3,9 +3,8 @@
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use teamster_runner::protocol::{Answer, PendingRequest};
-use teamster_runner::{RunFolder, client};
 
-use super::find;
+use super::RunHandle;
 use crate::args::AnswerArgs;
 use crate::{exit_code, tokio_runtime, words};
 
@@ -26,30 +25,30 @@ pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
     }
     // The second word may be the whole id, as `teamster requests` prints it.
     let number = number.map(|it| it.rsplit('/').next().unwrap_or(it));
-    let run = find(run)?;
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let waiting = client::requests(&run).await?;
+            let run = RunHandle::find(run).await?;
+            let waiting = run.requests().await?;
             let request_id = match own.or(number) {
                 Some(number) => format!("{}/{number}", run.id()),
                 None => only(&run, &waiting).await?,
             };
             let request = waiting.iter().find(|it| it.request_id == request_id);
             let answer = answer(args, word, request)?;
-            client::answer(&run, &request_id, answer).await?;
+            run.answer(&request_id, answer).await?;
             anyhow::Ok(exit_code::SUCCESS)
         })
 }
 
 /// The only request that waits.
-async fn only(run: &RunFolder, waiting: &[PendingRequest]) -> anyhow::Result<String> {
+async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<String> {
     match waiting {
         [only] => Ok(only.request_id.clone()),
         [] => {
             // The runner knows whether the run has ended, which says more.
             let none = Answer::Deny { reason: None };
-            client::answer(run, &format!("{}/0", run.id()), none).await?;
+            run.answer(&format!("{}/0", run.id()), none).await?;
             bail!("no request of run {} waits for an answer", run.id())
         }
         several => {

@@ -3,14 +3,13 @@
 use std::io::Write;
 
 use anyhow::Context;
-use teamster_runner::client::{self, Follow};
-use teamster_runner::{RunFolder, RunKind, RunsError};
+use teamster_runner::RunsError;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::find;
 use super::questions::{Questions, Reader};
 use super::screen::Screen;
 use super::speak::{Speaker, Spoken};
+use super::{Entries, RunHandle};
 use crate::args::{AttachArgs, OutputArgs};
 use crate::chat::terminal;
 use crate::drive::{self, TICK};
@@ -19,15 +18,12 @@ use crate::{exit_code, tokio_runtime};
 
 /// Shows a run or a session; its exit code.
 pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
-    let run = find(&args.id)?;
     let output: OutputArgs = args.output.into();
-    let mut screen = Screen::new(&run, output);
-    let speaks = run.info().kind == RunKind::Session
-        && !output.json
-        && !output.quiet
-        && Questions::can_ask();
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
+        let run = RunHandle::find(&args.id).await?;
+        let mut screen = Screen::new(&run, output);
+        let speaks = run.is_session() && !output.json && !output.quiet && Questions::can_ask();
         let speaker = speaks.then(|| Speaker::new(&run, args.no_history));
         let mut view = Attached {
             run: run.clone(),
@@ -35,7 +31,8 @@ pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
             speaker: speaker.transpose()?,
             interrupts: 0,
         };
-        view.show(Follow::new(run, args.after)?, &mut screen).await
+        let entries = run.follow(args.after)?;
+        view.show(entries, &mut screen).await
     });
     terminal::restore();
     // What waits for the terminal in a thread does not hold up the end.
@@ -45,7 +42,7 @@ pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
 
 /// A view of a run or a session.
 struct Attached {
-    run: RunFolder,
+    run: RunHandle,
     quiet: bool,
     /// A user who can say something to the session.
     speaker: Option<Speaker>,
@@ -61,9 +58,9 @@ enum Beside {
 }
 
 impl Attached {
-    async fn show(&mut self, follow: Follow, screen: &mut Screen) -> anyhow::Result<u8> {
+    async fn show(&mut self, entries: Entries, screen: &mut Screen) -> anyhow::Result<u8> {
         let mut signals = Source::new().context("cannot listen for signals")?;
-        let mut reader = Reader::new(follow);
+        let mut reader = Reader::new(self.run.clone(), entries);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stdout = drive::pipe_to_a_reader();
@@ -155,7 +152,7 @@ impl Attached {
         }
         self.interrupts += 1;
         screen.stopping();
-        match client::interrupt(&self.run, self.interrupts > 1).await {
+        match self.run.interrupt(self.interrupts > 1).await {
             // It has just ended.
             Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -177,7 +174,7 @@ impl Attached {
             }
         };
         screen.typed(Some(text.clone()));
-        match client::send(&self.run, text, Some(speaker.name().to_owned())).await {
+        match self.run.send(text, Some(speaker.name().to_owned())).await {
             Ok(_) => {}
             Err(error) => {
                 screen.typed(None);
@@ -191,12 +188,12 @@ impl Attached {
 }
 
 /// Ends the view of a run that goes on; the exit code.
-fn leave(screen: &mut Screen, run: &RunFolder, quiet: bool) -> u8 {
+fn leave(screen: &mut Screen, run: &RunHandle, quiet: bool) -> u8 {
     terminal::restore();
     if let Err(error) = screen.flush() {
         return exit_code::of_lost(error);
     }
-    let (id, is_session) = (run.id(), run.info().kind == RunKind::Session);
+    let (id, is_session) = (run.id(), run.is_session());
     if !quiet {
         let (what, ends) = if is_session {
             ("session", "ends")

@@ -7,34 +7,36 @@ use std::path::Path;
 use nix::unistd::{getpgrp, tcgetpgrp};
 use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, Decision, PermissionRequest};
-use teamster_runner::client::{self, Follow};
-use teamster_runner::{LogLine, RunFolder, RunsError};
+use teamster_runner::{LogLine, RunsError};
 
+use super::{Entries, RunHandle};
 use crate::chat::permission::at_terminal;
 
 /// The entries of a log, some of which were read before they are shown.
 pub(super) struct Reader {
-    follow: Follow,
+    run: RunHandle,
+    entries: Entries,
     ahead: VecDeque<LogLine>,
 }
 
 impl Reader {
-    pub(super) fn new(follow: Follow) -> Self {
+    pub(super) fn new(run: RunHandle, entries: Entries) -> Self {
         Self {
-            follow,
+            run,
+            entries,
             ahead: VecDeque::new(),
         }
     }
 
-    pub(super) fn run(&self) -> &RunFolder {
-        self.follow.run()
+    pub(super) fn run(&self) -> &RunHandle {
+        &self.run
     }
 
     /// The next entry; `None` after the last. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         match self.ahead.pop_front() {
             Some(line) => Ok(Some(line)),
-            None => self.follow.next().await,
+            None => self.entries.next().await,
         }
     }
 
@@ -42,7 +44,7 @@ impl Reader {
     async fn settled(&mut self, id: &str) {
         loop {
             // An error comes once more when the entries are shown.
-            let Ok(Some(line)) = self.follow.next().await else {
+            let Ok(Some(line)) = self.entries.next().await else {
                 return;
             };
             let decides = decided(&line).is_some_and(|decided| decided == id);
@@ -53,10 +55,7 @@ impl Reader {
             }
             // A request can be withdrawn without an event of its own.
             let waits = |waiting: &[_]| !find(waiting, id);
-            if client::requests(self.follow.run())
-                .await
-                .is_ok_and(|waiting| waits(&waiting))
-            {
+            if (self.run.requests().await).is_ok_and(|waiting| waits(&waiting)) {
                 return;
             }
         }
@@ -123,7 +122,7 @@ impl Questions {
         let Some(id) = self.open.pop_front() else {
             return Ok(());
         };
-        let waiting = client::requests(reader.run()).await?;
+        let waiting = reader.run().requests().await?;
         let Some(pending) = waiting.into_iter().find(|it| it.request_id == id) else {
             return Ok(());
         };
@@ -133,7 +132,7 @@ impl Questions {
         let Some(answer) = answer else {
             return Ok(());
         };
-        match client::answer(reader.run(), &id, answer.into()).await {
+        match reader.run().answer(&id, answer.into()).await {
             // Another client was faster, or the run has ended.
             Err(error @ RunsError::Refused { .. }) => crate::warn(&[error.to_string()]),
             Err(RunsError::Ended { .. }) => {}

@@ -1,36 +1,21 @@
 //! `teamster requests`: what waits for an answer.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anstyle::Style;
 use teamster_core::time::epoch_ms;
-use teamster_runner::client;
 use teamster_runner::protocol::PendingRequest;
 
-use super::{find, runs};
+use super::{RunHandle, runs};
 use crate::args::RequestsArgs;
+use crate::remote::{self, remote};
 use crate::table::Table;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Lists the requests of these runs, or of all; the exit code.
 pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
-    let runs = if args.ids.is_empty() {
-        runs()?.list()?
-    } else {
-        args.ids
-            .iter()
-            .map(|id| find(id))
-            .collect::<Result<_, _>>()?
-    };
-    let waiting = tokio_runtime()?.block_on(async {
-        let mut waiting = Vec::new();
-        for run in &runs {
-            let directory = run.info().directory.clone();
-            let requests = client::requests(run).await?.into_iter();
-            waiting.extend(requests.map(|request| (request, directory.clone())));
-        }
-        anyhow::Ok(waiting)
-    })?;
+    let waiting = tokio_runtime()?.block_on(waiting(&args.ids))?;
     let mut out = anstream::stdout();
     exit_code::of_printed(if args.json {
         waiting.iter().try_for_each(|(request, _)| {
@@ -60,6 +45,25 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
         hint(&waiting[0].0);
         written
     })
+}
+
+/// What waits for an answer in these runs, or in all, with the directory of its run.
+async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
+    let runs = match remote() {
+        Some(http) if ids.is_empty() => return Ok(remote::waiting(http).await?),
+        None if ids.is_empty() => {
+            let runs = runs()?.list()?.into_iter();
+            runs.map(RunHandle::Local).collect()
+        }
+        _ => RunHandle::find_all(ids).await?,
+    };
+    let mut waiting = Vec::new();
+    for run in &runs {
+        let directory = run.info().directory.clone();
+        let requests = run.requests().await?.into_iter();
+        waiting.extend(requests.map(|request| (request, directory.clone())));
+    }
+    Ok(waiting)
 }
 
 /// What the request is for, in one line.

@@ -4,11 +4,11 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, bail};
 use teamster::Id;
-use teamster_runner::client::{self, Follow, StartedTurn};
-use teamster_runner::{LogLine, RefusalCode, RunFolder, RunKind, RunsError};
+use teamster_runner::client::StartedTurn;
+use teamster_runner::{LogLine, RefusalCode, RunsError};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::find;
+use super::RunHandle;
 use super::screen::Screen;
 use crate::args::{OutputArgs, SayArgs};
 use crate::drive::{self, TICK};
@@ -17,8 +17,9 @@ use crate::{exit_code, stdin, tokio_runtime, words};
 
 /// Says it and shows the turn; the turn's exit code.
 pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
-    let session = find(&args.id)?;
-    if session.info().kind != RunKind::Session {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let session = runtime.block_on(RunHandle::find(&args.id))?;
+    if !session.is_session() {
         bail!(
             "{} is a run and takes no further prompt: `teamster chat --detach` begins a session that does",
             words::one_line(session.id())
@@ -31,9 +32,7 @@ pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(say(args, session, prompt))
+    runtime.block_on(say(args, session, prompt))
 }
 
 fn prompt(args: &SayArgs) -> anyhow::Result<String> {
@@ -52,14 +51,14 @@ fn prompt(args: &SayArgs) -> anyhow::Result<String> {
     Ok(prompt)
 }
 
-async fn say(args: &SayArgs, session: RunFolder, prompt: String) -> anyhow::Result<u8> {
+async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Result<u8> {
     let name = format!("teamster say, process {}", std::process::id());
     if args.steer {
-        client::steer(&session, prompt, Some(name)).await?;
+        session.steer(prompt, Some(name)).await?;
         return Ok(exit_code::SUCCESS);
     }
     let turn = loop {
-        match client::send(&session, &*prompt, Some(name.clone())).await {
+        match session.send(prompt.clone(), Some(name.clone())).await {
             Err(RunsError::Refused {
                 code: RefusalCode::Busy,
                 ..
@@ -80,13 +79,13 @@ async fn say(args: &SayArgs, session: RunFolder, prompt: String) -> anyhow::Resu
 }
 
 /// Waits for the end of the turn in progress.
-async fn next_end(session: &RunFolder) -> anyhow::Result<()> {
-    let newest = session.last_line()?.map_or(0, |line| line.seq());
+async fn next_end(session: &RunHandle) -> anyhow::Result<()> {
+    let newest = session.newest().await?;
     // The turn may have ended in the meantime.
-    if client::status(session).await?.turn.is_none() {
+    if session.status().await?.turn.is_none() {
         return Ok(());
     }
-    let mut follow = Follow::new(session.clone(), newest)?;
+    let mut follow = session.follow(newest)?;
     while let Some(line) = follow.next().await? {
         if line.type_name() == "done" {
             break;
@@ -96,9 +95,9 @@ async fn next_end(session: &RunFolder) -> anyhow::Result<()> {
 }
 
 /// Shows the turn to its end; its exit code.
-async fn show(session: RunFolder, turn: &StartedTurn, mut screen: Screen) -> anyhow::Result<u8> {
+async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut follow = Follow::new(session.clone(), turn.seq)?;
+    let mut follow = session.follow(turn.seq)?;
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = drive::pipe_to_a_reader();
@@ -152,13 +151,13 @@ async fn show(session: RunFolder, turn: &StartedTurn, mut screen: Screen) -> any
 }
 
 /// The reader of the answer is gone: the turn is interrupted, as a run is then.
-async fn lost(session: &RunFolder, error: io::Error) -> anyhow::Result<u8> {
+async fn lost(session: &RunHandle, error: io::Error) -> anyhow::Result<u8> {
     interrupt(session, false).await?;
     Ok(exit_code::of_lost(error))
 }
 
-async fn interrupt(session: &RunFolder, kill: bool) -> anyhow::Result<()> {
-    match client::interrupt(session, kill).await {
+async fn interrupt(session: &RunHandle, kill: bool) -> anyhow::Result<()> {
+    match session.interrupt(kill).await {
         // It has just ended.
         Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(()),
         Err(error) => Err(error.into()),

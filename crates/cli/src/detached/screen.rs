@@ -7,8 +7,9 @@ use anstyle::Style;
 use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentEvent, CliInfo, Id, NoticeLevel, NoticeSource, RunResult};
 use teamster_core::time::epoch_ms;
-use teamster_runner::{LogLine, RunFolder, RunKind};
+use teamster_runner::LogLine;
 
+use super::RunHandle;
 use super::questions::{Questions, Reader};
 use crate::args::OutputArgs;
 use crate::render::{Current, Narrator, Sink, TextIsFinal, View};
@@ -51,7 +52,7 @@ pub(super) struct Seen {
 }
 
 impl Screen {
-    pub(super) fn new(run: &RunFolder, output: OutputArgs) -> Self {
+    pub(super) fn new(run: &RunHandle, output: OutputArgs) -> Self {
         let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
         // Entries of an agent that this program does not know are shown as they are.
         let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
@@ -60,7 +61,7 @@ impl Screen {
         let others: Vec<&'static CliInfo> = (crate::providers().all().iter())
             .map(|provider| provider.info())
             .collect();
-        let is_session = run.info().kind == RunKind::Session;
+        let is_session = run.is_session();
         let directory = run.info().directory.clone();
         let view = View {
             current: Current::new(first, &others),
@@ -303,11 +304,11 @@ impl Turns {
 
 /// The arguments that go on with the session of a run, up to the session's id. It belongs to a directory, without
 /// which there is no going on.
-fn resume_arguments(run: &RunFolder) -> Option<String> {
+fn resume_arguments(run: &RunHandle) -> Option<String> {
     let Some(directory) = &run.info().directory else {
         return Some("--resume".to_owned());
     };
-    if !directory.is_dir() {
+    if run.is_here() && !directory.is_dir() {
         return None;
     }
     let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);

@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::ttyname;
-use teamster_runner::{RunFolder, RunsError, client};
+use teamster_runner::RunsError;
+
+use super::RunHandle;
 use tokio::time::{Duration, interval};
 
 use crate::chat::command::{self, Command, Typed};
@@ -42,7 +44,7 @@ pub(super) enum Spoken {
 }
 
 impl Speaker {
-    pub(super) fn new(run: &RunFolder, no_history: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(run: &RunHandle, no_history: bool) -> anyhow::Result<Self> {
         let agent = &run.info().provider;
         Ok(Self {
             input: messages(agent, no_history, true).context("cannot read messages")?,
@@ -116,13 +118,13 @@ impl Speaker {
     }
 
     /// Carries out what was typed as a command.
-    pub(super) async fn carry_out(&mut self, run: &RunFolder, command: &Command) {
+    pub(super) async fn carry_out(&mut self, run: &RunHandle, command: &Command) {
         let done = match command {
             Command::Help => {
                 say(&command::attached_help());
                 Ok(())
             }
-            Command::Cost | Command::Session => client::status(run).await.map(|status| {
+            Command::Cost | Command::Session => run.status().await.map(|status| {
                 let session = status.session_id.as_deref().map(words::one_line);
                 let cost = status.cost_usd.map(words::usd);
                 let tokens = status.usage.as_ref().and_then(words::tokens);
@@ -134,10 +136,10 @@ impl Speaker {
                     session.as_deref().unwrap_or("not begun")
                 ));
             }),
-            Command::Clear => client::clear(run).await,
-            Command::Model(model) => client::set_model(run, model).await,
-            Command::Permission(mode) => client::set_permission(run, *mode).await,
-            Command::End => client::cancel(run, false).await,
+            Command::Clear => run.clear().await,
+            Command::Model(model) => run.set_model(model).await,
+            Command::Permission(mode) => run.set_permission(*mode).await,
+            Command::End => run.cancel(false).await,
             Command::Quit => Ok(()),
         };
         match done {

@@ -3,28 +3,22 @@
 use anyhow::Context;
 use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
-use teamster_runner::RunFolder;
-use teamster_runner::client::Follow;
 
-use super::find;
+use super::RunHandle;
 use crate::args::WaitArgs;
 use crate::{exit_code, hints, tokio_runtime, words};
 
 /// Waits for the runs; the exit code of the first that did not complete.
 pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
-    let runs: Vec<_> = args
-        .ids
-        .iter()
-        .map(|id| find(id))
-        .collect::<Result<_, _>>()?;
-    let several = runs.len() > 1;
+    let several = args.ids.len() > 1;
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
+            let runs = RunHandle::find_all(&args.ids).await?;
             let mut code = exit_code::SUCCESS;
             for run in runs {
                 let id = run.id().to_owned();
-                let result = result(run).await?;
+                let result = result(&run).await?;
                 let ended = exit_code::of(&result);
                 if ended == exit_code::SUCCESS {
                     continue;
@@ -46,8 +40,8 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
 }
 
 /// What comes of the run.
-pub(super) async fn result(run: RunFolder) -> anyhow::Result<RunResult> {
-    let line = Follow::end(run).await?;
+pub(super) async fn result(run: &RunHandle) -> anyhow::Result<RunResult> {
+    let line = run.end().await?;
     let line = line.context("the log of this run has no end")?;
     if let Ok(RunLogEntry::Agent(entry)) = line.entry()
         && let AgentEvent::Done(done) = entry.event

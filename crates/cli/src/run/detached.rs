@@ -15,18 +15,11 @@ use super::asking::Asking;
 use crate::args::RunArgs;
 use crate::guard::Guard;
 use crate::worktree::{self, Worktree};
-use crate::{detached, exit_code, hints, orphans, params, runner, stdin, tokio_runtime};
+use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime};
 
 /// Starts a runner and waits until it has accepted the run; the exit code.
 pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
-    let prompt = params::prompt(args, io::stdin().lock()).and_then(|mut prompt| {
-        if args.prompt.as_deref() != Some("-") {
-            let warning = stdin::add_to(&mut prompt, args.input.stdin)?;
-            crate::warn(warning.as_slice());
-        }
-        Ok(prompt)
-    });
-    match prompt {
+    match super::prompt(args, io::stdin().lock()) {
         Ok(prompt) => runner::launch(&args.provider, Some(prompt)),
         Err(error) => {
             crate::fail(&error);

@@ -14,7 +14,7 @@ use teamster_process::{FileMode, replace_file};
 use crate::render::{Sink, last_message};
 
 /// A file for the last message. It is as it was until there is one.
-pub(super) struct Output<'a> {
+pub(crate) struct Output<'a> {
     path: &'a Path,
     /// One that cannot be replaced, such as a pipe or a device: it is open from the beginning.
     stream: Option<File>,
@@ -23,7 +23,7 @@ pub(super) struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Sees whether the file can be written, and changes nothing. Every error is one of usage.
-    pub(super) fn open(path: &'a Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &'a Path) -> anyhow::Result<Self> {
         let stream = can_be_written(path)
             .with_context(|| format!("--output: cannot write to {}", path.display()))?;
         Ok(Self {
@@ -34,7 +34,7 @@ impl<'a> Output<'a> {
     }
 
     /// The same sink, with the last message kept on the way.
-    pub(super) fn keeping(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
+    pub(crate) fn keeping(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
         Box::new(Keeping {
             inner,
             message: self.message.clone(),

@@ -2,51 +2,23 @@
 
 use std::io::{self, Write};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use teamster::store::{RunState, Store};
 use teamster_core::time::{epoch_ms, millis};
 use teamster_runner::{RunFolder, RunsError};
+use teamster_server::{ForgetRuns, Forgotten};
 
-use super::find;
+use super::history::History;
 use crate::args::RunsForgetArgs;
 use crate::{detached, exit_code, words};
 
-/// What was deleted.
-#[derive(Default)]
-struct Deleted {
-    runs: u64,
-    logs: u64,
-    log_bytes: u64,
-}
-
-/// Deletes what is asked for. Without a store, there are only logs.
-pub(super) async fn main(args: &RunsForgetArgs, store: Option<&Store>) -> anyhow::Result<u8> {
-    let mut deleted = Deleted::default();
-    if let Some(age) = args.older_than {
-        let before = epoch_ms().saturating_sub(millis(age));
-        if let Some(store) = store {
-            deleted.runs += store.forget_runs(before).await?;
-        }
-        for run in logs()? {
-            // Of an ended run, this is its end.
-            if run.changed_at().is_some_and(|at| at < before) {
-                deleted.log(run)?;
-            }
-        }
-    }
-    if let Some(most) = args.logs_over {
-        let mut kept: u64 = 0;
-        // The newest first.
-        for run in logs()? {
-            kept = kept.saturating_add(run.log_bytes());
-            if kept > most {
-                deleted.log(run)?;
-            }
-        }
-    }
-    if !args.ids.is_empty() && !forget(&args.ids, store, &mut deleted).await? {
-        return Ok(exit_code::AGENT_ERROR);
-    }
+/// Deletes what is asked for; the exit code.
+pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Result<u8> {
+    let mut request = ForgetRuns::default();
+    request.ids.clone_from(&args.ids);
+    request.older_than_ms = args.older_than.map(millis);
+    request.logs_over = args.logs_over;
+    let deleted = history.forget(&request).await?;
     let runs = words::plural(deleted.runs, "run");
     let mut out = io::stdout();
     exit_code::of_printed(if deleted.logs > 0 {
@@ -58,6 +30,40 @@ pub(super) async fn main(args: &RunsForgetArgs, store: Option<&Store>) -> anyhow
     })
 }
 
+/// Deletes what is asked for. Without a store, there are only logs.
+pub(crate) async fn delete(
+    request: &ForgetRuns,
+    store: Option<&Store>,
+) -> anyhow::Result<Forgotten> {
+    let mut deleted = Forgotten::default();
+    if let Some(age) = request.older_than_ms {
+        let before = epoch_ms().saturating_sub(age);
+        if let Some(store) = store {
+            deleted.runs += store.forget_runs(before).await?;
+        }
+        for run in logs()? {
+            // Of an ended run, this is its end.
+            if run.changed_at().is_some_and(|at| at < before) {
+                delete_log(run, &mut deleted)?;
+            }
+        }
+    }
+    if let Some(most) = request.logs_over {
+        let mut kept: u64 = 0;
+        // The newest first.
+        for run in logs()? {
+            kept = kept.saturating_add(run.log_bytes());
+            if kept > most {
+                delete_log(run, &mut deleted)?;
+            }
+        }
+    }
+    if !request.ids.is_empty() {
+        delete_runs(&request.ids, store, &mut deleted).await?;
+    }
+    Ok(deleted)
+}
+
 /// The runs that have logs, the newest first.
 fn logs() -> anyhow::Result<Vec<RunFolder>> {
     match detached::runs() {
@@ -67,25 +73,23 @@ fn logs() -> anyhow::Result<Vec<RunFolder>> {
     }
 }
 
-impl Deleted {
-    /// Deletes a log, unless its run goes on; whether it is gone.
-    fn log(&mut self, run: RunFolder) -> anyhow::Result<bool> {
-        let bytes = run.log_bytes();
-        let gone = run.remove()?;
-        if gone {
-            self.logs += 1;
-            self.log_bytes += bytes;
-        }
-        Ok(gone)
+/// Deletes a log, unless its run goes on; whether it is gone.
+fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> anyhow::Result<bool> {
+    let bytes = run.log_bytes();
+    let gone = run.remove()?;
+    if gone {
+        deleted.logs += 1;
+        deleted.log_bytes += bytes;
     }
+    Ok(gone)
 }
 
-/// Forgets all of these, or none if one of them cannot be forgotten. `false` if there is nothing to forget.
-async fn forget(
+/// Forgets all of these, or none if one of them cannot be forgotten.
+async fn delete_runs(
     ids: &[String],
     store: Option<&Store>,
-    deleted: &mut Deleted,
-) -> anyhow::Result<bool> {
+    deleted: &mut Forgotten,
+) -> anyhow::Result<()> {
     let mut found = Vec::new();
     let mut logs = Vec::new();
     for id in ids {
@@ -95,17 +99,22 @@ async fn forget(
             _ => None,
         };
         let row = match store {
-            // A log is enough: its run may have no row.
-            Some(store) if log.is_some() => store.run(id).await?,
-            Some(store) => Some(find(store, id).await?),
+            Some(store) => {
+                let row = store.run(id).await?;
+                if row.is_none() && log.is_none() {
+                    bail!(
+                        "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+                        words::one_line(id),
+                        store.place()
+                    );
+                }
+                row
+            }
             None => None,
         };
         if row.is_none() && log.is_none() {
             let id = words::one_line(id);
-            crate::fail(&anyhow!(
-                "there is no run `{id}` in the history, and no log of one"
-            ));
-            return Ok(false);
+            bail!("there is no run `{id}` in the history, and no log of one");
         }
         if let Some(row) = row {
             if row.status == RunState::Running {
@@ -121,7 +130,7 @@ async fn forget(
     }
     for log in logs {
         let id = log.id().to_owned();
-        if !deleted.log(log)? {
+        if !delete_log(log, deleted)? {
             bail!("the run `{id}` goes on: stop it with `teamster cancel {id}` first");
         }
     }
@@ -130,5 +139,5 @@ async fn forget(
             deleted.runs += store.forget_run(&id).await?;
         }
     }
-    Ok(true)
+    Ok(())
 }

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use teamster::AgentError;
-use teamster::store::{RunFilter, RunRecord, RunState, Store};
+use teamster::store::{RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
+use super::history::{History, Listed};
 use super::{local, real, style, time};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
@@ -16,22 +17,22 @@ use crate::{exit_code, hints, words};
 /// as much.
 const ID: usize = 13;
 
-pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u8> {
-    let mut filter = RunFilter::default();
-    filter.limit = Some(args.limit);
-    filter.provider.clone_from(&args.provider);
-    filter.status = args.status.map(state);
-    filter.since_ms = args
-        .since
-        .map(|since| epoch_ms().saturating_sub(millis(since)));
-    filter.working_directory = args.cwd.as_deref().map(real);
-    let runs = store.runs(&filter).await?;
+pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
+    let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
+    let listed = Listed {
+        limit: args.limit,
+        provider: args.provider.clone(),
+        status: args.status.map(state),
+        since_ms: since,
+        directory: args.cwd.as_deref().map(real),
+    };
+    let runs = history.list(listed).await?;
     let printed = if args.json {
         json(&runs, &mut io::stdout())
     } else {
         if runs.is_empty() {
             // On stdout would be what a script takes for a run.
-            let place = words::one_line(&store.place());
+            let place = words::one_line(&history.place());
             let _ = writeln!(anstream::stderr(), "no such runs in {place}");
         }
         let width = console::Term::stdout().size_checked();

@@ -9,9 +9,11 @@ use teamster_runner::protocol::PendingRequest;
 use teamster_runner::{
     LiveState, LiveStatus, RunFolder, RunInfo, RunKind, RunState, RunsError, client,
 };
+use teamster_server::RunSummary;
 
 use super::local;
 use crate::args::RunsListArgs;
+use crate::remote::{self, remote};
 use crate::table::Table;
 use crate::{detached, exit_code, tokio_runtime, words};
 
@@ -35,23 +37,7 @@ struct Live {
 
 /// Lists them, newest first; the exit code.
 pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let runs = detached::runs()?.list()?.into_iter();
-    let runs = runs.filter(|run| {
-        (args.provider.as_ref()).is_none_or(|provider| run.info().provider == *provider)
-    });
-    let directory = args.cwd.as_deref().map(super::real);
-    let runs = runs.filter(|run| directory.is_none() || run.info().directory == directory);
-    let live = tokio_runtime()?.block_on(async {
-        let mut live = Vec::new();
-        for run in runs {
-            if live.len() == limit {
-                break;
-            }
-            live.extend(look_at(&run).await?);
-        }
-        anyhow::Ok(live)
-    })?;
+    let live = tokio_runtime()?.block_on(find(args))?;
     let mut out = anstream::stdout();
     exit_code::of_printed(if args.json {
         live.iter().try_for_each(|run| {
@@ -65,6 +51,43 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
     } else {
         table(&live, &mut out)
     })
+}
+
+/// The runs that have not ended.
+async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let directory = args.cwd.as_deref().map(super::real);
+    let is_wanted = |info: &RunInfo| {
+        (args.provider.as_ref()).is_none_or(|provider| info.provider == *provider)
+            && (directory.is_none() || info.directory == directory)
+    };
+    if let Some(http) = remote() {
+        let runs = remote::runs(http, "live=true", usize::MAX).await?;
+        let wanted = runs.into_iter().filter(|run| is_wanted(&run.info));
+        return Ok(wanted.take(limit).map(Live::from).collect());
+    }
+    let mut live = Vec::new();
+    for run in detached::runs()?.list()? {
+        if live.len() == limit {
+            break;
+        }
+        if is_wanted(run.info()) {
+            live.extend(look_at(&run).await?);
+        }
+    }
+    Ok(live)
+}
+
+impl From<RunSummary> for Live {
+    fn from(run: RunSummary) -> Self {
+        Self {
+            info: run.info,
+            seq: run.seq,
+            changed_at: run.changed_at,
+            status: run.live,
+            requests: run.requests,
+        }
+    }
 }
 
 /// The run, unless it has ended.

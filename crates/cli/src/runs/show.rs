@@ -3,15 +3,16 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster::store::{RunRecord, RunState, Store};
+use teamster::store::{RunRecord, RunState};
 use teamster_core::time::epoch_ms;
 
-use super::{find, local, style, time};
+use super::history::History;
+use super::{local, style, time};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
-pub(super) async fn main(args: &RunsShowArgs, store: &Store) -> anyhow::Result<u8> {
-    let run = find(store, &args.id).await?;
+pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
+    let run = history.find(&args.id).await?;
     let printed = if args.json {
         serde_json::to_string_pretty(&run)
             .map_err(io::Error::from)

@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 
-use serde_json::Value;
 use teamster::store::{RunFilter, RunRecord, Store, StoreError};
 use teamster::usage::{LimitList, UsageSummary};
-use teamster_server::{Backend, BackendError, StartRun, UsageQuery};
+use teamster_server::{
+    Backend, BackendError, ForgetRuns, Forgotten, ProviderReport, StartRun, StartSession,
+    UsageQuery,
+};
 
 use super::start;
 use crate::args::{Cli, Command, STORE_VARIABLE, StoreArgs};
-use crate::{doctor, store, usage};
+use crate::{doctor, runs, store, usage};
 
 /// The program.
 pub(crate) struct Program;
@@ -22,7 +24,11 @@ impl Backend for Program {
         Box::pin(async move { start::start(run_id, request, &[]).await })
     }
 
-    fn providers(&self) -> Future<Value> {
+    fn start_session(&self, session_id: String, request: StartSession) -> Future<()> {
+        Box::pin(start::start_session(session_id, request))
+    }
+
+    fn providers(&self) -> Future<Vec<ProviderReport>> {
         Box::pin(async { failed(doctor::with_capabilities().await) })
     }
 
@@ -55,6 +61,22 @@ impl Backend for Program {
                 }
                 Err(error) => failed(Err(error.into())),
             }
+        })
+    }
+
+    fn forget(&self, request: ForgetRuns) -> Future<Forgotten> {
+        Box::pin(async move {
+            let store = failed(open().await)?;
+            let deleted = runs::forget::delete(&request, store.as_ref()).await;
+            if let Some(store) = &store {
+                store::close(store).await;
+            }
+            deleted.map_err(|error| match error.downcast_ref::<StoreError>() {
+                Some(StoreError::Ambiguous { .. }) | None => {
+                    BackendError::Invalid(format!("{error:#}"))
+                }
+                Some(_) => BackendError::Failed(format!("{error:#}")),
+            })
         })
     }
 

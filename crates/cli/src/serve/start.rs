@@ -1,14 +1,14 @@
-//! Starts a detached run for a server: the runner gets what `teamster run --detach` would give it.
+//! Starts a detached run or session for a server: the runner gets what `teamster run --detach` or
+//! `teamster chat --detach` would give it.
 
-use std::ffi::OsString;
+mod arguments;
+
 use std::io::{Read, Seek};
 
 use teamster_runner::launch::{Launch, accepted_id};
-use teamster_server::{BackendError, StartRun, Worktree};
+use teamster_server::{BackendError, StartRun, StartSession};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::backend::one_line;
-use crate::args::{Cli, Command};
 use crate::{detached, exit_code, runner, words};
 
 /// Starts the run, with these variables for its agent; resolves once its runner has accepted it.
@@ -17,7 +17,30 @@ pub(crate) async fn start(
     request: StartRun,
     variables: &[(&str, String)],
 ) -> Result<(), BackendError> {
-    let args = arguments(&run_id, &request)?;
+    let args = arguments::of_run(&run_id, &request)?;
+    launch(
+        &run_id,
+        &request.provider,
+        Launch::new(args, Some(request.prompt)),
+        variables,
+    )
+    .await
+}
+
+/// The same for a session.
+pub(super) async fn start_session(id: String, request: StartSession) -> Result<(), BackendError> {
+    let args = arguments::of_session(&request)?;
+    let mut to_launch = Launch::new(args, None);
+    to_launch.session_id = Some(id.clone());
+    launch(&id, &request.provider, to_launch, &[]).await
+}
+
+async fn launch(
+    id: &str,
+    provider: &str,
+    launch: Launch,
+    variables: &[(&str, String)],
+) -> Result<(), BackendError> {
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
         BackendError::Failed(format!("cannot {what}: {error}"))
     };
@@ -26,15 +49,14 @@ pub(crate) async fn start(
     let stderr = said
         .try_clone()
         .map_err(|error| cannot("share a file", &error))?;
-    let mut command = runner::command(&request.provider)
-        .map_err(|error| BackendError::Failed(format!("{error:#}")))?;
+    let mut command =
+        runner::command(provider).map_err(|error| BackendError::Failed(format!("{error:#}")))?;
     command.stderr(stderr);
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
     // Tokio waits for the runner when it has ended, so that it does not stay as a zombie.
     let mut runner = tokio::process::Command::from(command)
         .spawn()
         .map_err(|error| cannot("start a runner", &error))?;
-    let launch = Launch::new(args, Some(request.prompt));
     let launch =
         serde_json::to_vec(&launch).map_err(|error| cannot("write the request", &error))?;
     if let Some(mut stdin) = runner.stdin.take() {
@@ -55,8 +77,8 @@ pub(crate) async fn start(
     // What cannot be read is not shown.
     let _ = said.rewind().and_then(|()| said.read_to_string(&mut text));
     let text = reason(&text).unwrap_or_else(|| format!("the runner ended ({status})"));
-    if detached::runs().is_ok_and(|runs| matches!(runs.get(&run_id), Ok(Some(_)))) {
-        return Err(BackendError::Exists(run_id));
+    if detached::runs().is_ok_and(|runs| matches!(runs.get(id), Ok(Some(_)))) {
+        return Err(BackendError::Exists(id.to_owned()));
     }
     match status.code() {
         Some(code) if code == i32::from(exit_code::USAGE) => Err(BackendError::Invalid(text)),
@@ -69,94 +91,4 @@ fn reason(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().rev();
     let error = lines.find_map(|line| line.strip_prefix("error: "));
     error.map(words::one_line)
-}
-
-/// The command line that says the same. Values are joined with their flags, so that none is taken for a flag.
-fn arguments(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, BackendError> {
-    if crate::providers().get(&request.provider).is_none() {
-        let known = crate::providers().all();
-        let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
-        return Err(BackendError::Invalid(format!(
-            "provider: there is no agent `{}`; there is: {}",
-            words::one_line(&request.provider),
-            known.join(", ")
-        )));
-    }
-    let mut args: Vec<OsString> = ["teamster", "run", &request.provider, "-", "--detach"]
-        .map(OsString::from)
-        .to_vec();
-    let mut add = |flag: &str, value: &str| args.push(format!("--{flag}={value}").into());
-    add("run-id", run_id);
-    add("stdin", "ignore");
-    add("permission", request.permission.name());
-    for (flag, value) in [
-        ("model", &request.model),
-        ("effort", &request.effort),
-        ("resume", &request.session_id),
-        ("system-prompt", &request.system_prompt),
-        ("append-system-prompt", &request.append_system_prompt),
-    ] {
-        if let Some(value) = value {
-            add(flag, value);
-        }
-    }
-    for (flag, values) in [
-        ("allow-tool", &request.allowed_tools),
-        ("deny-tool", &request.denied_tools),
-        ("fallback", &request.fallback),
-    ] {
-        for value in values {
-            add(flag, value);
-        }
-    }
-    let number = |value: Option<u64>| value.map(|value| value.to_string());
-    let time = |ms: Option<u64>| {
-        ms.map(|ms| {
-            if ms == 0 {
-                "0".to_owned()
-            } else {
-                format!("{ms}ms")
-            }
-        })
-    };
-    for (flag, value) in [
-        ("max-turns", number(request.max_turns.map(u64::from))),
-        (
-            "max-budget-usd",
-            request.max_budget_usd.map(|usd| usd.to_string()),
-        ),
-        ("max-tokens", number(request.max_tokens)),
-        ("max-time", time(request.max_time_ms)),
-        (
-            "retries",
-            number(Some(request.retries.into()).filter(|retries| *retries > 0)),
-        ),
-        ("ask-timeout", time(request.ask_timeout_ms)),
-        (
-            "output-schema",
-            request.output_schema.as_ref().map(ToString::to_string),
-        ),
-    ] {
-        if let Some(value) = value {
-            add(flag, &value);
-        }
-    }
-    if request.fork {
-        args.push("--fork".into());
-    }
-    match &request.worktree {
-        Some(Worktree::Branch(branch)) => args.push(format!("--worktree={branch}").into()),
-        Some(Worktree::Switch(true)) => args.push("--worktree".into()),
-        Some(Worktree::Switch(false)) | None => {}
-    }
-    if let Some(directory) = &request.working_directory {
-        let mut arg = OsString::from("--cwd=");
-        arg.push(directory);
-        args.push(arg);
-    }
-    match Cli::read(args.clone()) {
-        Ok(cli) if matches!(cli.command, Command::Run(_)) => Ok(args),
-        Ok(_) => Err(BackendError::Failed("no such command".to_owned())),
-        Err(error) => Err(BackendError::Invalid(one_line(&error))),
-    }
 }

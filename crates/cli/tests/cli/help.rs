@@ -106,7 +106,7 @@ fn the_version() {
 fn without_a_command_it_explains_itself() {
     let ended = run(&mut teamster([]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(ended.stderr.contains("Usage: teamster <COMMAND>"));
+    assert!(ended.stderr.contains("Usage: teamster [OPTIONS] <COMMAND>"));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! `teamster serve`: the HTTP API, with real runs.
 
 mod callbacks;
-mod client;
+pub(crate) mod client;
 mod document;
 mod doors;
 mod feed;
 mod history;
 mod refusals;
+mod scopes;
+mod sessions;
 mod streams;
 
 use std::fs;
@@ -22,7 +24,7 @@ use client::{Request, Served, token_file};
 
 impl Served {
     /// A server whose agent is this one.
-    fn of(claude: &Claude, args: &[&str]) -> Self {
+    pub(crate) fn of(claude: &Claude, args: &[&str]) -> Self {
         let program = claude.path("claude");
         Self::start(args, &claude.path("state"), |command| {
             command.env("TEAMSTER_CLAUDE_BIN", &program);
@@ -38,7 +40,7 @@ impl Served {
     }
 
     /// How the run is once it has ended.
-    fn ended(&self, id: &str) -> Value {
+    pub(crate) fn ended(&self, id: &str) -> Value {
         let mut run = Value::Null;
         assert!(wait_until(LIMIT, || {
             run = self.get(&format!("/v1/runs/{id}")).json();
@@ -53,7 +55,7 @@ fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended 
 }
 
 /// An agent that has said something and now is silent forever.
-fn silent() -> Script {
+pub(crate) fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }
 

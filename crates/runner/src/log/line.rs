@@ -15,6 +15,15 @@ pub struct LogLine {
 }
 
 impl LogLine {
+    /// The entry with these bytes in the log of this run; `None` if they are none.
+    pub fn from_json(json: Vec<u8>, run_id: &str) -> Option<Self> {
+        Some(Self {
+            seq: seq_of(&json)?,
+            ends: is_end(&json, run_id),
+            json,
+        })
+    }
+
     /// The entry's number.
     pub fn seq(&self) -> u64 {
         self.seq

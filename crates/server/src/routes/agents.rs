@@ -1,6 +1,5 @@
 //! `/v1/agents`: agents in a loop, and their supervisor.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -12,12 +11,13 @@ use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use teamster_loop::supervisor::protocol::{Command, ErrorCode, Selection, Status};
+use teamster_loop::supervisor::protocol::{
+    AgentStatus, Command, ErrorCode, Selection, Status, SupervisorStatus,
+};
 use teamster_loop::supervisor::{Client, Config, Error, log_path, offline_status};
 
 use super::{Answer, App, json};
-use crate::extract::{Path, Query};
+use crate::extract::{Json, Path, Query};
 use crate::index::blocking;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -49,25 +49,53 @@ pub(super) fn operations() -> Vec<Operation> {
                 vec![("text/plain; charset=utf-8", SchemaGenerator::subschema_for::<String>)],
             )
             .problems(&[ProblemCode::AgentNotFound]),
-        Operation::new(
+        commands(Operation::new(
             Method::POST,
             "/v1/agents/{id}/{command}",
             "commandAgent",
             post(command),
-        )
-        .scope(Some(Scope::Admin))
+        ))
         .about(
             "Start, stop, restart or wake an agent",
             "The command is `start`, `stop`, `restart` or `wake`. Answers as soon as the supervisor has it.",
+        ),
+        commands(Operation::new(
+            Method::POST,
+            "/v1/agents/{command}",
+            "commandAgents",
+            post(command_all),
+        ))
+        .about(
+            "Start, stop, restart or wake several agents, or all",
+            "The same for those in the body. Of all, `start` and `stop` also turn the master switch.",
         )
+        .body::<Agents>(true),
+    ]
+}
+
+fn commands(operation: Operation) -> Operation {
+    operation
+        .scope(Some(Scope::Admin))
         .json::<AgentList>(StatusCode::ACCEPTED, "All agents as they are now.")
         .problems(&[
             ProblemCode::AgentNotFound,
             ProblemCode::AgentRefused,
             ProblemCode::SupervisorNotRunning,
             ProblemCode::NotFound,
-        ]),
-    ]
+        ])
+}
+
+/// A selection of agents.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AgentSelection")]
+struct Agents {
+    /// These, by their ids.
+    #[serde(default)]
+    agents: Vec<String>,
+    /// All of them.
+    #[serde(default)]
+    all: bool,
 }
 
 /// How much of a log is wanted.
@@ -79,17 +107,32 @@ struct LogQuery {
 }
 
 /// The agents of a supervisor.
-#[derive(Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct AgentList {
-    /// The configuration.
+    /// The configuration; absent if the server has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<PathBuf>,
     /// The supervisor; null if none is running.
-    supervisor: Option<BTreeMap<String, Value>>,
+    supervisor: Option<SupervisorStatus>,
     /// The master switch: while it is off, no agent is started.
     enabled: bool,
-    /// The agents.
-    agents: Vec<BTreeMap<String, Value>>,
+    /// The agents, in the order of the configuration.
+    agents: Vec<AgentStatus>,
+    /// What in the configuration has no effect, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl From<Status> for AgentList {
+    fn from(status: Status) -> Self {
+        Self {
+            config: Some(status.config),
+            supervisor: status.supervisor,
+            enabled: status.enabled,
+            agents: status.agents,
+            warnings: status.warnings,
+        }
+    }
 }
 
 /// How the agents are; `None` without a configuration.
@@ -112,7 +155,7 @@ pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
 
 async fn list(State(shared): App) -> Answer {
     match status(&shared).await? {
-        Some(status) => json(StatusCode::OK, &status),
+        Some(status) => json(StatusCode::OK, &AgentList::from(status)),
         None => json(
             StatusCode::OK,
             &AgentList {
@@ -120,14 +163,34 @@ async fn list(State(shared): App) -> Answer {
                 supervisor: None,
                 enabled: true,
                 agents: Vec::new(),
+                warnings: Vec::new(),
             },
         ),
     }
 }
 
 async fn command(State(shared): App, Path((id, command)): Path<(String, String)>) -> Answer {
-    let selection = Selection::of([&id]);
-    let command = match &*command {
+    carry_out(&shared, &command, Selection::of([&id])).await
+}
+
+async fn command_all(
+    State(shared): App,
+    Path(command): Path<String>,
+    body: Json<Agents>,
+) -> Answer {
+    let selection = match body.value {
+        Agents { agents, all: true } if agents.is_empty() => Selection::all(),
+        Agents { agents, all: false } if !agents.is_empty() => Selection::of(agents),
+        _ => {
+            let detail = "expected either `agents`, or `all`";
+            return Err(Problem::new(ProblemCode::InvalidParams, detail));
+        }
+    };
+    carry_out(&shared, &command, selection).await
+}
+
+async fn carry_out(shared: &Shared, command: &str, selection: Selection) -> Answer {
+    let command = match command {
         "start" => Command::Start(selection),
         "stop" => Command::Stop(selection),
         "restart" => Command::Restart(selection),
@@ -145,7 +208,7 @@ async fn command(State(shared): App, Path((id, command)): Path<(String, String)>
         .await
         .map_err(|error| problem(&error))?;
     let status = client.ask(command).await.map_err(|error| problem(&error))?;
-    json(StatusCode::ACCEPTED, &status)
+    json(StatusCode::ACCEPTED, &AgentList::from(status))
 }
 
 async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<LogQuery>) -> Answer {

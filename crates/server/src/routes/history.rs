@@ -2,15 +2,15 @@
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use axum::routing::get;
+use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_store::{Conversation, RunCursor, RunFilter, RunRecord, RunState};
 
 use super::{Answer, App, json};
-use crate::extract::{Path, Query};
+use crate::extract::{Json, Path, Query};
 use crate::operation::Operation;
-use crate::{Problem, ProblemCode};
+use crate::{ForgetRuns, Forgotten, Problem, ProblemCode, Scope};
 
 /// How many runs are in a page, if the client does not say.
 const PAGE: u32 = 50;
@@ -34,6 +34,14 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .json::<RunRecord>(StatusCode::OK, "The run.")
             .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
+        Operation::new(Method::POST, "/v1/history/forget", "forgetRuns", post(forget))
+            .scope(Some(Scope::Admin))
+            .about(
+                "Delete runs and logs",
+                "As `teamster runs forget`. Runs that go on are kept.",
+            )
+            .body::<ForgetRuns>(true)
+            .json::<Forgotten>(StatusCode::OK, "What was deleted."),
     ]
 }
 
@@ -102,6 +110,13 @@ fn cursor(text: &str) -> Result<RunCursor, Problem> {
     let parts = text.split_once('.');
     let read = parts.and_then(|(at, id)| Some(RunCursor::new(at.parse().ok()?, id)));
     read.ok_or_else(|| invalid("cursor: expected the `next` of another page"))
+}
+
+async fn forget(State(shared): App, body: Json<ForgetRuns>) -> Answer {
+    if body.value == ForgetRuns::default() {
+        return Err(invalid("expected `ids`, `olderThanMs` or `logsOver`"));
+    }
+    json(StatusCode::OK, &shared.backend.forget(body.value).await?)
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {

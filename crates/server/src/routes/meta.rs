@@ -13,7 +13,7 @@ use teamster_usage::{LimitList, UsageSummary};
 use super::{Answer, App, json};
 use crate::extract::Query;
 use crate::operation::Operation;
-use crate::{UsageQuery, openapi};
+use crate::{ProviderReport, UsageQuery, openapi};
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -52,8 +52,8 @@ pub(super) fn operations() -> Vec<Operation> {
 /// The agents of this machine.
 #[derive(Serialize, JsonSchema)]
 struct ProviderList {
-    /// One report for each, with its `capabilities`; as `teamster doctor --json` has it.
-    providers: Vec<BTreeMap<String, Value>>,
+    /// One report for each.
+    providers: Vec<ProviderReport>,
 }
 
 /// An `OpenAPI` document.
@@ -78,10 +78,7 @@ async fn document() -> Answer {
 
 async fn providers(State(shared): App) -> Answer {
     let providers = shared.backend.providers().await?;
-    json(
-        StatusCode::OK,
-        &serde_json::json!({ "providers": providers }),
-    )
+    json(StatusCode::OK, &ProviderList { providers })
 }
 
 async fn limits(State(shared): App) -> Answer {

@@ -5,9 +5,10 @@ use std::hash::BuildHasher;
 use std::time::Duration;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
 use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -20,7 +21,6 @@ use uuid::Uuid;
 
 use super::{Answer, App, json};
 use crate::auth::Caller;
-use crate::callbacks::check_url;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
 use crate::index::{of_runner, order};
@@ -28,7 +28,7 @@ use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::view::{RunList, RunView, ViewState};
-use crate::{Permission, Problem, ProblemCode, Scope, StartRun};
+use crate::{Problem, ProblemCode, Scope, ServerConfig, StartRun};
 
 /// How many runs are in a page, if the client does not say.
 const PAGE: usize = 50;
@@ -39,6 +39,12 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// The longest `Idempotency-Key`, in bytes.
 const LONGEST_KEY: usize = 256;
 
+/// The headers of a stream of entries.
+pub(super) const EVENTS_HEADERS: &[(&str, &str)] = &[(
+    "Last-Event-ID",
+    "The number of the last entry that was seen; goes before `after`.",
+)];
+
 /// Starts with an `Idempotency-Key`: two with the same key are not done at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
@@ -47,7 +53,7 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    fn lock_of(&self, key: &str) -> &Mutex<()> {
+    pub(super) fn lock_of(&self, key: &str) -> &Mutex<()> {
         // The remainder is less than 16.
         #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
         let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
@@ -104,7 +110,7 @@ pub(super) fn operations() -> Vec<Operation> {
                  stands for what is gone.",
             )
             .query::<EventsQuery>()
-            .headers(&[("Last-Event-ID", "The number of the last entry that was seen; goes before `after`.")])
+            .headers(EVENTS_HEADERS)
             .reply(
                 StatusCode::OK,
                 "The entries, by `Accept`; with `wait`, a page of them.",
@@ -140,7 +146,7 @@ pub(super) fn operations() -> Vec<Operation> {
     dead_code,
     reason = "it is written by hand, so that the entries are the bytes of the log"
 )]
-struct LogPage {
+pub(super) struct LogPage {
     /// The entries.
     entries: Vec<Entry>,
     /// The `after` of the next page.
@@ -155,6 +161,9 @@ struct LogPage {
 struct ListQuery {
     /// Only runs in this state.
     state: Option<ViewState>,
+    /// Only runs that have not ended, each with what it is doing (`live`).
+    #[serde(default)]
+    live: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     since: Option<u64>,
     /// The most runs of a page: 50 if left out, at most 1000.
@@ -183,9 +192,17 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
             break;
         }
         // It may be removed just now, and one that is damaged must not hide the others.
-        let Ok(summary) = shared.index.summary(folder).await else {
+        let summary = if query.live {
+            shared.index.live_summary(folder).await
+        } else {
+            shared.index.summary(folder).await
+        };
+        let Ok(summary) = summary else {
             continue;
         };
+        if query.live && summary.state == ViewState::Ended {
+            continue;
+        }
         if query.state.is_some_and(|state| state != summary.state) {
             continue;
         }
@@ -210,7 +227,7 @@ fn cursor(text: &str) -> Result<(u64, &str), Problem> {
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
     let run = shared.index.find(&id).await?;
-    json(StatusCode::OK, &shared.index.view(run).await?)
+    json(StatusCode::OK, &shared.index.live_view(run).await?)
 }
 
 async fn log(
@@ -256,12 +273,7 @@ async fn start(
     body: Json<StartRun>,
 ) -> Answer {
     let request = body.value;
-    let config = &shared.config;
-    check(
-        &request,
-        config.allow_bypass && caller.may(Scope::Admin),
-        config.allow_commands,
-    )?;
+    check(&request, &shared.config, &caller)?;
     let wait = headers.get("prefer").and_then(wait);
     let mut status = StatusCode::CREATED;
     let run = match key(&headers)? {
@@ -312,12 +324,18 @@ async fn start(
     if let Ok(path) = HeaderValue::from_str(&path) {
         headers.insert(LOCATION, path);
     }
+    preference_applied(&mut response, wait);
+    Ok(response)
+}
+
+/// Says that the response was waited for.
+pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Duration>) {
     if let Some(wait) = wait
         && let Ok(applied) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))
     {
-        headers.insert(HeaderName::from_static("preference-applied"), applied);
+        let name = HeaderName::from_static("preference-applied");
+        response.headers_mut().insert(name, applied);
     }
-    Ok(response)
 }
 
 /// Starts the run. Its callback is known before, so that it is not lost whenever the server is killed.
@@ -328,51 +346,20 @@ async fn begin(shared: &Shared, id: &str, request: StartRun) -> Result<(), Probl
     Ok(shared.backend.start(id.to_owned(), request).await?)
 }
 
-fn check(request: &StartRun, bypass: bool, commands: bool) -> Result<(), Problem> {
+fn check(request: &StartRun, config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
+    request.common().check(config, caller)?;
     let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
-    if request.permission == Permission::Bypass && !bypass {
-        return Err(Problem::new(
-            ProblemCode::BypassNotAllowed,
-            "`bypass` needs a server with --allow-bypass and a token with the scope `admin`",
-        ));
-    }
-    let is_command = |name: &str| {
-        let name = name.trim_start().to_ascii_lowercase();
-        name.starts_with("cmd:") || name.starts_with("acp:")
-    };
-    let mut agents = std::iter::once(&request.provider).chain(&request.fallback);
-    if !commands && agents.any(|name| is_command(name)) {
-        return Err(Problem::new(
-            ProblemCode::CommandNotAllowed,
-            "an agent that is named by a command needs a server with --allow-commands",
-        ));
-    }
     if request.prompt.trim().is_empty() {
         return invalid("prompt: expected a text");
     }
-    if let Some(path) = &request.working_directory {
-        if !path.is_absolute() {
-            return invalid("workingDirectory: expected an absolute path");
-        }
-        if !path.is_dir() {
-            let detail = format!("workingDirectory: there is no directory {}", path.display());
-            return Err(Problem::new(ProblemCode::InvalidParams, detail));
-        }
-    }
     if (request.output_schema.as_ref()).is_some_and(|schema| !schema.is_object()) {
         return invalid("outputSchema: expected an object");
-    }
-    if let Some(Err(error)) = request.callback.as_deref().map(check_url) {
-        return invalid(&format!("callback: {error}"));
-    }
-    if request.fork && request.session_id.is_none() {
-        return invalid("fork: goes with sessionId");
     }
     Ok(())
 }
 
 /// The value of `Idempotency-Key`.
-fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -386,7 +373,7 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-fn key_reused() -> Problem {
+pub(super) fn key_reused() -> Problem {
     Problem::new(
         ProblemCode::IdempotencyKeyReused,
         "this Idempotency-Key was used with another body: use a new key for another run",
@@ -397,7 +384,7 @@ fn key_reused() -> Problem {
 ///
 /// It is a UUID of version 8: its first 60 bits are of the key, and its last 62 of the body. So nothing has to be
 /// kept of the key.
-fn id_of(key: &str, body: &[u8]) -> (String, String) {
+pub(super) fn id_of(key: &str, body: &[u8]) -> (String, String) {
     let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&sha(key.as_bytes()).as_ref()[..8]);
@@ -410,7 +397,7 @@ fn id_of(key: &str, body: &[u8]) -> (String, String) {
 }
 
 /// The seconds of `Prefer: wait=N`.
-fn wait(value: &HeaderValue) -> Option<Duration> {
+pub(super) fn wait(value: &HeaderValue) -> Option<Duration> {
     let preferences = value.to_str().ok()?.split(',');
     let mut waits = preferences.filter_map(|it| it.trim().strip_prefix("wait="));
     let seconds = waits.next()?.parse().ok()?;

@@ -103,6 +103,7 @@ impl Handler {
             .providers()
             .await
             .map_err(|error| error.to_string())?;
+        let all = serde_json::to_value(all).map_err(|error| error.to_string())?;
         let agents = all.as_array().into_iter().flatten();
         let agents =
             agents.filter(|it| it["id"].as_str().is_some_and(|id| self.runs.is_offered(id)));

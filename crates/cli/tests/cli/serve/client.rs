@@ -12,20 +12,38 @@ use serde_json::Value;
 use crate::cli::{LIMIT, Running, teamster};
 
 /// A server on a free port.
-pub(super) struct Served {
-    pub(super) running: Running,
-    pub(super) address: String,
-    pub(super) token: String,
+pub(crate) struct Served {
+    pub(crate) running: Running,
+    pub(crate) address: String,
+    pub(crate) token: String,
 }
 
 impl Served {
     /// Starts `teamster serve` with these arguments, in an environment that `prepare` makes.
-    pub(super) fn start(
+    pub(crate) fn start(
         args: &[&str],
         state: &std::path::Path,
         prepare: impl Fn(&mut Command),
     ) -> Self {
-        let mut command = teamster(["serve", "--listen", "127.0.0.1:0"]);
+        Self::listen("127.0.0.1:0", args, state, prepare)
+    }
+
+    /// The same on this address.
+    pub(crate) fn start_at(
+        address: &str,
+        state: &std::path::Path,
+        prepare: impl Fn(&mut Command),
+    ) -> Self {
+        Self::listen(address, &[], state, prepare)
+    }
+
+    fn listen(
+        address: &str,
+        args: &[&str],
+        state: &std::path::Path,
+        prepare: impl Fn(&mut Command),
+    ) -> Self {
+        let mut command = teamster(["serve", "--listen", address]);
         command.args(args).env("XDG_STATE_HOME", state);
         prepare(&mut command);
         let mut running = Running::start(&mut command);
@@ -42,33 +60,33 @@ impl Served {
     }
 
     /// A request with the owner's token.
-    pub(super) fn request(&self, method: &str, path: &str) -> Request {
+    pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         Request::new(&self.address, method, path)
             .header("Authorization", &format!("Bearer {}", self.token))
     }
 
-    pub(super) fn get(&self, path: &str) -> Response {
+    pub(crate) fn get(&self, path: &str) -> Response {
         self.request("GET", path).send()
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Response {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Response {
         self.request("POST", path).json(body).send()
     }
 
     /// Ends it in order.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.running.signal(Signal::SIGTERM);
         let ended = self.running.end();
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     }
 }
 
-pub(super) fn token_file(state: &std::path::Path) -> PathBuf {
+pub(crate) fn token_file(state: &std::path::Path) -> PathBuf {
     state.join("teamster/server/token")
 }
 
 /// A request to be sent.
-pub(super) struct Request {
+pub(crate) struct Request {
     address: String,
     head: String,
     body: Vec<u8>,
@@ -76,7 +94,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(address: &str, method: &str, path: &str) -> Self {
+    pub(crate) fn new(address: &str, method: &str, path: &str) -> Self {
         Self {
             address: address.to_owned(),
             head: format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n"),
@@ -85,29 +103,29 @@ impl Request {
         }
     }
 
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         write!(self.head, "{name}: {value}\r\n").unwrap();
         self
     }
 
-    pub(super) fn host(mut self, host: Option<&str>) -> Self {
+    pub(crate) fn host(mut self, host: Option<&str>) -> Self {
         self.host = host.map(str::to_owned);
         self
     }
 
-    pub(super) fn json(self, body: &Value) -> Self {
+    pub(crate) fn json(self, body: &Value) -> Self {
         let mut request = self.header("Content-Type", "application/json");
         request.body = body.to_string().into_bytes();
         request
     }
 
-    pub(super) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
     /// Sends it; the head of the response.
-    pub(super) fn open(self) -> Stream {
+    pub(crate) fn open(self) -> Stream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         let host = self
@@ -125,28 +143,28 @@ impl Request {
         Stream::read(stream)
     }
 
-    pub(super) fn send(self) -> Response {
+    pub(crate) fn send(self) -> Response {
         self.open().rest()
     }
 }
 
 /// A response whose body is still coming.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     reader: BufReader<TcpStream>,
-    pub(super) status: u16,
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
 
 /// A response.
 #[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Stream {
-    pub(super) fn read(stream: TcpStream) -> Self {
+    pub(crate) fn read(stream: TcpStream) -> Self {
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
@@ -172,7 +190,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
     }
 
@@ -181,7 +199,7 @@ impl Stream {
     }
 
     /// The next piece of a body of unknown length; `None` at its end, `Err` if it breaks off.
-    pub(super) fn piece(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+    pub(crate) fn piece(&mut self) -> std::io::Result<Option<Vec<u8>>> {
         assert!(self.is_chunked());
         let mut line = String::new();
         if self.reader.read_line(&mut line)? == 0 {
@@ -195,7 +213,7 @@ impl Stream {
     }
 
     /// Reads until the body has this text, or ends; what was read.
-    pub(super) fn until(&mut self, text: &str) -> String {
+    pub(crate) fn until(&mut self, text: &str) -> String {
         let mut body = Vec::new();
         while !String::from_utf8_lossy(&body).contains(text) {
             match self.piece() {
@@ -206,7 +224,7 @@ impl Stream {
         String::from_utf8(body).unwrap()
     }
 
-    pub(super) fn rest(mut self) -> Response {
+    pub(crate) fn rest(mut self) -> Response {
         let mut body = Vec::new();
         if self.is_chunked() {
             while let Some(piece) = self.piece().unwrap() {
@@ -224,17 +242,17 @@ impl Stream {
 }
 
 impl Response {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
     }
 
     /// It is a problem of this status and code.
     #[track_caller]
-    pub(super) fn is_problem(&self, status: u16, code: &str) {
+    pub(crate) fn is_problem(&self, status: u16, code: &str) {
         assert_eq!(self.status, status, "{}", self.body);
         assert_eq!(
             self.header("content-type"),

@@ -227,6 +227,19 @@ fn real_responses_are_what_the_document_says() {
         "/v1/login",
         &served.request("DELETE", "/v1/login").send(),
     );
+    document.has(
+        "POST",
+        "/v1/agents/{command}",
+        &served.post("/v1/agents/stop", &json!({"all": true})),
+    );
+    let forget = |body: &Value| served.post("/v1/history/forget", body);
+    document.has("POST", "/v1/history/forget", &forget(&json!({})));
+    document.has(
+        "POST",
+        "/v1/history/forget",
+        &forget(&json!({"logsOver": 1_u64 << 40})),
+    );
+    session_responses(&served, &mut document);
     let mut stream = served.request("GET", "/v1/events").open();
     let snapshot = stream.until("\n");
     let schema = &document.document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]["application/x-ndjson"]
@@ -247,6 +260,57 @@ fn real_responses_are_what_the_document_says() {
             "{own}"
         );
     }
+}
+
+/// Responses about a session, from its start to its end.
+fn session_responses(served: &Served, document: &mut Document) {
+    let one = "/v1/sessions/{id}";
+    let started = served.post("/v1/sessions", &json!({"provider": "claude"}));
+    document.has("POST", "/v1/sessions", &started);
+    let session = started.header("location").unwrap();
+    document.has("GET", "/v1/sessions", &served.get("/v1/sessions"));
+    document.has("GET", one, &served.get(session));
+    document.has("GET", one, &served.get("/v1/sessions/unknown"));
+    let turn = |prompt: &str, wait: &str| {
+        served
+            .request("POST", &format!("{session}/turns"))
+            .header("Prefer", wait)
+            .header("Idempotency-Key", prompt)
+            .json(&json!({ "prompt": prompt }))
+            .send()
+    };
+    let turns = "/v1/sessions/{id}/turns";
+    document.has("POST", turns, &turn("hello", "wait=60"));
+    document.has("POST", turns, &turn("hello", "wait=60"));
+    document.has("POST", turns, &turn("wait", "wait=0"));
+    document.has("POST", turns, &turn("more", "wait=0"));
+    assert!(wait_until(LIMIT, || {
+        served.get(session).json()["live"]["state"] == "running"
+    }));
+    let of = |command: &str| format!("/v1/sessions/{{id}}/{command}");
+    let post = |command: &str| served.request("POST", &format!("{session}/{command}"));
+    let steer = post("steer").json(&json!({"text": "x"})).send();
+    document.has("POST", &of("steer"), &steer);
+    document.has("POST", &of("interrupt"), &post("interrupt").send());
+    assert!(wait_until(LIMIT, || {
+        served.get(session).json()["live"]["state"] == "idle"
+    }));
+    document.has("POST", &of("interrupt"), &post("interrupt").send());
+    document.has("POST", &of("clear"), &post("clear").send());
+    let patch = |body: &Value| served.request("PATCH", session).json(body).send();
+    document.has("PATCH", one, &patch(&json!({"model": "opus"})));
+    document.has("PATCH", one, &patch(&json!({"permission": "bypass"})));
+    document.has("DELETE", one, &served.request("DELETE", session).send());
+    assert!(wait_until(LIMIT, || served.get(session).json()["state"] == "ended"));
+    document.has("GET", one, &served.get(session));
+    document.has("DELETE", one, &served.request("DELETE", session).send());
+    let events = format!("{session}/events");
+    document.has("GET", &of("events"), &served.get(&events));
+    document.has(
+        "GET",
+        &of("events"),
+        &served.get(&format!("{events}?after=100000")),
+    );
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! The arguments that name a server in the place of this machine.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// What has the token of the server, if no file has.
+pub(crate) const REMOTE_TOKEN_VARIABLE: &str = "TEAMSTER_REMOTE_TOKEN";
+
+/// A server in the place of this machine.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Remote")]
+pub(crate) struct RemoteArgs {
+    /// Use the runs, sessions and agents of a server of `teamster serve`: `https://HOST`,
+    /// `http://127.0.0.1:7420` or `unix:/path`
+    ///
+    /// Its token is in the variable `TEAMSTER_REMOTE_TOKEN` or in a file (--remote-token-file). Paths, agents and
+    /// the working directory are those of the server's machine. A connection that breaks off is made again, and
+    /// nothing is lost.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TEAMSTER_REMOTE",
+        global = true,
+        hide_short_help = true
+    )]
+    pub(crate) remote: Option<String>,
+    /// With --remote: the file with the token, which only you may read
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
+    pub(crate) remote_token_file: Option<PathBuf>,
+}

@@ -1,0 +1,219 @@
+//! A detached run or session, on this machine or on a server.
+
+use std::path::Path;
+
+use anyhow::Context;
+use teamster::PermissionMode;
+use teamster::agent_loop::{ORCHESTRATOR, agent_run};
+use teamster_runner::client::{self, Follow, StartedTurn};
+use teamster_runner::protocol::{Answer, PendingRequest};
+use teamster_runner::{LiveStatus, LogLine, RunFolder, RunInfo, RunKind, RunsError};
+
+use super::runs;
+use crate::remote::{RemoteFollow, RemoteRun, remote};
+use crate::words;
+
+/// A detached run or session.
+#[derive(Debug, Clone)]
+pub(crate) enum RunHandle {
+    /// On this machine.
+    Local(RunFolder),
+    /// On a server.
+    Remote(Box<RemoteRun>),
+}
+
+/// The entries of a log.
+#[derive(Debug)]
+pub(crate) enum Entries {
+    Local(Box<Follow>),
+    Remote(RemoteFollow),
+}
+
+impl Entries {
+    /// The next entry; `None` after the last. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
+        match self {
+            Self::Local(follow) => follow.next().await,
+            Self::Remote(follow) => follow.next().await,
+        }
+    }
+}
+
+impl RunHandle {
+    /// The run of this id, or of the one that begins so; or, on this machine, the current tick of the agent in this
+    /// directory, else its last one.
+    pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
+        match remote() {
+            Some(http) => Ok(Self::Remote(Box::new(RemoteRun::find(http, id).await?))),
+            None => Ok(Self::Local(find_here(id)?)),
+        }
+    }
+
+    /// The runs of these ids.
+    pub(crate) async fn find_all(ids: &[String]) -> anyhow::Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for id in ids {
+            found.push(Self::find(id).await?);
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn info(&self) -> &RunInfo {
+        match self {
+            Self::Local(run) => run.info(),
+            Self::Remote(run) => run.info(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.info().run_id
+    }
+
+    pub(crate) fn is_session(&self) -> bool {
+        self.info().kind == RunKind::Session
+    }
+
+    /// The directory in which the agent works, if it is one of this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
+    /// The entries behind that of this number, and those that come.
+    pub(crate) fn follow(&self, after: u64) -> Result<Entries, RunsError> {
+        Ok(match self {
+            Self::Local(run) => Entries::Local(Box::new(Follow::new(run.clone(), after)?)),
+            Self::Remote(run) => Entries::Remote(run.follow(after)),
+        })
+    }
+
+    /// The number of the newest entry.
+    pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
+        match self {
+            Self::Local(run) => Ok(run.last_line()?.map_or(0, |line| line.seq())),
+            Self::Remote(run) => run.newest().await,
+        }
+    }
+
+    /// The last entry, once it is there. `None` if a log that has ended has none.
+    pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
+        match self {
+            Self::Local(run) => Follow::end(run.clone()).await,
+            Self::Remote(run) => run.end().await,
+        }
+    }
+
+    /// Stops it; with `kill` by force.
+    pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::cancel(run, kill).await,
+            Self::Remote(run) => run.cancel(kill).await,
+        }
+    }
+
+    /// Its requests that wait for an answer.
+    pub(crate) async fn requests(&self) -> Result<Vec<PendingRequest>, RunsError> {
+        match self {
+            Self::Local(run) => client::requests(run).await,
+            Self::Remote(run) => run.requests().await,
+        }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(&self, id: &str, answer: Answer) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::answer(run, id, answer).await,
+            Self::Remote(run) => run.answer(id, &answer).await,
+        }
+    }
+
+    /// What it is doing.
+    pub(crate) async fn status(&self) -> Result<LiveStatus, RunsError> {
+        match self {
+            Self::Local(run) => client::status(run).await,
+            Self::Remote(run) => run.status().await,
+        }
+    }
+
+    /// Begins a turn of a session.
+    pub(crate) async fn send(
+        &self,
+        prompt: String,
+        from: Option<String>,
+    ) -> Result<StartedTurn, RunsError> {
+        match self {
+            Self::Local(run) => client::send(run, prompt, from).await,
+            Self::Remote(run) => run.send(prompt, from).await,
+        }
+    }
+
+    /// Says something more in the turn in progress.
+    pub(crate) async fn steer(&self, text: String, from: Option<String>) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::steer(run, text, from).await,
+            Self::Remote(run) => run.steer(text, from).await,
+        }
+    }
+
+    /// Ends the turn in progress; with `kill` by force.
+    pub(crate) async fn interrupt(&self, kill: bool) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::interrupt(run, kill).await,
+            Self::Remote(run) => run.interrupt(kill).await,
+        }
+    }
+
+    /// Has a session go on with an empty context.
+    pub(crate) async fn clear(&self) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::clear(run).await,
+            Self::Remote(run) => run.clear().await,
+        }
+    }
+
+    /// Another model, from the next turn on.
+    pub(crate) async fn set_model(&self, model: &str) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::set_model(run, model).await,
+            Self::Remote(run) => run.set_model(model).await,
+        }
+    }
+
+    /// Another permission mode, from the next turn on.
+    pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
+        match self {
+            Self::Local(run) => client::set_permission(run, mode).await,
+            Self::Remote(run) => run.set_permission(mode).await,
+        }
+    }
+}
+
+fn find_here(id: &str) -> anyhow::Result<RunFolder> {
+    let runs = runs()?;
+    let found = runs.find(id);
+    let Err(RunsError::NotFound { .. }) = &found else {
+        return Ok(found?);
+    };
+    let directory = Path::new(id);
+    if !directory.join(ORCHESTRATOR).is_dir() {
+        return Ok(found?);
+    }
+    let name = words::one_line(id);
+    let tick = agent_run(directory).with_context(|| {
+        format!(
+            "the agent in {name} has played no tick with a log: `teamster loop {name}` plays them"
+        )
+    })?;
+    let run = runs.find(&tick.run_id).with_context(|| {
+        format!(
+            "tick {} of the agent in {name} has no log any more",
+            tick.tick
+        )
+    })?;
+    if !tick.is_current {
+        crate::warn(&[format!(
+            "the agent in {name} plays no tick now; this is its last, tick {}",
+            tick.tick
+        )]);
+    }
+    Ok(run)
+}

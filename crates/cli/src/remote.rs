@@ -1,0 +1,343 @@
+//! `--remote`: the runs, sessions and agents of a server of `teamster serve`, in the place of those of this machine.
+
+mod follow;
+mod http;
+pub(crate) mod run;
+mod start;
+mod supervisor;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, bail};
+use hyper::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use teamster::PermissionMode;
+use teamster_runner::client::StartedTurn;
+use teamster_runner::protocol::{Answer, PendingRequest};
+use teamster_runner::{LiveStatus, LogLine, RefusalCode, RunInfo, RunsError};
+use teamster_server::{
+    OwnerToken, Permission, ProblemCode, RunList, RunSummary, RunView, ViewState,
+};
+
+use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
+pub(crate) use follow::RemoteFollow;
+pub(crate) use http::{Failure, Http};
+pub(crate) use start::start_session;
+pub(crate) use supervisor::RemoteSupervisor;
+
+/// The server that was named, if one was.
+static REMOTE: OnceLock<Http> = OnceLock::new();
+
+/// The server in whose place this machine is not asked; `None` without `--remote`.
+pub(crate) fn remote() -> Option<&'static Http> {
+    REMOTE.get()
+}
+
+/// Takes note of the server that the arguments name. What cannot be done there is an error of usage.
+pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
+    let url = args.remote.as_deref().unwrap_or_default().trim();
+    if url.is_empty() {
+        if args.remote_token_file.is_some() {
+            bail!("--remote-token-file goes with --remote URL");
+        }
+        return Ok(());
+    }
+    if is_of_no_machine(command) {
+        return Ok(());
+    }
+    can_be_done(command)?;
+    let token = match &args.remote_token_file {
+        Some(file) => Some(OwnerToken::read(file)?.secret().to_owned()),
+        None => std::env::var(REMOTE_TOKEN_VARIABLE)
+            .ok()
+            .map(|token| token.trim().to_owned())
+            .filter(|token| !token.is_empty()),
+    };
+    let http = Http::new(url, token).context("--remote")?;
+    if http.is_open() {
+        crate::warn(&[format!(
+            "the token and all that is sent to {} can be read on the way: use https, a VPN or an SSH tunnel",
+            http.url()
+        )]);
+    }
+    // Only a second call of this function could come too late.
+    let _ = REMOTE.set(http);
+    Ok(())
+}
+
+/// Whether it makes no difference where it is done, so that a variable which names a server is ignored.
+fn is_of_no_machine(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Demo(_)
+            | Command::MockModel(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::FakeAgent(_)
+            | Command::FakeMcp(_)
+    )
+}
+
+fn can_be_done(command: &Command) -> anyhow::Result<()> {
+    let name = match command {
+        Command::Chat(args) if args.detach => return Ok(()),
+        Command::Chat(_) => bail!(
+            "`teamster chat` with --remote needs --detach: it prints the session's id, and `teamster attach ID` \
+             talks with it"
+        ),
+        Command::Agents(args) => match &args.command {
+            AgentsCommand::Watch(_) => "agents watch",
+            AgentsCommand::Reload => "agents reload",
+            AgentsCommand::Logs(args) if args.follow => "agents logs --follow",
+            _ => return Ok(()),
+        },
+        Command::Usage(args) if args.statusline => "usage --statusline",
+        Command::Usage(args) if args.watch.is_some() => "usage --watch",
+        Command::Usage(args) if args.prices.is_some() => "usage --prices",
+        Command::Acp(_) => "acp",
+        Command::Serve(_) => "serve",
+        Command::Token(_) => "token",
+        Command::Loop(_) => "loop",
+        Command::Supervise(_) => "supervise",
+        Command::Doctor(_) => "doctor",
+        Command::Mcp(_) => "mcp",
+        _ => return Ok(()),
+    };
+    bail!(
+        "`teamster {name}` works on one machine and not with --remote: leave out --remote (and the variable \
+         TEAMSTER_REMOTE), or run it on the server's machine"
+    )
+}
+
+/// A part of a path, such as an id that was typed.
+pub(crate) fn part(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// A failure of a request about this run, as one of the runner's.
+fn runs_error(failure: &Failure, id: &str) -> RunsError {
+    let id = id.to_owned();
+    let refused = |code, failure: &Failure| RunsError::Refused {
+        code,
+        message: failure.to_string(),
+    };
+    match failure.code() {
+        Some(ProblemCode::RunNotFound | ProblemCode::SessionNotFound) => RunsError::NotFound { id },
+        Some(ProblemCode::RunEnded) => RunsError::Ended { id },
+        Some(ProblemCode::AlreadyAnswered) => refused(RefusalCode::AlreadyAnswered, failure),
+        Some(ProblemCode::RequestNotFound) => refused(RefusalCode::UnknownRequest, failure),
+        Some(ProblemCode::InvalidAnswer) => refused(RefusalCode::InvalidAnswer, failure),
+        Some(ProblemCode::SessionBusy) => refused(RefusalCode::Busy, failure),
+        Some(ProblemCode::NoTurn) => refused(RefusalCode::NoTurn, failure),
+        Some(ProblemCode::SessionEnding) => refused(RefusalCode::Ending, failure),
+        Some(ProblemCode::OverBudget) => refused(RefusalCode::OverBudget, failure),
+        Some(ProblemCode::Unsupported) => refused(RefusalCode::Unsupported, failure),
+        _ => lost(failure.to_string()),
+    }
+}
+
+/// A failure of the connection.
+fn lost(message: String) -> RunsError {
+    RunsError::Refused {
+        code: RefusalCode::Other,
+        message,
+    }
+}
+
+/// A run or session of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteRun {
+    http: Http,
+    info: RunInfo,
+}
+
+/// A turn that has begun.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Turn {
+    run_id: String,
+    seq: u64,
+}
+
+impl RemoteRun {
+    /// The run of this id, or the only one that begins so.
+    pub(crate) async fn find(http: &Http, id: &str) -> Result<Self, RunsError> {
+        let view = http.get::<RunView>(&format!("/v1/runs/{}", part(id))).await;
+        let view = view.map_err(|failure| runs_error(&failure, id))?;
+        Ok(Self {
+            http: http.clone(),
+            info: view.summary.info.clone(),
+        })
+    }
+
+    pub(crate) fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/runs/{}{rest}", part(&self.info.run_id))
+    }
+
+    fn session(&self, rest: &str) -> String {
+        format!("/v1/sessions/{}{rest}", part(&self.info.run_id))
+    }
+
+    fn failed(&self) -> impl Fn(Failure) -> RunsError {
+        move |failure| runs_error(&failure, &self.info.run_id)
+    }
+
+    async fn command(&self, path: &str, body: &impl Serialize) -> Result<(), RunsError> {
+        let sent = self.http.command(Method::POST, path, body).await;
+        sent.map_err(self.failed())
+    }
+
+    async fn view(&self) -> Result<RunView, RunsError> {
+        self.http.get(&self.path("")).await.map_err(self.failed())
+    }
+
+    /// The entries behind that of this number.
+    pub(crate) fn follow(&self, after: u64) -> RemoteFollow {
+        RemoteFollow::new(self.http.clone(), &self.info.run_id, after)
+    }
+
+    /// The number of the newest entry.
+    pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
+        Ok(self.view().await?.summary.seq)
+    }
+
+    /// The last entry of the log, once it is there.
+    pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
+        let newest = self.newest().await?;
+        let mut follow = self.follow(newest.saturating_sub(1));
+        let mut last = None;
+        while let Some(line) = follow.next().await? {
+            last = Some(line);
+        }
+        Ok(last.filter(LogLine::is_end))
+    }
+
+    pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
+        self.command(&self.path("/cancel"), &json!({ "kill": kill }))
+            .await
+    }
+
+    pub(crate) async fn requests(&self) -> Result<Vec<PendingRequest>, RunsError> {
+        Ok(self.view().await?.summary.requests.clone())
+    }
+
+    pub(crate) async fn answer(&self, id: &str, answer: &Answer) -> Result<(), RunsError> {
+        let number = id.rsplit('/').next().unwrap_or(id);
+        let path = format!("/v1/requests/{}/{}", part(&self.info.run_id), part(number));
+        self.command(&path, answer).await
+    }
+
+    pub(crate) async fn status(&self) -> Result<LiveStatus, RunsError> {
+        let view = self.view().await?;
+        view.summary.live.clone().ok_or_else(|| RunsError::Ended {
+            id: self.info.run_id.clone(),
+        })
+    }
+
+    pub(crate) async fn send(
+        &self,
+        prompt: String,
+        from: Option<String>,
+    ) -> Result<StartedTurn, RunsError> {
+        let body = json!({"prompt": prompt, "from": from});
+        let turn = (self.http)
+            .exchange::<Turn>(Method::POST, &self.session("/turns"), &[], &body)
+            .await;
+        let turn = turn.map_err(self.failed())?;
+        Ok(StartedTurn::new(turn.run_id, turn.seq))
+    }
+
+    pub(crate) async fn steer(&self, text: String, from: Option<String>) -> Result<(), RunsError> {
+        let body = json!({"text": text, "from": from});
+        self.command(&self.session("/steer"), &body).await
+    }
+
+    pub(crate) async fn interrupt(&self, kill: bool) -> Result<(), RunsError> {
+        self.command(&self.session("/interrupt"), &json!({ "kill": kill }))
+            .await
+    }
+
+    pub(crate) async fn clear(&self) -> Result<(), RunsError> {
+        self.command(&self.session("/clear"), &json!({})).await
+    }
+
+    async fn change(&self, body: &serde_json::Value) -> Result<(), RunsError> {
+        let path = self.session("");
+        let changed = self.http.command(Method::PATCH, &path, body).await;
+        changed.map_err(self.failed())
+    }
+
+    pub(crate) async fn set_model(&self, model: &str) -> Result<(), RunsError> {
+        self.change(&json!({ "model": model })).await
+    }
+
+    pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
+        self.change(&json!({ "permission": permission(mode) }))
+            .await
+    }
+}
+
+/// The mode as the API has it.
+fn permission(mode: PermissionMode) -> Permission {
+    match mode {
+        PermissionMode::ReadOnly => Permission::ReadOnly,
+        PermissionMode::AcceptEdits => Permission::AcceptEdits,
+        PermissionMode::Bypass => Permission::Bypass,
+        _ => Permission::Default,
+    }
+}
+
+/// All runs of the server that this query selects, the newest first, up to so many.
+pub(crate) async fn runs(
+    http: &Http,
+    query: &str,
+    limit: usize,
+) -> Result<Vec<RunSummary>, Failure> {
+    let mut runs = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/runs?limit=1000&{query}{cursor}");
+        let page: RunList = http.get(&path).await?;
+        runs.extend(page.runs.iter().map(|run| (**run).clone()));
+        match page.next {
+            Some(next) if runs.len() < limit => cursor = format!("&cursor={}", part(&next)),
+            _ => break,
+        }
+    }
+    runs.truncate(limit);
+    Ok(runs)
+}
+
+/// What waits for an answer on the server, with the directory of its run.
+pub(crate) async fn waiting(
+    http: &Http,
+) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, Failure> {
+    let runs = runs(http, "state=waiting", usize::MAX).await?;
+    let waiting = runs
+        .into_iter()
+        .filter(|run| run.state == ViewState::Waiting);
+    Ok(waiting
+        .flat_map(|run| {
+            let directory = run.info.directory.clone();
+            (run.requests.into_iter()).map(move |request| (request, directory.clone()))
+        })
+        .collect())
+}
+
+/// A directory of the server's machine, which has to be absolute.
+pub(crate) fn absolute(flag: &str, path: &Path) -> anyhow::Result<PathBuf> {
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    bail!(
+        "{flag} {}: with --remote, name an absolute path of the server's machine",
+        path.display()
+    )
+}

@@ -1,0 +1,397 @@
+//! Requests to a server: one connection for each, over TCP, TLS or a Unix socket.
+
+use std::fmt::Display;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
+use hyper::http::uri::PathAndQuery;
+use hyper::rt::{Read, Write};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use teamster_server::{Problem, ProblemCode};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+use tower_service::Service;
+
+/// How long a connection may take to be there.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a response may take to begin.
+const RESPONSE_LIMIT: Duration = Duration::from_mins(1);
+/// The largest response that is no stream, in bytes.
+const LARGEST_BODY: usize = 256 << 20;
+/// Our name.
+const AGENT: &str = concat!("teamster/", env!("CARGO_PKG_VERSION"));
+
+/// Why a request was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The server could not be reached, or the connection broke off.
+    #[error("cannot reach {url}: {reason}")]
+    Unreachable { url: String, reason: String },
+    /// The server refused it.
+    #[error("{}", .0.detail)]
+    Problem(Problem),
+    /// This is no server of `teamster`, or one of another version.
+    #[error(
+        "{url} does not reply as `teamster serve` does ({reason}): check the URL, and the versions of both"
+    )]
+    Strange { url: String, reason: String },
+}
+
+impl Failure {
+    /// The code of the server's refusal.
+    pub(crate) fn code(&self) -> Option<ProblemCode> {
+        match self {
+            Self::Problem(problem) => Some(problem.code),
+            _ => None,
+        }
+    }
+}
+
+/// A stream to a server.
+trait Connection: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Connection for T {}
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+enum Address {
+    /// The beginning of all URLs, without a slash at its end.
+    Url {
+        uri: Uri,
+        connector: HttpsConnector<HttpConnector>,
+    },
+    Unix(PathBuf),
+}
+
+/// A client of one server. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    address: Address,
+    /// As it was given.
+    url: String,
+    token: Option<String>,
+}
+
+/// The secret of a URL that has one belongs elsewhere: arguments can be read by every user of the machine.
+const NO_SECRET: &str = "a token in the URL can be read by every user of this machine: put it into a file for \
+                         --remote-token-file, or into TEAMSTER_REMOTE_TOKEN";
+
+impl Http {
+    /// A client of the server with this URL: `http://`, `https://` or `unix:`.
+    pub(crate) fn new(url: &str, token: Option<String>) -> anyhow::Result<Self> {
+        let url = url.trim_end_matches('/').to_owned();
+        if url.contains(['#', '?', '@']) {
+            bail!("{NO_SECRET}");
+        }
+        let address = match url.strip_prefix("unix:") {
+            Some("") => bail!("expected a path after `unix:`"),
+            Some(path) => Address::Unix(path.into()),
+            None => {
+                let uri: Uri = url.parse().ok().with_context(|| wrong(&url))?;
+                if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+                    bail!("{}", wrong(&url));
+                }
+                if token.is_none() {
+                    bail!(
+                        "no token for {url}: set TEAMSTER_REMOTE_TOKEN, or name its file with \
+                         --remote-token-file (`teamster token add NAME` on the server's machine makes one)"
+                    );
+                }
+                Address::Url {
+                    uri,
+                    connector: connector()?,
+                }
+            }
+        };
+        Ok(Self {
+            address,
+            url,
+            token,
+        })
+    }
+
+    /// The server's URL.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether what is sent can be read on the way to another machine.
+    pub(crate) fn is_open(&self) -> bool {
+        match &self.address {
+            Address::Url { uri, .. } if uri.scheme_str() == Some("http") => {
+                let host = uri.host().unwrap_or_default();
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                let address = host.parse::<std::net::IpAddr>();
+                host != "localhost" && !address.is_ok_and(|address| address.is_loopback())
+            }
+            _ => false,
+        }
+    }
+
+    fn unreachable(&self, reason: &dyn Display) -> Failure {
+        Failure::Unreachable {
+            url: self.url.clone(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn strange(&self, reason: &dyn Display) -> Failure {
+        Failure::Strange {
+            url: self.url.clone(),
+            reason: reason.to_string(),
+        }
+    }
+
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let connecting = async {
+            let connection: Box<dyn Connection> = match &self.address {
+                Address::Url { uri, connector } => {
+                    let stream = connector.clone().call(uri.clone()).await;
+                    Box::new(stream.map_err(|error| reason(&*error))?)
+                }
+                Address::Unix(path) => {
+                    let stream = UnixStream::connect(path).await;
+                    Box::new(TokioIo::new(stream.map_err(|error| error.to_string())?))
+                }
+            };
+            Ok::<_, String>(connection)
+        };
+        match timeout(CONNECT_LIMIT, connecting).await {
+            Ok(connected) => connected.map_err(|error| self.unreachable(&error)),
+            Err(_) => Err(self.unreachable(&format!("no connection within {CONNECT_LIMIT:?}"))),
+        }
+    }
+
+    /// Sends a request; the response, whose body may be a stream. A refusal is an error.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Response<Incoming>, Failure> {
+        let (prefix, host) = match &self.address {
+            Address::Url { uri, .. } => (
+                uri.path().trim_end_matches('/'),
+                uri.authority().map_or("", |authority| authority.as_str()),
+            ),
+            Address::Unix(_) => ("", "localhost"),
+        };
+        let target = format!("{prefix}{path}");
+        let target: PathAndQuery = target.parse().map_err(|error| self.strange(&error))?;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(Uri::from(target))
+            .header(HOST, host)
+            .header(USER_AGENT, AGENT);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let body = Full::new(Bytes::from(body.unwrap_or_default()));
+        let request = request.body(body).map_err(|error| self.strange(&error))?;
+
+        let connection = self.connect().await?;
+        let (mut sender, connection) = http1::handshake(connection)
+            .await
+            .map_err(|error| self.unreachable(&error))?;
+        // It ends with the response. Its errors are those of the body.
+        tokio::spawn(connection);
+        let sent = timeout(RESPONSE_LIMIT, sender.send_request(request)).await;
+        let response = sent
+            .map_err(|_| self.unreachable(&format!("no response within {RESPONSE_LIMIT:?}")))?
+            .map_err(|error| self.unreachable(&reason(&error)))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = self.body(response).await?;
+        let problem = serde_json::from_slice::<Problem>(&body);
+        Err(match problem {
+            Ok(problem) => Failure::Problem(self.explained(problem)),
+            Err(_) => self.strange(&format!("HTTP {status}")),
+        })
+    }
+
+    /// The same problem, with the next step where that is to be done here.
+    fn explained(&self, mut problem: Problem) -> Problem {
+        let url = &self.url;
+        match problem.code {
+            ProblemCode::Unauthorized => {
+                problem.detail = format!(
+                    "{url} refuses the token: it is not valid, or was revoked; correct TEAMSTER_REMOTE_TOKEN or \
+                     --remote-token-file"
+                );
+            }
+            ProblemCode::InsufficientScope => {
+                problem.detail = format!(
+                    "{url}: {}; `teamster token add NAME --scope SCOPE` on its machine makes one",
+                    problem.detail
+                );
+            }
+            ProblemCode::HostNotAllowed => problem.detail = format!("{url}: {}", problem.detail),
+            _ => {}
+        }
+        problem
+    }
+
+    async fn body(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
+        let body = Limited::new(response.into_body(), LARGEST_BODY);
+        let collected = body.collect().await;
+        let collected = collected.map_err(|error| self.unreachable(&reason(&*error)))?;
+        Ok(collected.to_bytes())
+    }
+
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Failure> {
+        serde_json::from_slice(body).map_err(|error| self.strange(&error))
+    }
+
+    /// The JSON at this path.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let response = self.send(Method::GET, path, &[], None).await?;
+        self.read(&self.body(response).await?)
+    }
+
+    /// The text at this path.
+    pub(crate) async fn text(&self, path: &str) -> Result<Bytes, Failure> {
+        let response = self.send(Method::GET, path, &[], None).await?;
+        self.body(response).await
+    }
+
+    /// Sends JSON; the JSON of the response.
+    pub(crate) async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, String)],
+        body: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let json = serde_json::to_vec(body).map_err(|error| self.strange(&error))?;
+        let response = self.send(method, path, headers, Some(json)).await?;
+        self.read(&self.body(response).await?)
+    }
+
+    /// Sends JSON, and expects no content.
+    pub(crate) async fn command(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let json = serde_json::to_vec(body).map_err(|error| self.strange(&error))?;
+        let response = self.send(method, path, &[], Some(json)).await?;
+        self.body(response).await.map(drop)
+    }
+
+    /// What a stream is read from; `None` if nothing follows (204).
+    pub(crate) async fn stream(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, String)],
+    ) -> Result<Option<Incoming>, Failure> {
+        let response = self.send(Method::GET, path, headers, None).await?;
+        let is_empty = response.status() == StatusCode::NO_CONTENT;
+        Ok((!is_empty).then(|| response.into_body()))
+    }
+}
+
+fn wrong(url: &str) -> String {
+    format!(
+        "{url:?} is no URL of a server: expected https://HOST, http://127.0.0.1:7420 or unix:/path"
+    )
+}
+
+fn connector() -> anyhow::Result<HttpsConnector<HttpConnector>> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    let ring = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new()
+        .with_provider_and_native_roots(ring)
+        .context("the system's certificates cannot be read (SSL_CERT_FILE names a file of them)")?;
+    Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+}
+
+/// The innermost reason of an error, which says most.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let mut text = innermost.to_string();
+    if let Some(error) = innermost.downcast_ref::<io::Error>() {
+        text = match error.get_ref() {
+            Some(inner) => reason(inner),
+            None => text,
+        };
+    }
+    if text.contains("UnknownIssuer") {
+        text +=
+            "; if the certificate is signed by a CA of your own, name its file with SSL_CERT_FILE";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_that_of_a_server_and_has_no_secret() {
+        let token = || Some("0123456789abcdef".to_owned());
+        for url in [
+            "http://127.0.0.1:7420",
+            "https://box.example/teamster/",
+            "unix:/run/t.sock",
+        ] {
+            let http = Http::new(url, token()).unwrap();
+            assert_eq!(http.url(), url.trim_end_matches('/'));
+        }
+        for (url, why) in [
+            ("127.0.0.1:7420", "is no URL of a server"),
+            ("ftp://box.example", "is no URL of a server"),
+            ("unix:", "expected a path"),
+            ("http://127.0.0.1:7420/#token=x", "every user"),
+            ("https://me:x@box.example", "every user"),
+        ] {
+            let error = Http::new(url, token()).unwrap_err().to_string();
+            assert!(error.contains(why), "{url}: {error}");
+        }
+        let error = Http::new("http://127.0.0.1:7420", None).unwrap_err();
+        assert!(error.to_string().contains("--remote-token-file"), "{error}");
+        assert!(Http::new("unix:/s", None).is_ok());
+    }
+
+    #[test]
+    fn only_plain_http_to_another_machine_is_open() {
+        for (url, open) in [
+            ("http://127.0.0.1:1", false),
+            ("http://[::1]:1", false),
+            ("http://localhost", false),
+            ("https://box.example", false),
+            ("unix:/s", false),
+            ("http://box.example", true),
+            ("http://10.0.0.1:7420", true),
+        ] {
+            let http = Http::new(url, Some("0123456789abcdef".to_owned())).unwrap();
+            assert_eq!(http.is_open(), open, "{url}");
+        }
+    }
+}

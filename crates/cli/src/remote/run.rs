@@ -1,0 +1,162 @@
+//! `teamster run --remote`: a run of a server, shown as one of this machine.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, anyhow};
+use hyper::Method;
+use teamster::orchestrator::{RunEvent, RunLogEntry};
+use teamster::{AbortHandle, CliInfo, EventStream, LogEntry};
+use teamster_core::time::epoch_ms;
+use teamster_server::{ProblemCode, RunView};
+
+use super::http::{Failure, Http};
+use super::{RemoteFollow, RemoteRun, start};
+use crate::args::RunArgs;
+use crate::drive::{self, Feed};
+use crate::render::Current;
+use crate::run::{final_text, output, prompt, resume_arguments, written};
+use crate::signals::Signals;
+use crate::{exit_code, tokio_runtime};
+
+/// Starts the run on the server, and shows it unless it is detached; the exit code.
+pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
+    let usage = |error: &anyhow::Error| {
+        crate::fail(error);
+        Ok(exit_code::USAGE)
+    };
+    let prepared = prompt(args, io::stdin().lock()).and_then(|prompt| start::run(args, prompt));
+    let body = match prepared {
+        Ok(body) => body,
+        Err(error) => return usage(&error),
+    };
+    let output = match output(args) {
+        Ok(output) => output,
+        Err(error) => return usage(&error),
+    };
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let begun =
+        runtime.block_on(http.exchange::<RunView>(Method::POST, "/v1/runs", &start::key(), &body));
+    let view = match begun {
+        Err(failure) if is_usage(&failure) => return usage(&failure.into()),
+        begun => begun?,
+    };
+    let run = RemoteRun {
+        http: http.clone(),
+        info: view.summary.info.clone(),
+    };
+    if args.detach {
+        let id = &run.info.run_id;
+        return exit_code::of_printed(writeln!(io::stdout(), "{id}"));
+    }
+    let info = crate::providers()
+        .get(&args.provider)
+        .context("this provider is not built in")?
+        .info();
+    let others: Vec<&'static CliInfo> = (args.again.fallback.iter())
+        .filter_map(|other| Some(crate::providers().get(&other.provider)?.info()))
+        .collect();
+    let current = Current::new(info, &others);
+    let view = drive::View {
+        current: current.clone(),
+        verbose: args.output.verbose,
+        quiet: args.output.quiet,
+        directory: run.info.directory.clone(),
+        resume: Some(resume_arguments(args)),
+        mcp: None,
+        clock: epoch_ms,
+    };
+    let mut sink = drive::sink(args.output, view, final_text(args, info));
+    if let Some(output) = &output {
+        sink = output.keeping(sink);
+    }
+    let code = runtime.block_on(async {
+        let feed = RunFeed::new(run, move |event| current.observe(event));
+        let mut signals =
+            Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
+        anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await.code)
+    })?;
+    if written(output) {
+        Ok(code)
+    } else {
+        Ok(code.max(exit_code::AGENT_ERROR))
+    }
+}
+
+/// Whether the server refused what was asked for, as this machine would have.
+pub(super) fn is_usage(failure: &Failure) -> bool {
+    matches!(
+        failure.code(),
+        Some(
+            ProblemCode::InvalidParams
+                | ProblemCode::BypassNotAllowed
+                | ProblemCode::CommandNotAllowed
+                | ProblemCode::RunExists
+                | ProblemCode::BodyTooLarge
+        )
+    )
+}
+
+/// The entries of a run's agents, and what stops it.
+struct RunFeed<O> {
+    follow: RemoteFollow,
+    observe: O,
+    abort: AbortHandle,
+}
+
+impl<O: FnMut(&RunEvent)> RunFeed<O> {
+    fn new(run: RemoteRun, observe: O) -> Self {
+        let abort = AbortHandle::default();
+        let follow = run.follow(0);
+        tokio::spawn(stop(run, abort.clone()));
+        Self {
+            follow,
+            observe,
+            abort,
+        }
+    }
+}
+
+/// Hands on what was asked of the run here.
+async fn stop(run: RemoteRun, abort: AbortHandle) {
+    let report = |stopped: Result<(), teamster_runner::RunsError>| {
+        if let Err(error) = stopped
+            && !matches!(error, teamster_runner::RunsError::Ended { .. })
+        {
+            crate::fail(&anyhow!("the run was not stopped: {error}"));
+        }
+    };
+    abort.aborted().await;
+    report(run.cancel(false).await);
+    abort.killed().await;
+    report(run.cancel(true).await);
+}
+
+impl<O: FnMut(&RunEvent)> Feed for RunFeed<O> {
+    type Event = LogEntry;
+
+    async fn next(&mut self) -> Option<LogEntry> {
+        loop {
+            let line = match self.follow.next().await {
+                Ok(line) => line?,
+                Err(error) => {
+                    crate::fail(&error.into());
+                    return None;
+                }
+            };
+            match line.entry() {
+                Ok(RunLogEntry::Agent(entry)) => return Some(entry),
+                Ok(RunLogEntry::Run(entry)) => (self.observe)(&entry.event),
+                // Of a newer version.
+                _ => {}
+            }
+        }
+    }
+
+    fn abort_handle(&self) -> AbortHandle {
+        self.abort.clone()
+    }
+
+    fn exit_code(entry: &LogEntry) -> Option<u8> {
+        EventStream::exit_code(entry)
+    }
+}

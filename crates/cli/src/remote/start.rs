@@ -1,0 +1,182 @@
+//! From the command line to the body that starts a run or a session on a server.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use hyper::Method;
+use hyper::header::HeaderName;
+use teamster::SystemPrompt;
+use teamster_core::time::millis;
+use teamster_server::{RunView, StartRun, StartSession, Worktree};
+use uuid::Uuid;
+
+use super::http::Http;
+use super::{absolute, permission};
+use crate::args::{self, ChatArgs, Fallback, PlaceArgs, RunArgs, SystemArgs};
+use crate::params;
+
+/// The options of `teamster run` that have a place in the body.
+const OF_RUN: &[&str] = &[
+    "provider",
+    "prompt",
+    "prompt_file",
+    "output_file",
+    "detach",
+    "ask_timeout",
+    "json",
+    "quiet",
+    "verbose",
+    "stdin",
+    "output_schema",
+    "max_turns",
+    "run_id",
+];
+/// Those of `teamster chat --detach`.
+const OF_CHAT: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
+/// Those of both.
+const OF_BOTH: &[&str] = &[
+    "remote",
+    "remote_token_file",
+    "model",
+    "effort",
+    "permission",
+    "allow_tool",
+    "deny_tool",
+    "resume",
+    "fork",
+    "system_prompt",
+    "system_prompt_file",
+    "append_system_prompt",
+    "append_system_prompt_file",
+    "cwd",
+    "worktree",
+    "max_budget_usd",
+    "max_tokens",
+    "max_time",
+    "retries",
+    "fallback",
+];
+
+/// Refuses options that a server has no place for.
+fn check(own: &[&str]) -> anyhow::Result<()> {
+    for (id, flag) in args::given(std::env::args_os()) {
+        if !own.contains(&&*id) && !OF_BOTH.contains(&&*id) {
+            bail!(
+                "{flag} cannot be used with --remote: leave it out, or run the command on the server's machine"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The run that the arguments ask for, with this prompt. Every error is one of usage.
+pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
+    check(OF_RUN)?;
+    let mut body = StartRun::new(&*args.provider, prompt);
+    body.model.clone_from(&args.model.model);
+    body.effort.clone_from(&args.model.effort);
+    body.permission = permission(args.permissions.permission);
+    body.allowed_tools.clone_from(&args.permissions.allow_tool);
+    body.denied_tools.clone_from(&args.permissions.deny_tool);
+    body.session_id.clone_from(&args.session.agent.resume);
+    body.fork = args.session.agent.fork;
+    (body.system_prompt, body.append_system_prompt) = system(&args.input.system)?;
+    let schema = args.input.output_schema.as_deref();
+    body.output_schema = schema.map(params::schema).transpose()?;
+    (body.working_directory, body.worktree) = place(&args.place)?;
+    body.max_turns = args.limits.max_turns;
+    body.max_budget_usd = args.limits.max_budget_usd;
+    body.max_tokens = args.again.max_tokens;
+    body.max_time_ms = limited(args.again.max_time);
+    body.retries = args.again.retries;
+    body.fallback = fallbacks(&args.again.fallback);
+    // An attached run never waits for a person.
+    body.ask_timeout_ms = if args.detach {
+        patience(args.asking.ask_timeout)
+    } else {
+        Some(0)
+    };
+    Ok(body)
+}
+
+fn session(args: &ChatArgs) -> anyhow::Result<StartSession> {
+    check(OF_CHAT)?;
+    let mut body = StartSession::new(&*args.provider);
+    body.model.clone_from(&args.model.model);
+    body.effort.clone_from(&args.model.effort);
+    body.permission = permission(args.permissions.permission);
+    body.allowed_tools.clone_from(&args.permissions.allow_tool);
+    body.denied_tools.clone_from(&args.permissions.deny_tool);
+    body.session_id.clone_from(&args.session.resume);
+    body.fork = args.session.fork;
+    (body.system_prompt, body.append_system_prompt) = system(&args.system)?;
+    (body.working_directory, body.worktree) = place(&args.place)?;
+    body.max_budget_usd = args.turns.max_budget_usd;
+    body.max_tokens = args.turns.max_tokens;
+    body.max_time_ms = limited(args.turns.max_time);
+    body.retries = args.turns.retries;
+    body.fallback = fallbacks(&args.turns.fallback);
+    body.ask_timeout_ms = patience(args.asking.ask_timeout);
+    body.end_idle_ms = limited(args.end_idle);
+    Ok(body)
+}
+
+/// The system prompt, and what is appended to the CLI's own.
+fn system(args: &SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
+    Ok(match params::system_prompt(args)? {
+        Some(SystemPrompt::Replace(text)) => (Some(text), None),
+        Some(SystemPrompt::Append(text)) => (None, Some(text)),
+        _ => (None, None),
+    })
+}
+
+fn place(args: &PlaceArgs) -> anyhow::Result<(Option<std::path::PathBuf>, Option<Worktree>)> {
+    let directory = args.cwd.as_deref().map(|cwd| absolute("--cwd", cwd));
+    let worktree = args.worktree.as_deref().map(|branch| match branch {
+        "" => Worktree::Switch(true),
+        branch => Worktree::Branch(branch.to_owned()),
+    });
+    Ok((directory.transpose()?, worktree))
+}
+
+fn fallbacks(fallbacks: &[Fallback]) -> Vec<String> {
+    let texts = fallbacks.iter().map(|it| match &it.model {
+        Some(model) => format!("{}:{model}", it.provider),
+        None => it.provider.clone(),
+    });
+    texts.collect()
+}
+
+/// A limit of time; none is none.
+fn limited(time: Option<Duration>) -> Option<u64> {
+    time.filter(|time| *time != Duration::MAX).map(millis)
+}
+
+/// How long a request waits for its answer. Without a limit that is as long as the number allows: ages.
+fn patience(time: Option<Duration>) -> Option<u64> {
+    /// A year.
+    const LONGEST: Duration = Duration::from_hours(365 * 24);
+    time.map(|time| millis(time.min(LONGEST)))
+}
+
+/// The header that keeps a request which is sent twice from being done twice.
+pub(super) fn key() -> [(HeaderName, String); 1] {
+    let name = HeaderName::from_static("idempotency-key");
+    [(name, Uuid::now_v7().to_string())]
+}
+
+/// Starts a session; its id. The outer error is one of usage.
+pub(crate) async fn start_session(
+    http: &Http,
+    args: &ChatArgs,
+) -> anyhow::Result<anyhow::Result<String>> {
+    let body = session(args)?;
+    let started = http
+        .exchange::<RunView>(Method::POST, "/v1/sessions", &key(), &body)
+        .await;
+    match started {
+        Err(failure) if super::run::is_usage(&failure) => Err(failure.into()),
+        Err(failure) => Ok(Err(failure.into())),
+        Ok(view) => Ok(Ok(view.summary.info.run_id.clone())),
+    }
+}

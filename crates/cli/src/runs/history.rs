@@ -1,0 +1,157 @@
+//! The history of runs: the store of this machine, or that of a server.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use teamster::store::{RunFilter, RunRecord, Store};
+use teamster_server::{ForgetRuns, Forgotten, ProblemCode};
+
+use super::forget;
+use crate::args::StoreArgs;
+use crate::remote::{Http, part, remote};
+use crate::{store, words};
+
+/// The most runs that a server sends at once.
+const PAGE: u32 = 1000;
+
+/// Where the history is.
+pub(super) enum History {
+    /// In this store; the user's own may not be there yet.
+    Local(Option<Store>),
+    Remote(&'static Http),
+}
+
+/// Which runs are listed, whichever machine they are of.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) limit: u32,
+    pub(super) provider: Option<String>,
+    pub(super) status: Option<teamster::store::RunState>,
+    pub(super) since_ms: Option<u64>,
+    pub(super) directory: Option<PathBuf>,
+}
+
+impl History {
+    /// The history that the arguments name. A server has its own store.
+    pub(super) async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
+        match remote() {
+            Some(http) => Ok(Self::Remote(http)),
+            None => Ok(Self::Local(store::open(args).await?)),
+        }
+    }
+
+    /// The same where a store is not needed.
+    pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
+        if remote().is_none() && store::place(args).is_none() {
+            return Ok(Self::Local(None));
+        }
+        Self::open(args).await
+    }
+
+    /// Whether nothing was ever recorded.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, Self::Local(None))
+    }
+
+    /// Its place, for people.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::Local(store) => store.as_ref().map(Store::place).unwrap_or_default(),
+            Self::Remote(http) => http.url().to_owned(),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        if let Self::Local(Some(store)) = &self {
+            store::close(store).await;
+        }
+    }
+
+    /// Runs, those that began last first.
+    pub(super) async fn list(&self, listed: Listed) -> anyhow::Result<Vec<RunRecord>> {
+        match self {
+            Self::Local(None) => Ok(Vec::new()),
+            Self::Local(Some(store)) => {
+                let mut filter = RunFilter::default().limit(listed.limit);
+                filter.provider = listed.provider;
+                filter.status = listed.status;
+                filter.since_ms = listed.since_ms;
+                filter.working_directory = listed.directory;
+                Ok(store.runs(&filter).await?)
+            }
+            Self::Remote(http) => pages(http, &listed).await,
+        }
+    }
+
+    /// The run of this id, or the only one that begins so.
+    pub(super) async fn find(&self, id: &str) -> anyhow::Result<RunRecord> {
+        let found = match self {
+            Self::Local(None) => None,
+            Self::Local(Some(store)) => store.run(id).await?,
+            Self::Remote(http) => match http.get(&format!("/v1/history/{}", part(id))).await {
+                Err(failure) if failure.code() == Some(ProblemCode::RunNotFound) => None,
+                found => Some(found?),
+            },
+        };
+        found.with_context(|| {
+            format!(
+                "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+                words::one_line(id),
+                self.place()
+            )
+        })
+    }
+
+    /// Deletes what is asked for.
+    pub(super) async fn forget(&self, request: &ForgetRuns) -> anyhow::Result<Forgotten> {
+        match self {
+            Self::Local(store) => forget::delete(request, store.as_ref()).await,
+            Self::Remote(http) => {
+                let path = "/v1/history/forget";
+                Ok(http
+                    .exchange(hyper::Method::POST, path, &[], request)
+                    .await?)
+            }
+        }
+    }
+}
+
+/// A page of a server's history.
+#[derive(Deserialize)]
+struct Page {
+    runs: Vec<RunRecord>,
+    next: Option<String>,
+}
+
+async fn pages(http: &Http, listed: &Listed) -> anyhow::Result<Vec<RunRecord>> {
+    let mut query = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        query.extend(value.map(|value| format!("&{name}={}", part(&value))));
+    };
+    add("agent", listed.provider.clone());
+    add("status", listed.status.map(|status| status.to_string()));
+    add("since", listed.since_ms.map(|since| since.to_string()));
+    if let Some(directory) = &listed.directory {
+        let Some(directory) = directory.to_str() else {
+            bail!("--cwd: with --remote, a directory needs a name of UTF-8");
+        };
+        add("directory", Some(directory.to_owned()));
+    }
+    let query = query.concat();
+    let mut runs = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let missing = listed.limit - u32::try_from(runs.len()).unwrap_or(listed.limit);
+        let limit = missing.min(PAGE);
+        let path = format!("/v1/history?limit={limit}{query}{cursor}");
+        let page: Page = http.get(&path).await?;
+        runs.extend(page.runs);
+        match page.next {
+            Some(next) if runs.len() < listed.limit as usize => {
+                cursor = format!("&cursor={}", part(&next));
+            }
+            _ => return Ok(runs),
+        }
+    }
+}

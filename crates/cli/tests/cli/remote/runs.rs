@@ -1,0 +1,201 @@
+//! Runs, what they wait for, their history, and what they used.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use teamster_testkit::proc::wait_until;
+
+use super::{Machine, timeless};
+use crate::cli::chat::Agent;
+use crate::cli::serve::silent;
+use crate::cli::{Claude, LIMIT, Running, run};
+
+fn machine(claude: &Claude) -> Machine {
+    Machine::new(claude.path("").as_path(), &claude.path("claude"))
+}
+
+/// Starts a run from elsewhere; its id.
+fn detach(machine: &Machine, args: &[&str]) -> String {
+    let args = [&["run", "-d", "claude"], args].concat();
+    let ended = run(&mut machine.remote(args));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let id = ended.stdout.strip_suffix('\n').unwrap();
+    assert!(!id.contains('\n'), "{id}");
+    id.to_owned()
+}
+
+#[test]
+fn an_attached_run_looks_the_same() {
+    // Without pieces of messages, which a log joins.
+    let claude = Claude::plays("tool_shell_ok_nopartial", 0);
+    let machine = machine(&claude);
+    let folder = claude.path("work");
+    fs::create_dir(&folder).unwrap();
+    let cwd = folder.to_str().unwrap();
+    for more in [
+        &[][..],
+        &["--quiet"],
+        &["--verbose"],
+        &["--json"],
+        &["--retries", "1"],
+    ] {
+        let args = [&["run", "claude", "hello", "--cwd", cwd], more].concat();
+        let ended = machine.same(args);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(!ended.stdout.is_empty());
+    }
+    // The prompt is read here, and the answer is written here.
+    let prompt = claude.path("prompt.md");
+    fs::write(&prompt, "hello").unwrap();
+    let answer = claude.path("answer.txt");
+    let args = [
+        "run",
+        "claude",
+        "--quiet",
+        "--prompt-file",
+        prompt.to_str().unwrap(),
+        "--output",
+        answer.to_str().unwrap(),
+    ];
+    let ended = run(&mut machine.remote(args));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(answer).unwrap(), ended.stdout);
+}
+
+#[test]
+fn a_run_that_fails_has_the_same_error_and_exit_code() {
+    let claude = Claude::plays("error_401", 1);
+    let machine = machine(&claude);
+    let ended = machine.same(["run", "claude", "hello"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let id = detach(&machine, &["hello"]);
+    let waited = machine.same(["wait", &id]);
+    assert_eq!(waited.code, Some(1), "{}", waited.stderr);
+    assert!(waited.stderr.starts_with("error: "), "{}", waited.stderr);
+}
+
+#[test]
+fn a_detached_run_is_shown_waited_for_and_listed_the_same() {
+    let claude = Claude::plays("text", 0);
+    let machine = machine(&claude);
+    let id = detach(&machine, &["hello"]);
+    assert_eq!(machine.same(["wait", &id]).code, Some(0));
+    let local = run(&mut machine.local(["attach", &id, "--json"]));
+    let remote = run(&mut machine.remote(["attach", &id, "--json"]));
+    assert_eq!((remote.code, remote.stdout), (local.code, local.stdout));
+    for more in [
+        &[][..],
+        &["--quiet"],
+        &["--verbose"],
+        &["--after", "3", "--json"],
+    ] {
+        machine.same([&["attach", &id], more].concat());
+    }
+    machine.same(["cancel", &id]);
+    machine.same(["attach", "unknown"]);
+    machine.same(["runs", "list", "--live"]);
+    machine.same(["requests"]);
+    machine.same(["requests", "--json"]);
+
+    // Its row is written after the end of its log.
+    let listed = || run(&mut machine.local(["runs", "list", "--status", "success"])).stdout;
+    assert!(wait_until(LIMIT, || listed().contains(&id[..13])));
+    let shown = machine.same(["runs", "list"]);
+    assert!(shown.stdout.contains(&id[..13]), "{}", shown.stdout);
+    for args in [
+        &["runs", "list", "--json", "--status", "success"][..],
+        &["runs", "list", "--json", "--limit", "1", "--since", "1h"],
+        &["runs", "list", "--status", "error"],
+        &["runs", "show", &id],
+        &["runs", "show", &id, "--json"],
+        &["usage", "--by", "model"],
+        &["usage", "--by", "session", "--models", "--csv"],
+        &["usage", "--json", "--since", "2026-01-01"],
+        &["usage", "--provider", "codex"],
+        &["usage", "--limits"],
+        &["usage", "--limits", "--json"],
+    ] {
+        // Where the store is differs.
+        let (local, remote) = (
+            run(&mut machine.local(args.iter().copied())),
+            run(&mut machine.remote(args.iter().copied())),
+        );
+        assert_eq!(
+            timeless(&remote.stdout),
+            timeless(&local.stdout),
+            "{args:?}"
+        );
+        assert_eq!(remote.code, local.code, "{args:?}: {}", remote.stderr);
+    }
+    let missing = run(&mut machine.remote(["runs", "show", "unknown"]));
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.stderr.contains("there is no run `unknown`"),
+        "{}",
+        missing.stderr
+    );
+
+    let forgotten = run(&mut machine.remote(["runs", "forget", &id]));
+    assert_eq!(
+        (forgotten.code, &*forgotten.stdout),
+        (Some(0), "1 run forgotten, 1 log deleted (1 MiB)\n"),
+        "{}",
+        forgotten.stderr
+    );
+    assert!(machine.store.exists());
+    machine.same(["attach", &id]);
+    let again = run(&mut machine.remote(["runs", "forget", &id]));
+    assert_eq!(again.code, Some(1), "{}", again.stdout);
+}
+
+#[test]
+fn a_request_is_listed_and_answered_the_same() {
+    let agent = Agent::new();
+    let machine = Machine::new(agent.path("").as_path(), &agent.path("claude"));
+    let id = detach(&machine, &["write"]);
+    assert!(wait_until(LIMIT, || {
+        !run(&mut machine.remote(["requests", "--json"]))
+            .stdout
+            .is_empty()
+    }));
+    let listed = machine.same(["requests"]);
+    assert!(
+        listed.stdout.contains(&format!("{id}/1")),
+        "{}",
+        listed.stdout
+    );
+    machine.same(["requests", &id, "--json"]);
+    let live = machine.same(["runs", "list", "--live"]);
+    assert!(live.stdout.contains("an answer: Write"), "{}", live.stdout);
+    machine.same(["answer", &id, "perhaps"]);
+    machine.same(["answer", &format!("{id}/7"), "allow"]);
+    let answered = run(&mut machine.remote(["answer", &id, "allow"]));
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert_eq!(machine.same(["wait", &id]).code, Some(0));
+    machine.same(["answer", &format!("{id}/1"), "allow"]);
+}
+
+#[test]
+fn ctrl_c_stops_an_attached_run_and_cancel_a_detached_one() {
+    let claude = Claude::new(&silent());
+    let machine = machine(&claude);
+    let mut running = Running::start(&mut machine.remote(["run", "claude", "x", "--json"]));
+    let mut line = running.line();
+    let first: Value = serde_json::from_str(&line).unwrap();
+    let id = first["runId"].as_str().unwrap().to_owned();
+    // What the agent has said has come here.
+    while !line.contains(r#""type":"text""#) {
+        line = running.line();
+    }
+    running.signal(Signal::SIGINT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(machine.served.ended(&id)["status"], "aborted");
+
+    let id = detach(&machine, &["x"]);
+    let cancelled = run(&mut machine.remote(["cancel", &id]));
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    assert_eq!(machine.served.ended(&id)["status"], "aborted");
+    assert_eq!(machine.same(["wait", &id]).code, Some(130));
+}

@@ -1,0 +1,109 @@
+//! Which scope each operation needs, in one table.
+
+use serde_json::Value;
+
+use super::client::{Request, Served};
+use super::{about, silent};
+use crate::cli::Claude;
+
+/// Each operation and the least scope that it needs; `-` needs no token.
+const TABLE: &[(&str, &str, &str)] = &[
+    ("POST", "/v1/runs", "run"),
+    ("GET", "/v1/runs", "read"),
+    ("GET", "/v1/runs/{id}", "read"),
+    ("GET", "/v1/runs/{id}/events", "read"),
+    ("POST", "/v1/runs/{id}/cancel", "run"),
+    ("POST", "/v1/sessions", "run"),
+    ("GET", "/v1/sessions", "read"),
+    ("GET", "/v1/sessions/{id}", "read"),
+    ("DELETE", "/v1/sessions/{id}", "run"),
+    ("PATCH", "/v1/sessions/{id}", "run"),
+    ("GET", "/v1/sessions/{id}/events", "read"),
+    ("POST", "/v1/sessions/{id}/turns", "run"),
+    ("POST", "/v1/sessions/{id}/interrupt", "run"),
+    ("POST", "/v1/sessions/{id}/steer", "run"),
+    ("POST", "/v1/sessions/{id}/clear", "run"),
+    ("GET", "/v1/requests", "read"),
+    ("POST", "/v1/requests/{run}/{number}", "answer"),
+    ("POST", "/v1/requests/{id}", "answer"),
+    ("GET", "/v1/events", "read"),
+    ("GET", "/v1/history", "read"),
+    ("GET", "/v1/history/{id}", "read"),
+    ("POST", "/v1/history/forget", "admin"),
+    ("GET", "/v1/agents", "read"),
+    ("GET", "/v1/agents/{id}/log", "read"),
+    ("POST", "/v1/agents/{id}/{command}", "admin"),
+    ("POST", "/v1/agents/{command}", "admin"),
+    ("GET", "/v1/providers", "read"),
+    ("GET", "/v1/usage", "read"),
+    ("GET", "/v1/limits", "read"),
+    ("POST", "/v1/login", "-"),
+    ("DELETE", "/v1/login", "-"),
+    ("GET", "/healthz", "-"),
+    ("GET", "/v1/openapi.json", "-"),
+];
+
+/// Whether a token with the one scope may do what needs the other.
+fn allows(own: &str, needed: &str) -> bool {
+    needed == "-" || needed == "read" || own == needed || own == "admin"
+}
+
+#[test]
+fn every_operation_needs_its_scope_and_the_document_names_it() {
+    let claude = Claude::new(&silent());
+    let served = Served::of(&claude, &[]);
+    let document = Request::new(&served.address, "GET", "/v1/openapi.json").send();
+    let document = document.json();
+    let mut documented = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let scope = match operation["security"].as_array().map(Vec::as_slice) {
+                Some([only]) => only["token"][0].as_str().unwrap_or("?").to_owned(),
+                _ => "-".to_owned(),
+            };
+            documented.push((method.to_ascii_uppercase(), path.clone(), scope));
+        }
+    }
+    let mut expected: Vec<_> = (TABLE.iter())
+        .map(|(method, path, scope)| {
+            (
+                (*method).to_owned(),
+                (*path).to_owned(),
+                (*scope).to_owned(),
+            )
+        })
+        .collect();
+    documented.sort();
+    expected.sort();
+    assert_eq!(documented, expected);
+
+    let added = |scope: &str| {
+        let added = about(&claude, ["token", "add", scope, "--scope", scope]);
+        assert_eq!(added.code, Some(0), "{}", added.stderr);
+        added.stdout.trim_end().to_owned()
+    };
+    for own in ["read", "run", "answer", "admin"] {
+        let token = added(own);
+        for (method, path, needed) in TABLE {
+            // A body that no operation takes, and ids of nothing: what is allowed changes nothing.
+            let concrete = path
+                .replace("{command}", "dance")
+                .replace("{id}", "nothing")
+                .replace("{run}", "nothing")
+                .replace("{number}", "1");
+            let request = Request::new(&served.address, method, &concrete)
+                .header("Authorization", &format!("Bearer {token}"));
+            let response = match *method {
+                "GET" | "DELETE" => request.open(),
+                _ => request.json(&Value::from("nothing")).open(),
+            };
+            let is_refused = response.status == 403;
+            assert_eq!(is_refused, !allows(own, needed), "{own}: {method} {path}");
+            assert_ne!(response.status, 401, "{own}: {method} {path}");
+            assert!(
+                response.status < 500 || response.status == 503,
+                "{own}: {method} {path}"
+            );
+        }
+    }
+}

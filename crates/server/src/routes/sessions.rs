@@ -1,0 +1,301 @@
+//! `/v1/sessions`: live sessions, which take one prompt after the other.
+
+mod turns;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::routing::{delete, get, patch, post};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use teamster_runner::{RunFolder, RunKind, RunsError, client};
+use uuid::Uuid;
+
+use super::runs::{EVENTS_HEADERS, LogPage, id_of, key, key_reused};
+use super::{Answer, App, json};
+use crate::auth::Caller;
+use crate::events::{self, EventsQuery};
+use crate::extract::{Json, Path, Query};
+use crate::index::of_runner;
+use crate::openapi::Entry;
+use crate::operation::Operation;
+use crate::server::Shared;
+use crate::view::{RunSummary, RunView, ViewState};
+use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
+
+/// What an operation of one session can be refused for.
+const OF_SESSION: [ProblemCode; 3] = [
+    ProblemCode::SessionNotFound,
+    ProblemCode::RunIdAmbiguous,
+    ProblemCode::RunnerNotResponding,
+];
+/// What a command to a session can be refused for.
+const OF_COMMAND: [ProblemCode; 3] = [
+    ProblemCode::RunEnded,
+    ProblemCode::SessionEnding,
+    ProblemCode::Unsupported,
+];
+
+pub(super) fn operations() -> Vec<Operation> {
+    let mut all = sessions();
+    all.extend(turns::operations());
+    all
+}
+
+fn sessions() -> Vec<Operation> {
+    vec![
+        Operation::new(Method::POST, "/v1/sessions", "startSession", post(start))
+            .scope(Some(Scope::Run))
+            .about(
+                "Start a session",
+                "It has a process of its own, as that of `teamster chat --detach`, and waits for prompts.",
+            )
+            .headers(&[(
+                "Idempotency-Key",
+                "A key of the client's choice. The same request again with the same key starts nothing, and gets \
+                 the session that is there.",
+            )])
+            .body::<StartSession>(true)
+            .json::<RunView>(StatusCode::CREATED, "The session; `Location` is its path.")
+            .json::<RunView>(StatusCode::OK, "The session that was started with this key before.")
+            .problems(&[
+                ProblemCode::BypassNotAllowed,
+                ProblemCode::CommandNotAllowed,
+                ProblemCode::IdempotencyKeyReused,
+                ProblemCode::RunExists,
+            ]),
+        Operation::new(Method::GET, "/v1/sessions", "listSessions", get(list))
+            .about("List sessions", "The newest is first.")
+            .query::<ListQuery>()
+            .json::<SessionList>(StatusCode::OK, "The sessions."),
+        Operation::new(Method::GET, "/v1/sessions/{id}", "getSession", get(show))
+            .about(
+                "Show a session",
+                "The id can be shortened to a beginning that no other run or session has.",
+            )
+            .json::<RunView>(StatusCode::OK, "The session.")
+            .problems(&OF_SESSION),
+        Operation::new(Method::DELETE, "/v1/sessions/{id}", "endSession", delete(end))
+            .scope(Some(Scope::Run))
+            .about(
+                "End a session",
+                "Answers as soon as its runner has the command; the session ends a little later. Its log stays.",
+            )
+            .query::<EndQuery>()
+            .json::<RunView>(StatusCode::ACCEPTED, "The session.")
+            .problems(&OF_SESSION)
+            .problems(&[ProblemCode::RunEnded]),
+        Operation::new(Method::PATCH, "/v1/sessions/{id}", "changeSession", patch(change))
+            .scope(Some(Scope::Run))
+            .about("Change the model or the permission", "From the next turn on.")
+            .body::<ChangeSession>(true)
+            .json::<RunView>(StatusCode::OK, "The session.")
+            .problems(&OF_SESSION)
+            .problems(&OF_COMMAND)
+            .problems(&[ProblemCode::BypassNotAllowed]),
+        Operation::new(Method::GET, "/v1/sessions/{id}/events", "getSessionEvents", get(log))
+            .about(
+                "Follow the log of a session",
+                "As that of a run: each turn begins with `user:message` and has a `done` with the turn's id; the \
+                 `done` with the session's id is the last entry.",
+            )
+            .query::<EventsQuery>()
+            .headers(EVENTS_HEADERS)
+            .reply(
+                StatusCode::OK,
+                "The entries, by `Accept`; with `wait`, a page of them.",
+                vec![
+                    ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
+                    ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
+                    ("application/json", SchemaGenerator::subschema_for::<LogPage>),
+                ],
+            )
+            .reply(StatusCode::NO_CONTENT, "The session has ended, and nothing follows.", vec![])
+            .problems(&[ProblemCode::SessionNotFound, ProblemCode::RunIdAmbiguous]),
+    ]
+}
+
+/// Which sessions are listed.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// Only sessions in this state.
+    state: Option<ViewState>,
+}
+
+/// Sessions, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SessionList {
+    /// The sessions.
+    sessions: Vec<std::sync::Arc<RunSummary>>,
+}
+
+/// How a session is ended.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EndQuery {
+    /// At once, by force.
+    #[serde(default)]
+    kill: bool,
+}
+
+/// What changes from the next turn on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangeSession {
+    /// The model, by the CLI's own name.
+    model: Option<String>,
+    /// What the agent may do without approval.
+    permission: Option<Permission>,
+}
+
+/// The session of this id.
+async fn find(shared: &Shared, id: &str) -> Result<RunFolder, Problem> {
+    let missing = || Problem::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
+    match shared.index.find(id).await {
+        Ok(session) if session.info().kind == RunKind::Session => Ok(session),
+        Ok(_) => Err(missing()),
+        Err(problem) if problem.code == ProblemCode::RunNotFound => Err(missing()),
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn view(shared: &Shared, session: RunFolder, status: StatusCode) -> Answer {
+    json(status, &shared.index.live_view(session).await?)
+}
+
+async fn start(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Json<StartSession>,
+) -> Answer {
+    let request = body.value;
+    request.common().check(&shared.config, &caller)?;
+    let (run, status) = match key(&headers)? {
+        None => {
+            let id = Uuid::now_v7().to_string();
+            begin(&shared, &id, &request).await?;
+            (shared.index.find(&id).await?, StatusCode::CREATED)
+        }
+        Some(key) => {
+            // A run and a session with the same key are not the same.
+            let key = format!("session {key}");
+            let _others = shared.starts.lock_of(&key).lock().await;
+            let (beginning, id) = id_of(&key, &body.bytes);
+            match shared.index.find(&beginning).await {
+                Ok(run) if run.id() == id => (run, StatusCode::OK),
+                Ok(_) => return Err(key_reused()),
+                Err(problem) if problem.code == ProblemCode::RunNotFound => {
+                    let status = match begin(&shared, &id, &request).await {
+                        Ok(()) => StatusCode::CREATED,
+                        // Another server on the same runs was faster.
+                        Err(problem) if problem.code == ProblemCode::RunExists => StatusCode::OK,
+                        Err(problem) => return Err(problem),
+                    };
+                    (shared.index.find(&id).await?, status)
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+    };
+    let path = format!("/v1/sessions/{}", run.id());
+    let mut response = view(&shared, run, status).await?;
+    if let Ok(path) = HeaderValue::from_str(&path) {
+        response.headers_mut().insert(LOCATION, path);
+    }
+    Ok(response)
+}
+
+/// Starts the session. Its callback is known before, so that it is not lost whenever the server is killed.
+async fn begin(shared: &Shared, id: &str, request: &StartSession) -> Result<(), Problem> {
+    if let Some(url) = &request.callback {
+        shared.callbacks.register(id, url)?;
+    }
+    let started = shared.backend.start_session(id.to_owned(), request.clone());
+    Ok(started.await?)
+}
+
+async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
+    let mut sessions = Vec::new();
+    for folder in shared.index.folders().await? {
+        if folder.info().kind != RunKind::Session {
+            continue;
+        }
+        // It may be removed just now, and one that is damaged must not hide the others.
+        let Ok(session) = shared.index.live_summary(folder).await else {
+            continue;
+        };
+        if query.state.is_none_or(|state| state == session.state) {
+            sessions.push(session);
+        }
+    }
+    json(StatusCode::OK, &SessionList { sessions })
+}
+
+async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
+    let session = find(&shared, &id).await?;
+    view(&shared, session, StatusCode::OK).await
+}
+
+async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<EndQuery>) -> Answer {
+    let session = find(&shared, &id).await?;
+    not_ended(&shared, &session).await?;
+    of_runner(&session, client::cancel(&session, query.kill)).await?;
+    view(&shared, session, StatusCode::ACCEPTED).await
+}
+
+/// The runner of a session that has ended listens for a moment more.
+async fn not_ended(shared: &Shared, session: &RunFolder) -> Result<(), Problem> {
+    if shared.index.summary(session.clone()).await?.state == ViewState::Ended {
+        let id = session.id().to_owned();
+        return Err(RunsError::Ended { id }.into());
+    }
+    Ok(())
+}
+
+async fn log(
+    State(shared): App,
+    Path(id): Path<String>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Answer {
+    let session = find(&shared, &id).await?;
+    events::respond(shared, session, &headers, query).await
+}
+
+async fn change(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Json<ChangeSession>,
+) -> Answer {
+    let ChangeSession { model, permission } = body.value;
+    if model.is_none() && permission.is_none() {
+        let detail = "expected `model` or `permission`";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+    }
+    if model
+        .as_deref()
+        .is_some_and(|model| model.trim().is_empty())
+    {
+        let detail = "model: expected a name";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+    }
+    if permission == Some(Permission::Bypass) {
+        crate::start::check_bypass(&shared.config, &caller)?;
+    }
+    let session = find(&shared, &id).await?;
+    if let Some(permission) = permission {
+        of_runner(
+            &session,
+            client::set_permission(&session, permission.into()),
+        )
+        .await?;
+    }
+    if let Some(model) = model {
+        of_runner(&session, client::set_model(&session, model)).await?;
+    }
+    view(&shared, session, StatusCode::OK).await
+}

@@ -1,0 +1,266 @@
+//! `/v1/sessions/{id}/turns`, and what is said in the turn in progress.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::routing::post;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentEvent, RunResult};
+use teamster_orchestrator::{RunEvent, RunLogEntry};
+use teamster_runner::RunFolder;
+use teamster_runner::client::{self, Follow, StartedTurn, TurnRequest};
+use tokio::time::timeout;
+
+use super::{OF_COMMAND, OF_SESSION, find};
+use crate::auth::Caller;
+use crate::extract::{Json, Optional, Path};
+use crate::index::{blocking, of_runner};
+use crate::operation::Operation;
+use crate::routes::runs::{key, key_reused, preference_applied, wait};
+use crate::routes::{Answer, App, empty, json};
+use crate::{Problem, ProblemCode, Scope};
+
+pub(super) fn operations() -> Vec<Operation> {
+    let command = |operation: Operation| {
+        operation
+            .scope(Some(Scope::Run))
+            .reply(StatusCode::NO_CONTENT, "Done.", vec![])
+            .problems(&OF_SESSION)
+            .problems(&OF_COMMAND)
+    };
+    vec![
+        Operation::new(Method::POST, "/v1/sessions/{id}/turns", "startTurn", post(turn))
+            .scope(Some(Scope::Run))
+            .about(
+                "Send a prompt",
+                "It begins a turn; one at a time. Its entries are in the log behind `seq`, up to the `done` with \
+                 its `runId`.",
+            )
+            .headers(&[
+                (
+                    "Idempotency-Key",
+                    "A key of the client's choice. The same prompt again with the same key begins no turn, and gets \
+                     the turn that is there, also after the end of the session.",
+                ),
+                ("Prefer", "`wait=N`: answer when the turn has ended, after N seconds at the latest."),
+            ])
+            .body::<StartTurn>(true)
+            .json::<TurnView>(StatusCode::CREATED, "The turn; `Location` is the path of its entries.")
+            .json::<TurnView>(StatusCode::OK, "The turn that was begun with this key before.")
+            .problems(&OF_SESSION)
+            .problems(&OF_COMMAND)
+            .problems(&[
+                ProblemCode::SessionBusy,
+                ProblemCode::OverBudget,
+                ProblemCode::IdempotencyKeyReused,
+            ]),
+        command(Operation::new(
+            Method::POST,
+            "/v1/sessions/{id}/interrupt",
+            "interruptTurn",
+            post(interrupt),
+        ))
+        .about("Interrupt the turn in progress", "The session goes on.")
+        .body::<Interrupt>(false)
+        .problems(&[ProblemCode::NoTurn]),
+        command(Operation::new(
+            Method::POST,
+            "/v1/sessions/{id}/steer",
+            "steerTurn",
+            post(steer),
+        ))
+        .about(
+            "Say more in the turn in progress",
+            "Where the agent's CLI can take it.",
+        )
+        .body::<Steer>(true)
+        .problems(&[ProblemCode::NoTurn]),
+        command(Operation::new(
+            Method::POST,
+            "/v1/sessions/{id}/clear",
+            "clearSession",
+            post(clear),
+        ))
+        .about(
+            "Go on with an empty context",
+            "A new session of the agent begins, under the same id here.",
+        ),
+    ]
+}
+
+/// A prompt.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StartTurn {
+    /// The prompt.
+    prompt: String,
+    /// The name of the sender, for the log and for other clients; that of the token if left out.
+    from: Option<String>,
+}
+
+/// A turn of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TurnView {
+    /// Its id: that of the session, a dot and a number.
+    run_id: String,
+    /// The number of the log's entry with the prompt.
+    seq: u64,
+    /// Its result; absent while it is in progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RunResult>>,
+}
+
+/// How a turn is interrupted.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Interrupt {
+    /// By force: the agent's process is ended, and the next turn starts another.
+    #[serde(default)]
+    kill: bool,
+}
+
+/// A message for the turn in progress.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Steer {
+    /// The message.
+    text: String,
+    /// The name of the sender, for the log and for other clients; that of the token if left out.
+    from: Option<String>,
+}
+
+async fn interrupt(
+    State(shared): App,
+    Path(id): Path<String>,
+    Optional(body): Optional<Interrupt>,
+) -> Answer {
+    let session = find(&shared, &id).await?;
+    of_runner(&session, client::interrupt(&session, body.kill)).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+async fn steer(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Json<Steer>,
+) -> Answer {
+    let Steer { text, from } = body.value;
+    if text.trim().is_empty() {
+        let detail = "text: expected a text";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+    }
+    let session = find(&shared, &id).await?;
+    let from = from.unwrap_or_else(|| caller.name().to_owned());
+    of_runner(&session, client::steer(&session, text, Some(from))).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+async fn clear(State(shared): App, Path(id): Path<String>) -> Answer {
+    let session = find(&shared, &id).await?;
+    of_runner(&session, client::clear(&session)).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+async fn turn(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Json<StartTurn>,
+) -> Answer {
+    let StartTurn { prompt, from } = body.value;
+    if prompt.trim().is_empty() {
+        let detail = "prompt: expected a text";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+    }
+    let key = key(&headers)?;
+    let wait = headers.get("prefer").and_then(wait);
+    let session = find(&shared, &id).await?;
+    let mut request = TurnRequest::new(&*prompt);
+    request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
+    request.key.clone_from(&key);
+    let begun = match of_runner(&session, client::begin_turn(&session, request)).await {
+        Ok(turn) => turn,
+        Err(problem) if problem.code == ProblemCode::RunEnded => {
+            let Some(key) = key else { return Err(problem) };
+            let log = session.clone();
+            let found = blocking(move || find_turn(&log, &key)).await?;
+            match found.ok_or(problem)? {
+                (turn, text) if text == prompt => turn,
+                _ => return Err(key_reused()),
+            }
+        }
+        Err(problem) => return Err(problem),
+    };
+    let mut view = TurnView {
+        run_id: begun.run_id,
+        seq: begun.seq,
+        result: None,
+    };
+    if let Some(wait) = wait {
+        let ended = timeout(wait, result(session.clone(), view.seq, &view.run_id));
+        tokio::select! {
+            ended = ended => {
+                if let Ok(ended) = ended {
+                    view.result = ended?;
+                }
+            }
+            () = shared.ending.cancelled() => {}
+        }
+    }
+    let status = if begun.is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let mut response = json(status, &view)?;
+    let path = format!("/v1/sessions/{}/events?after={}", session.id(), view.seq);
+    if let Ok(path) = HeaderValue::from_str(&path) {
+        response.headers_mut().insert(LOCATION, path);
+    }
+    preference_applied(&mut response, wait);
+    Ok(response)
+}
+
+/// The turn in the log that was begun with this key, and its prompt.
+fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, String)>, Problem> {
+    let mut log = session.log(0)?;
+    while let Some(line) = log.next_line()? {
+        if let Ok(RunLogEntry::Run(entry)) = line.entry()
+            && let RunEvent::UserMessage {
+                run_id,
+                text,
+                key: Some(own),
+                ..
+            } = entry.event
+            && own == key
+        {
+            let turn = StartedTurn::known(run_id.to_string(), line.seq());
+            return Ok(Some((turn, text)));
+        }
+    }
+    Ok(None)
+}
+
+/// The result of a turn, once it has ended.
+async fn result(
+    session: RunFolder,
+    after: u64,
+    run_id: &str,
+) -> Result<Option<Box<RunResult>>, Problem> {
+    let mut follow = Follow::new(session, after)?;
+    while let Some(line) = follow.next().await? {
+        if line.type_name() == "done"
+            && let Ok(RunLogEntry::Agent(entry)) = line.entry()
+            && entry.run_id.as_deref() == Some(run_id)
+            && let AgentEvent::Done(done) = entry.event
+        {
+            return Ok(Some(done.result));
+        }
+    }
+    Ok(None)
+}
