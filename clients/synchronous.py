@@ -22,7 +22,7 @@ WORDS = [
 PATTERNS = [
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
-    (r"\bAsync(Teamster|Run)\b", r"\1"),
+    (r"\bAsync(Teamster|Run|Session|Turn)\b", r"\1"),
     (r"\bAsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"),
     (r"\b__a(enter|exit|iter)__", r"__\1__"),
     (r"\ba(close|read|iter_bytes)\(", r"\1("),

@@ -46,8 +46,9 @@ class Server:
     def end(self):
         self.kill()
         runs = self.folder / "teamster/runs"
-        if runs.exists():
-            subprocess.run([PROGRAM, "cancel", "--kill", *os.listdir(runs)], env=self.env, stderr=subprocess.DEVNULL, timeout=LIMIT)
+        # One by one: one that has ended is an error.
+        for run in os.listdir(runs) if runs.exists() else ():
+            subprocess.run([PROGRAM, "cancel", "--kill", run], env=self.env, stderr=subprocess.DEVNULL, timeout=LIMIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -138,9 +139,43 @@ def errors_have_their_codes_and_end_what_cannot_go_on(server, client):
             raise AssertionError("it is not lost")
 
 
+def a_session_takes_one_prompt_after_the_other(server, client):
+    session = client.start_session(provider="claude")
+    turn = session.send("count 40 0.05", sender="test")
+    entries, restarted = [], None
+    for entry in turn:
+        entries.append(entry)
+        if entry["type"] == "text" and restarted is None:
+            server.kill()
+            restarted = threading.Timer(0.5, server.start)
+            restarted.start()
+    restarted.join()
+    assert "".join(entry["text"] for entry in entries if entry["type"] == "text") == pieces(40)
+    assert (entries[-1]["type"], entries[-1]["runId"]) == ("done", turn.id)
+    turn = session.send("wait")
+    until("turn in progress", lambda: session.view().get("live", {}).get("state") == "running")
+    refused(409, "SESSION_BUSY", lambda: session.send("more"))
+    session.steer("go on")
+    assert "heard: go on" in turn.result()["text"]
+    turn = session.send("wait")
+    for entry in turn:
+        if entry["type"] == "text":
+            break
+    session.interrupt()
+    assert turn.result()["status"] == "aborted"
+    session.change(permission="accept-edits")
+    assert session.send("echo").result()["finalMessage"] == "echo"
+    assert len(client.sessions()) == 1
+    session.end()
+    log = list(session.entries())
+    assert [entry["seq"] for entry in log] == list(range(1, len(log) + 1))
+
+
 def the_rest_of_the_api(server, client):
     assert any(provider["id"] == "claude" for provider in client.providers())
     assert client.usage(by="model", since="7d")["by"] == "model"
+    assert client.limits()["limits"] == []
+    assert len(client.history(agent="claude", limit=1)["runs"]) == 1
     assert client.agents()["agents"] == []
     refused(404, "AGENT_NOT_FOUND", lambda: client.command("x", "stop"))
     refused(404, "AGENT_NOT_FOUND", lambda: client.agent_log("x"))
@@ -188,7 +223,7 @@ def the_same_with_asyncio(server, client):
 
 def the_examples_of_its_readme(server, client):
     readme = (HERE.parent / "python/README.md").read_text()
-    blocking, with_asyncio = re.findall(r"```python\n(.*?)```", readme, re.S)
+    blocking, with_asyncio, session = re.findall(r"```python\n(.*?)```", readme, re.S)
     os.environ["TEAMSTER_TOKEN"] = server.token
     for code in (blocking, "import asyncio\nasync def main(token):\n" + textwrap.indent(with_asyncio, "    ") + f"\nasyncio.run(main({server.token!r}))"):
         # The agent asks if it has its word; without an answer it would wait.
@@ -198,10 +233,14 @@ def the_examples_of_its_readme(server, client):
         with redirect_stdout(out):
             exec(code, {})
         assert out.getvalue().endswith("completed\n"), out.getvalue()
+    out = StringIO()
+    with redirect_stdout(out):
+        exec(session, {"teamster": client})
+    assert "user:message" not in out.getvalue() and out.getvalue().endswith("And the docs?\n"), out.getvalue()
 
 
 TESTS = [a_run_is_followed_answered_and_has_a_result, nothing_is_lost_when_the_server_is_killed_and_started_again,
-         a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, the_rest_of_the_api,
+         a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, a_session_takes_one_prompt_after_the_other, the_rest_of_the_api,
          the_same_with_asyncio, the_examples_of_its_readme]
 
 

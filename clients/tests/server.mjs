@@ -121,8 +121,10 @@ export class Server {
   clear() {
     this.child.kill('SIGKILL');
     try {
-      const runs = readdirSync(join(this.env.XDG_STATE_HOME, 'teamster/runs'));
-      spawnSync(PROGRAM, ['cancel', '--kill', ...runs], {env: this.env, timeout: LIMIT});
+      // One by one: one that has ended is an error.
+      for (const run of readdirSync(join(this.env.XDG_STATE_HOME, 'teamster/runs'))) {
+        spawnSync(PROGRAM, ['cancel', '--kill', run], {env: this.env, timeout: LIMIT});
+      }
     } catch {
       // There is none.
     }

@@ -105,9 +105,44 @@ await check('all runs are watched, over a restart too', async () => {
   await assert.rejects(watching, {name: 'AbortError'});
 });
 
+await check('a session takes one prompt after the other, over a restart too', async () => {
+  const session = await client().startSession({provider: 'claude', workingDirectory: server.work});
+  const first = await session.send('count 40 0.05', {from: 'test'});
+  let back;
+  const entries = [];
+  for await (const entry of first) {
+    entries.push(entry);
+    if (entry.type !== 'text' || back) continue;
+    await server.kill();
+    back = server.restart();
+  }
+  await back;
+  assert.equal(said(entries), pieces(40));
+  assert.deepEqual([entries.at(-1).type, entries.at(-1).runId], ['done', first.id]);
+  const second = await session.send('wait');
+  await until('turn in progress', async () => (await session.view()).live?.state === 'running');
+  await assert.rejects(session.send('more'), (error) => error.code === 'SESSION_BUSY');
+  await session.steer('go on');
+  assert.match((await second.result()).text, /heard: go on/);
+  const third = await session.send('wait');
+  for await (const entry of third) if (entry.type === 'text') break;
+  await session.interrupt();
+  assert.equal((await third.result()).status, 'aborted');
+  await session.change({permission: 'accept-edits'});
+  assert.equal((await (await session.send('echo')).result()).finalMessage, 'echo');
+  assert.equal((await client().sessions()).length, 1);
+  await session.end();
+  const log = [];
+  for await (const entry of session.entries()) log.push(entry);
+  assert.deepEqual(log.map((entry) => entry.seq), log.map((_, i) => i + 1));
+  assert.deepEqual(log.filter((entry) => entry.type === 'user:message').map((entry) => entry.from).slice(0, 1), ['test']);
+});
+
 await check('the rest of the API', async () => {
   assert.ok((await client().providers()).some((provider) => provider.id === 'claude'));
   assert.equal((await client().usage({by: 'model', since: '7d'})).by, 'model');
+  assert.deepEqual((await client().limits()).limits, []);
+  assert.ok((await client().history({agent: 'claude', limit: 1})).runs.length === 1);
   assert.deepEqual((await client().agents()).agents, []);
   await assert.rejects(client().command('x', 'stop'), (error) => error.code === 'AGENT_NOT_FOUND');
 });
@@ -129,6 +164,9 @@ await check('the example of its README', async () => {
   }
   process.stdout.write('\n');
   assert.deepEqual(lines, ['completed']);
+  const session = /```js\n([^]*?)```/.exec(readme)[1];
+  const text = await new Function('teamster', 'console', `return (async () => { ${session}; return text; })()`)(client(), {log: () => {}});
+  assert.equal(text, 'And the docs?');
 });
 
 await server.end();

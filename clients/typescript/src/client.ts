@@ -1,7 +1,8 @@
 import { watch } from "./follow.js";
 import { Patience, json, send, type Connection } from "./http.js";
 import { Run } from "./run.js";
-import type { AgentList, Answer, Change, PendingRequest, ProviderList, RequestList, RunList, RunView, StartRun, UsageSummary, ViewState } from "./types.js";
+import { Session } from "./session.js";
+import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, StartRun, StartSession, UsageSummary, ViewState } from "./types.js";
 
 export interface Options {
   /** Where the server is: `http://127.0.0.1:7420` by default. */
@@ -38,13 +39,21 @@ export class Teamster {
 
   /** Starts a run. A connection that breaks meanwhile is made again, and the run is started once only. */
   async start(run: StartRun, options: StartOptions = {}): Promise<Run> {
+    return this.run(await this.begin("/runs", run, options));
+  }
+
+  /** Starts a session, once only as well. It waits for its first prompt. */
+  async startSession(session: StartSession, options: StartOptions = {}): Promise<Session> {
+    return this.session(await this.begin("/sessions", session, options));
+  }
+
+  private async begin(path: string, body: unknown, options: StartOptions): Promise<string> {
     const { signal } = options;
     const headers = { "Idempotency-Key": options.idempotencyKey ?? crypto.randomUUID() };
     const patience = new Patience(this.connection.reconnectMs, signal);
     for (;;) {
       try {
-        const { runId } = await json<RunView>(this.connection, "/runs", { method: "POST", body: run, headers, signal });
-        return this.run(runId);
+        return (await json<RunView>(this.connection, path, { method: "POST", body, headers, signal })).runId;
       } catch (error) {
         await patience.wait(error);
       }
@@ -54,6 +63,16 @@ export class Teamster {
   /** The run with this id. Nothing is sent. */
   run(id: string): Run {
     return new Run(this.connection, id);
+  }
+
+  /** The session with this id. Nothing is sent. */
+  session(id: string): Session {
+    return new Session(this.connection, id);
+  }
+
+  /** Sessions, newest first. */
+  async sessions(query: { state?: ViewState } = {}): Promise<SessionList["sessions"]> {
+    return (await json<SessionList>(this.connection, `/sessions${search(query)}`)).sessions;
   }
 
   /** A page of runs, newest first. */
@@ -96,13 +115,23 @@ export class Teamster {
     return (await json<ProviderList>(this.connection, "/providers")).providers;
   }
 
-  /** Tokens and cost. */
-  usage(query: { by?: string; since?: string; until?: string } = {}): Promise<UsageSummary> {
+  /** Limits of subscriptions, such as those of 5 hours and of a week. */
+  limits(): Promise<LimitList> {
+    return json(this.connection, "/limits");
+  }
+
+  /** All recorded runs, attached ones and ticks of agents too, newest first. */
+  history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; limit?: number; cursor?: string } = {}): Promise<HistoryList> {
+    return json(this.connection, `/history${search(query)}`);
+  }
+
+  /** Tokens and cost; `by` is `day`, `model`, `agent`, `key` and others. */
+  usage(query: { by?: string; since?: string; until?: string; provider?: string; models?: boolean } = {}): Promise<UsageSummary> {
     return json(this.connection, `/usage${search(query)}`);
   }
 }
 
-function search(query: Record<string, string | number | undefined>): string {
+function search(query: Record<string, string | number | boolean | undefined>): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
   return pairs.length > 0 ? `?${new URLSearchParams(pairs.map(([key, value]) => [key, String(value)]))}` : "";
 }

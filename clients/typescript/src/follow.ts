@@ -6,13 +6,12 @@ import type { Change, Entry, LogPage } from "./types.js";
 const PAGE_SECONDS = 20;
 
 /**
- * The entries of a log behind `after`, each once and in order, up to its end.
+ * The entries of the log at `path` behind `after`, each once and in order, up to its end.
  *
  * A connection that breaks is made again behind the last entry. Where something on the way holds a stream back, pages
  * of the same log take its place.
  */
-export async function* follow(connection: Connection, runId: string, after: number, signal: AbortSignal | undefined): AsyncGenerator<Entry, void, void> {
-  const path = `/runs/${encodeURIComponent(runId)}/events`;
+export async function* follow(connection: Connection, path: string, after: number, signal: AbortSignal | undefined): AsyncGenerator<Entry, void, void> {
   const patience = new Patience(connection.reconnectMs, signal);
   let seq = after;
   let streams = true;

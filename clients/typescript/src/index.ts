@@ -2,5 +2,6 @@
 
 export { Teamster, type Options, type StartOptions } from "./client.js";
 export { Run } from "./run.js";
+export { Session, Turn } from "./session.js";
 export { Problem, ConnectionLost } from "./errors.js";
 export type * from "./types.js";

@@ -16,7 +16,7 @@ export class Run implements AsyncIterable<Entry> {
 
   /** The entries behind the one with the number `after`. */
   entries({ after = 0, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
-    return follow(this.connection, this.id, after, signal);
+    return follow(this.connection, `/runs/${encodeURIComponent(this.id)}/events`, after, signal);
   }
 
   /** How it is now: state, open requests, cost so far, and the result once it has ended. */

@@ -1,6 +1,6 @@
 // The log of a run as cards.
 
-import {clock, count, fill, h, keyed, live, put, span, time, usd} from './dom.js';
+import {clock, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
 import {details, iconOf, subject} from './request.js';
 import {block, formatted, inline} from './text.js';
 
@@ -229,7 +229,7 @@ export class Entries {
     this.facts.costUsd = result.totalCostUsd ?? this.facts.costUsd;
     this.facts.model = result.model ?? this.facts.model;
     const [word, kind] = STATUS[result.status] ?? [result.status, 'off'];
-    const figures = [span(result.durationMs), result.numTurns && `${result.numTurns} turns`, tokens(result.usage), result.totalCostUsd !== undefined && `${result.costSource === 'estimated' ? '~' : ''}${usd(result.totalCostUsd)}`];
+    const figures = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && `${result.costSource === 'estimated' ? '~' : ''}${usd(result.totalCostUsd)}`];
     const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${figures.filter(Boolean).join(' · ')}`));
     if (result.structuredOutput !== undefined) put(card, block(JSON.stringify(result.structuredOutput, null, 2)));
     if (result.status !== 'completed' && result.stderr) put(card, h('details', h('summary', 'What it printed on stderr'), block(result.stderr)));

@@ -34,7 +34,7 @@ export function run(main, id, whole) {
   const planPart = h('section', {hidden: true}, h('h2', 'Plan'), plan);
   const about = h('details.about', summary, planPart, filesPart, h('section', h('h2', 'About'), facts));
   const jump = h('button.jump', {type: 'button', hidden: true, onclick: toEnd}, 'Newest ↓');
-  fill(main, head, problem, h('div.columns', h('div.story', list, asks, say, jump), about));
+  fill(main, head, problem, h('div.columns', h('div.story', list, asks, jump, say), about));
   const wide = window.matchMedia('(min-width: 62rem)');
   const widen = () => { about.open = wide.matches; };
   wide.addEventListener('change', widen);

@@ -1,6 +1,6 @@
 // The form that starts a run.
 
-import {get, getIfThere, key, post} from './api.js';
+import {get, key, post} from './api.js';
 import {fill, h} from './dom.js';
 import {runs} from './state.js';
 
@@ -34,7 +34,7 @@ export function start(main) {
   const model = h('input', {name: 'model', type: 'text', placeholder: 'Its default', spellcheck: false, autocapitalize: 'off'});
   const worktree = h('input', {name: 'worktree', type: 'checkbox'});
   const session = h('input', {name: 'session', type: 'checkbox'});
-  const sessionPart = h('label.check', {hidden: true}, session, h('span', 'A session: more prompts can follow'));
+  const sessionPart = h('label.check', session, h('span', 'A session: more prompts can follow'));
   const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
   const note = h('p.error', {role: 'alert', hidden: true});
   const submit = h('button.primary', {type: 'submit'}, 'Start');
@@ -80,7 +80,6 @@ export function start(main) {
   fill(main, h('h1.calm', h('span', 'New run')), form);
   prompt.focus();
 
-  getIfThere('/v1/sessions?state=waiting').then((found) => { sessionPart.hidden = !found; }).catch(() => {});
   get('/v1/providers').then(({providers}) => {
     const usable = providers.filter((one) => one.usable);
     const others = providers.filter((one) => !one.usable);

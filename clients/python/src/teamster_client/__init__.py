@@ -1,8 +1,8 @@
 """A client of ``teamster serve``: starts, follows, answers and stops runs of coding agents."""
 
 from . import types
-from .aio import AsyncRun, AsyncTeamster
+from .aio import AsyncRun, AsyncSession, AsyncTeamster, AsyncTurn
 from .errors import ConnectionLost, Problem
-from .sync import Run, Teamster
+from .sync import Run, Session, Teamster, Turn
 
-__all__ = ["AsyncRun", "AsyncTeamster", "ConnectionLost", "Problem", "Run", "Teamster", "types"]
+__all__ = ["AsyncRun", "AsyncSession", "AsyncTeamster", "AsyncTurn", "ConnectionLost", "Problem", "Run", "Session", "Teamster", "Turn", "types"]

@@ -39,18 +39,34 @@ class AsyncTeamster:
 
     async def start(self, *, idempotency_key: str | None = None, **run: Unpack[types.StartRun]) -> AsyncRun:
         """Starts a run. A connection that breaks meanwhile is made again, and the run is started once only."""
+        view = await self._post_once("/runs", run, idempotency_key)
+        return self.run(view["runId"])
+
+    async def start_session(self, *, idempotency_key: str | None = None, **session: Unpack[types.StartSession]) -> AsyncSession:
+        """Starts a session, once only as well. It waits for its first prompt."""
+        view = await self._post_once("/sessions", session, idempotency_key)
+        return self.session(view["runId"])
+
+    async def _post_once(self, path: str, content: Any, idempotency_key: str | None) -> Any:
         headers = start_headers(idempotency_key)
         patience = Patience(self._options.reconnect)
         while True:
             try:
-                view = body(await self._http.post("/runs", json=run, headers=headers))
-                return self.run(view["runId"])
+                return body(await self._http.post(path, json=content, headers=headers))
             except Exception as error:
                 await asyncio.sleep(patience.after(error))
 
     def run(self, run_id: str) -> AsyncRun:
         """The run with this id. Nothing is sent."""
         return AsyncRun(self, run_id)
+
+    def session(self, session_id: str) -> AsyncSession:
+        """The session with this id. Nothing is sent."""
+        return AsyncSession(self, session_id)
+
+    async def sessions(self, *, state: types.ViewState | None = None) -> list[types.RunSummary]:
+        """Sessions, newest first."""
+        return (await self._get("/sessions", params=query(state=state)))["sessions"]
 
     async def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None) -> types.RunList:
         """A page of runs, newest first."""
@@ -94,9 +110,54 @@ class AsyncTeamster:
         """The agents' CLIs of the server's machine, and what they can do."""
         return (await self._get("/providers"))["providers"]
 
-    async def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None) -> types.UsageSummary:
-        """Tokens and cost."""
-        return await self._get("/usage", params=query(by=by, since=since, until=until))
+    async def limits(self) -> types.LimitList:
+        """Limits of subscriptions, such as those of 5 hours and of a week."""
+        return await self._get("/limits")
+
+    async def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
+                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None) -> types.HistoryList:
+        """All recorded runs, attached ones and ticks of agents too, newest first."""
+        params = query(since=since, until=until, status=status, agent=agent, key=key, directory=directory, limit=limit, cursor=cursor)
+        return await self._get("/history", params=params)
+
+    async def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None, models: bool | None = None) -> types.UsageSummary:
+        """Tokens and cost; ``by`` is ``day``, ``model``, ``agent``, ``key`` and others."""
+        return await self._get("/usage", params=query(by=by, since=since, until=until, provider=provider, models=models))
+
+    async def _entries(self, path: str, after: int) -> AsyncGenerator[types.Entry, None]:
+        """The entries of the log at this path behind the one with this number, each once and in order.
+
+        A connection that breaks is made again behind the last entry. Where something on the way holds a stream back,
+        pages of the same log take its place."""
+        patience = Patience(self._options.reconnect)
+        streams = True
+        while True:
+            error: Exception | None = None
+            try:
+                if streams:
+                    async with aclosing(self._events(path, patience, after=after)) as events:
+                        async for name, data in events:
+                            if name == "end":
+                                return
+                            entry = json.loads(data)
+                            after = entry["seq"]
+                            yield entry
+                else:
+                    page = await self._get(path, params={"after": after, "wait": PAGE_SECONDS}, **self._options.page())
+                    patience.reached()
+                    for entry in page["entries"] if page else ():
+                        after = entry["seq"]
+                        yield entry
+                    if page is None or page["ended"]:
+                        return
+                    continue
+            except Silence:
+                streams = False
+                continue
+            except Exception as caught:
+                error = caught
+            # A stream that has closed without its end was cut.
+            await asyncio.sleep(patience.after(error))
 
     async def _events(self, path: str, patience: Patience, **params: Any) -> AsyncGenerator[tuple[str, str], None]:
         """The events of a stream. Without a byte for too long it fails with Silence; heartbeats count."""
@@ -127,42 +188,9 @@ class AsyncRun:
     def __aiter__(self) -> AsyncGenerator[types.Entry, None]:
         return self.entries()
 
-    async def entries(self, after: int = 0) -> AsyncGenerator[types.Entry, None]:
-        """The entries behind the one with this number, each once and in order.
-
-        A connection that breaks is made again behind the last entry. Where something on the way holds a stream back,
-        pages of the same log take its place."""
-        path = path_of("runs", self.id, "events")
-        options = self._client._options
-        patience = Patience(options.reconnect)
-        streams = True
-        while True:
-            error: Exception | None = None
-            try:
-                if streams:
-                    async with aclosing(self._client._events(path, patience, after=after)) as events:
-                        async for name, data in events:
-                            if name == "end":
-                                return
-                            entry = json.loads(data)
-                            after = entry["seq"]
-                            yield entry
-                else:
-                    page = await self._client._get(path, params={"after": after, "wait": PAGE_SECONDS}, **options.page())
-                    patience.reached()
-                    for entry in page["entries"] if page else ():
-                        after = entry["seq"]
-                        yield entry
-                    if page is None or page["ended"]:
-                        return
-                    continue
-            except Silence:
-                streams = False
-                continue
-            except Exception as caught:
-                error = caught
-            # A stream that has closed without its end was cut.
-            await asyncio.sleep(patience.after(error))
+    def entries(self, after: int = 0) -> AsyncGenerator[types.Entry, None]:
+        """The entries behind the one with this number."""
+        return self._client._entries(path_of("runs", self.id, "events"), after)
 
     async def view(self) -> types.RunView:
         """How it is now: state, open requests, cost so far, and the result once it has ended."""
@@ -189,3 +217,85 @@ class AsyncRun:
     async def cancel(self, *, kill: bool = False) -> types.RunView:
         """Stops it; with ``kill`` at once, by force. Returns when its runner knows; the run ends a little later."""
         return body(await self._client._http.post(path_of("runs", self.id, "cancel"), json={"kill": kill}))
+
+
+class AsyncSession:
+    """A live session: it takes one prompt after the other."""
+
+    def __init__(self, client: AsyncTeamster, session_id: str) -> None:
+        self._client = client
+        #: Its id.
+        self.id = session_id
+
+    async def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None) -> AsyncTurn:
+        """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A
+        connection that breaks meanwhile is made again, and the turn is begun once only."""
+        content = {"prompt": prompt} | query(**{"from": sender})
+        turn = await self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key)
+        return AsyncTurn(self._client, self.id, turn["runId"], turn["seq"])
+
+    def entries(self, after: int = 0) -> AsyncGenerator[types.Entry, None]:
+        """The entries of its log behind the one with this number: all turns, up to the end of the session."""
+        return self._client._entries(path_of("sessions", self.id, "events"), after)
+
+    async def view(self) -> types.RunView:
+        """How it is now; ``live`` is what it is doing."""
+        return await self._client._get(path_of("sessions", self.id))
+
+    async def answer(self, request_id: str, answer: types.Answer) -> None:
+        """Answers a request of the turn in progress."""
+        await self._client.answer(request_id, answer)
+
+    async def steer(self, text: str, *, sender: str | None = None) -> None:
+        """Says more in the turn in progress, where the agent's CLI can take it."""
+        await self._command("steer", {"text": text} | query(**{"from": sender}))
+
+    async def interrupt(self, *, kill: bool = False) -> None:
+        """Ends the turn in progress; the session goes on."""
+        await self._command("interrupt", {"kill": kill})
+
+    async def clear(self) -> None:
+        """Goes on with an empty context."""
+        await self._command("clear")
+
+    async def _command(self, command: str, content: Any = None) -> None:
+        body(await self._client._http.post(path_of("sessions", self.id, command), json=content))
+
+    async def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None) -> types.RunView:
+        """Changes the model or the permission, from the next turn on."""
+        return body(await self._client._http.patch(path_of("sessions", self.id), json=query(model=model, permission=permission)))
+
+    async def end(self, *, kill: bool = False) -> types.RunView:
+        """Ends it; its log stays."""
+        return body(await self._client._http.delete(path_of("sessions", self.id), params=query(kill=kill or None)))
+
+
+class AsyncTurn:
+    """A turn of a session. Iterating over it yields its entries up to its ``done``."""
+
+    def __init__(self, client: AsyncTeamster, session_id: str, turn_id: str, seq: int) -> None:
+        self._client = client
+        self._session_id = session_id
+        #: Its id: that of the session, a dot and a number.
+        self.id = turn_id
+        #: The number of the log's entry with the prompt.
+        self.seq = seq
+
+    def __aiter__(self) -> AsyncGenerator[types.Entry, None]:
+        return self.entries()
+
+    async def entries(self, after: int | None = None) -> AsyncGenerator[types.Entry, None]:
+        """Its entries behind the one with this number."""
+        path = path_of("sessions", self._session_id, "events")
+        async with aclosing(self._client._entries(path, self.seq if after is None else after)) as entries:
+            async for entry in entries:
+                yield entry
+                if entry["type"] == "done" and entry.get("runId") == self.id:
+                    return
+
+    async def result(self) -> types.RunResult:
+        """Its result, once it has ended."""
+        async for entry in self.entries():
+            if entry["type"] == "done" and entry.get("runId") == self.id:
+                return entry["result"]
+        raise ValueError(f"the log of session {self._session_id} has no end of turn {self.id}")

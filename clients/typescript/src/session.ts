@@ -1,0 +1,108 @@
+import { follow } from "./follow.js";
+import { Patience, json, type Connection } from "./http.js";
+import type { Answer, ChangeSession, Entry, RunResult, RunView, TurnView } from "./types.js";
+
+/** A live session: it takes one prompt after the other. */
+export class Session {
+  private readonly path: string;
+
+  constructor(
+    private readonly connection: Connection,
+    /** Its id. */
+    readonly id: string,
+  ) {
+    this.path = `/sessions/${encodeURIComponent(id)}`;
+  }
+
+  /**
+   * Sends a prompt, which begins a turn. During another turn it is a `Problem` with the code `SESSION_BUSY`. A
+   * connection that breaks meanwhile is made again, and the turn is begun once only.
+   */
+  async send(prompt: string, options: { from?: string; idempotencyKey?: string; signal?: AbortSignal } = {}): Promise<Turn> {
+    const { from, signal } = options;
+    const headers = { "Idempotency-Key": options.idempotencyKey ?? crypto.randomUUID() };
+    const body = from === undefined ? { prompt } : { prompt, from };
+    const patience = new Patience(this.connection.reconnectMs, signal);
+    for (;;) {
+      try {
+        const turn = await json<TurnView>(this.connection, `${this.path}/turns`, { method: "POST", body, headers, signal });
+        return new Turn(this.connection, this.id, turn.runId, turn.seq);
+      } catch (error) {
+        await patience.wait(error);
+      }
+    }
+  }
+
+  /** The entries of its log behind the one with the number `after`: all turns, up to the end of the session. */
+  entries({ after = 0, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
+    return follow(this.connection, `${this.path}/events`, after, signal);
+  }
+
+  /** How it is now; `live` is what it is doing. */
+  view(): Promise<RunView> {
+    return json(this.connection, this.path);
+  }
+
+  /** Answers a request of the turn in progress. */
+  async answer(requestId: string, answer: Answer): Promise<void> {
+    const number = requestId.slice(requestId.lastIndexOf("/") + 1);
+    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { method: "POST", body: answer });
+  }
+
+  /** Says more in the turn in progress, where the agent's CLI can take it. */
+  async steer(text: string, { from }: { from?: string } = {}): Promise<void> {
+    await json(this.connection, `${this.path}/steer`, { method: "POST", body: from === undefined ? { text } : { text, from } });
+  }
+
+  /** Ends the turn in progress; the session goes on. */
+  async interrupt({ kill = false }: { kill?: boolean } = {}): Promise<void> {
+    await json(this.connection, `${this.path}/interrupt`, { method: "POST", body: { kill } });
+  }
+
+  /** Goes on with an empty context. */
+  async clear(): Promise<void> {
+    await json(this.connection, `${this.path}/clear`, { method: "POST" });
+  }
+
+  /** Changes the model or the permission, from the next turn on. */
+  change(changes: ChangeSession): Promise<RunView> {
+    return json(this.connection, this.path, { method: "PATCH", body: changes });
+  }
+
+  /** Ends it; its log stays. */
+  end({ kill = false }: { kill?: boolean } = {}): Promise<RunView> {
+    return json(this.connection, `${this.path}?kill=${kill}`, { method: "DELETE" });
+  }
+}
+
+/** A turn of a session. Iterating over it yields its entries up to its `done`. */
+export class Turn implements AsyncIterable<Entry> {
+  constructor(
+    private readonly connection: Connection,
+    private readonly sessionId: string,
+    /** Its id: that of the session, a dot and a number. */
+    readonly id: string,
+    /** The number of the log's entry with the prompt. */
+    readonly seq: number,
+  ) {}
+
+  [Symbol.asyncIterator](): AsyncGenerator<Entry, void, void> {
+    return this.entries();
+  }
+
+  /** Its entries behind the one with the number `after`. */
+  async *entries({ after = this.seq, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
+    for await (const entry of follow(this.connection, `/sessions/${encodeURIComponent(this.sessionId)}/events`, after, signal)) {
+      yield entry;
+      if (entry.type === "done" && entry.runId === this.id) return;
+    }
+  }
+
+  /** Its result, once it has ended. */
+  async result(options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+    for await (const entry of this.entries(options)) {
+      if (entry.type === "done" && entry.runId === this.id) return entry.result;
+    }
+    throw new Error(`the log of session ${this.sessionId} has no end of turn ${this.id}`);
+  }
+}
