@@ -6,6 +6,7 @@ mod document;
 mod doors;
 mod feed;
 mod history;
+mod page;
 mod refusals;
 mod scopes;
 mod sessions;
