@@ -206,7 +206,7 @@ impl LogTask {
                 biased;
                 entry = log.next(), if self.failing.is_none() => {
                     let mut next = entry;
-                    for _ in 0..BATCH {
+                    for taken in 1.. {
                         let Some(entry) = next else {
                             over = true;
                             break;
@@ -218,6 +218,10 @@ impl LogTask {
                             result = (*done.result).clone();
                         }
                         self.take(entry, side);
+                        // Before the next one is fetched: one that is fetched has to be taken.
+                        if taken == BATCH {
+                            break;
+                        }
                         next = tokio::select! {
                             biased;
                             entry = log.next() => entry,

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster::{AgentEvent, ErrorKind, RunStatus};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
@@ -100,6 +100,40 @@ fn the_log_is_the_run_for_every_reader() {
     let after_end = lines.len().to_string();
     let nothing = about(&claude, ["attach", &id, "--json", "--after", &after_end]);
     assert_eq!((nothing.code, &*nothing.stdout), (Some(0), ""));
+}
+
+#[test]
+fn nothing_of_a_burst_is_missing_in_the_log() {
+    let claude = Claude::plays("text", 0);
+    let mut lines =
+        vec![json!({"type": "system", "subtype": "init", "session_id": "s", "model": "opus"})];
+    lines.extend((0..3000).map(|number| {
+        let content = [json!({"type": "text", "text": format!("{number} ")})];
+        let message = json!({"id": format!("m{number}"), "role": "assistant", "content": content});
+        json!({"type": "assistant", "session_id": "s", "message": message})
+    }));
+    lines.push(json!({"type": "result", "subtype": "success", "is_error": false, "session_id": "s", "num_turns": 1,
+        "result": "2999 ", "usage": {"input_tokens": 1, "output_tokens": 1}}));
+    let lines: String = (lines.iter().map(|line| line.to_string() + "\n")).collect();
+    fs::write(claude.path("burst"), lines).unwrap();
+    claude.program(&format!("exec cat '{}'", claude.path("burst").display()));
+    let expected: String = (0..3000).map(|number| number.to_string() + " ").collect();
+    // More come at once than the log takes at once.
+    for _ in 0..3 {
+        let id = detach(&claude, ["x"]);
+        assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+        let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
+        assert_no_gaps(&log);
+        assert_eq!(done(&log).text, expected);
+        let text: String = events(&log)
+            .iter()
+            .filter_map(|event| match event {
+                AgentEvent::Text(text) => Some(&*text.text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(text, expected);
+    }
 }
 
 #[test]
