@@ -1,12 +1,12 @@
 //! `teamster wait`.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
-use teamster_runner::RunFolder;
 use teamster_runner::client::Follow;
+use teamster_runner::{LogLine, RunFolder, RunKind};
 
-use super::find;
+use super::{find, turn_of};
 use crate::args::WaitArgs;
 use crate::{exit_code, hints, tokio_runtime, words};
 
@@ -15,16 +15,15 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
     let runs: Vec<_> = args
         .ids
         .iter()
-        .map(|id| find(id))
+        .map(|id| find(id).map(|run| (awaited(id, &run), run)))
         .collect::<Result<_, _>>()?;
     let several = runs.len() > 1;
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             let mut code = exit_code::SUCCESS;
-            for run in runs {
-                let id = run.id().to_owned();
-                let result = result(run).await?;
+            for (id, run) in runs {
+                let result = result_of(run, &id).await?;
                 let ended = exit_code::of(&result);
                 if ended == exit_code::SUCCESS {
                     continue;
@@ -45,14 +44,49 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
         })
 }
 
+/// The id of the run that is waited for, which may be a turn of this session.
+fn awaited(id: &str, run: &RunFolder) -> String {
+    match turn_of(id) {
+        Some((_, turn)) if run.info().kind == RunKind::Session => format!("{}.{turn}", run.id()),
+        _ => run.id().to_owned(),
+    }
+}
+
 /// What comes of the run.
 pub(super) async fn result(run: RunFolder) -> anyhow::Result<RunResult> {
-    let line = Follow::end(run).await?;
-    let line = line.context("the log of this run has no end")?;
+    let id = run.id().to_owned();
+    result_of(run, &id).await
+}
+
+/// What comes of the run of this id, or of this turn, in the log of the run.
+async fn result_of(run: RunFolder, id: &str) -> anyhow::Result<RunResult> {
+    let line = if run.id() == id {
+        let line = Follow::end(run).await?;
+        line.context("the log of this run has no end")?
+    } else {
+        end_of_turn(run, id).await?
+    };
     if let Ok(RunLogEntry::Agent(entry)) = line.entry()
         && let AgentEvent::Done(done) = entry.event
     {
         return Ok(*done.result);
     }
-    anyhow::bail!("the end of this run's log cannot be read by this version")
+    bail!("the end of this run's log cannot be read by this version")
+}
+
+/// The last entry of a turn.
+async fn end_of_turn(session: RunFolder, id: &str) -> anyhow::Result<LogLine> {
+    let mut follow = Follow::new(session, 0)?;
+    while let Some(line) = follow.next().await? {
+        if line.type_name() == "done"
+            && let Ok(RunLogEntry::Agent(entry)) = line.entry()
+            && entry.run_id.as_deref() == Some(id)
+        {
+            return Ok(line);
+        }
+    }
+    bail!(
+        "the session has ended, and there is no turn {} in its log",
+        words::one_line(id)
+    )
 }

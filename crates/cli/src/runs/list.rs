@@ -7,7 +7,7 @@ use teamster::AgentError;
 use teamster::store::{RunFilter, RunRecord, RunState, Store};
 use teamster_core::time::{epoch_ms, millis};
 
-use super::{local, real, style, time};
+use super::{local, real, style, time, word};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
@@ -46,8 +46,8 @@ pub(super) async fn main(args: &RunsListArgs, store: &Store) -> anyhow::Result<u
 fn state(status: Status) -> RunState {
     match status {
         Status::Running => RunState::Running,
-        Status::Success => RunState::Success,
-        Status::Error => RunState::Error,
+        Status::Completed => RunState::Success,
+        Status::Failed => RunState::Error,
         Status::Aborted => RunState::Aborted,
         Status::Interrupted => RunState::Interrupted,
     }
@@ -155,7 +155,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
             words::one_line(&run.run_id).chars().take(ID).collect(),
             local(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
-            words::one_line(&run.status.to_string()),
+            word(run.status),
             time(run, now_ms)
                 .map(words::duration_ms)
                 .unwrap_or_default(),

@@ -6,7 +6,7 @@ use anstyle::Style;
 use teamster::store::{RunRecord, RunState, Store};
 use teamster_core::time::epoch_ms;
 
-use super::{find, local, style, time};
+use super::{find, local, style, time, word};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
@@ -31,7 +31,7 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     let state = style(run.status);
     let status = match run.status {
         RunState::Interrupted => "interrupted: the process that had it in hand is gone".to_owned(),
-        status => words::one_line(&status.to_string()),
+        status => word(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;
     line("status", Some(format!("{state}{status}{state:#}")))?;
