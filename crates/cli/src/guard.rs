@@ -93,7 +93,7 @@ impl Guard {
     pub(crate) fn rests(&self, rests: bool) {
         if let Some(mut pipe) = self.process.stdin.as_ref() {
             // A guard that is gone or does not read needs no report.
-            let _ = pipe.write(&[if rests { RESTS } else { WORKS }]);
+            let _ = pipe.write_all(&[if rests { RESTS } else { WORKS }]);
         }
     }
 }

@@ -97,11 +97,6 @@ impl SessionControl {
         self.0.end.is_cancelled()
     }
 
-    /// The number of the session that works.
-    pub(crate) fn current(&self) -> usize {
-        self.state().current
-    }
-
     pub(crate) fn set_current(&self, current: usize) {
         self.state().current = current;
     }

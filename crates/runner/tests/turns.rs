@@ -121,10 +121,10 @@ impl AgentSession for Scripted {
 /// A turn that says this, and uses 10 tokens.
 fn says(text: &str) -> Vec<AgentEvent> {
     let usage = Usage::default().input_tokens(8).output_tokens(2);
-    let result = RunResult::default()
+    let mut result = RunResult::default()
         .status(RunStatus::Completed)
-        .text(text)
         .usage(usage);
+    text.clone_into(&mut result.text);
     vec![
         AgentEvent::Text(Text::new(text)),
         AgentEvent::Done(Done::new(Box::new(result))),
@@ -163,7 +163,9 @@ impl Live {
         let folder = run.folder.clone();
         let mut candidates = agents.iter().map(|agent| {
             let agent = Arc::new((*agent).clone());
-            SessionCandidate::of(agent, Capabilities::none(), ExecuteParams::new(""))
+            let mut capabilities = Capabilities::none();
+            capabilities.live_usage = true;
+            SessionCandidate::of(agent, capabilities, ExecuteParams::new(""))
         });
         let mut runs = SessionRuns::new("s", candidates.next().unwrap());
         for candidate in candidates {

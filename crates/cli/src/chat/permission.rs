@@ -333,7 +333,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_answer_has_denied() {
-        let (policy, mut questions) = policy(true);
+        let (ask, mut questions) = mpsc::unbounded_channel();
+        let policy = policy(true, ask);
         let PermissionPolicy::Ask(ask) = policy else {
             panic!("{policy:?}");
         };

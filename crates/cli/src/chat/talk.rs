@@ -225,7 +225,9 @@ impl Chat {
             return ControlFlow::Continue(exit_code::AGENT_ERROR);
         }
         // A limit of the service holds up retries; a message is asked for despite of it.
-        (self.orchestrator).release(self.runs.session().provider()).await;
+        (self.orchestrator)
+            .release(self.runs.session().provider())
+            .await;
         let run_id = self.runs.next_id();
         let request = self.runs.request(&run_id, message, &[], begun);
         let log = self.orchestrator.log(request);
