@@ -179,6 +179,7 @@ async fn every_line_is_a_turn_and_the_last_one_decides() {
     assert_eq!(
         shown,
         "Claude Code · claude-opus-4-8 · session s-1\none\n✓ completed · 0.0s\n\
+         error: the run ended without success and without an error\n\
          two\n✗ failed · 0.0s\n\
          three\n✓ completed · 0.0s\n\
          go on with: teamster chat claude --resume s-1\n"
