@@ -12,22 +12,28 @@ pub(crate) mod terminal;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
 use teamster::process::find_program;
-use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, RuntimeConfig, SessionOptions};
+use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
 use crate::detached::session_locks;
 use crate::guard::Guard;
 use crate::render::Current;
+use crate::run::history::History;
+use crate::turns::{self, PlanError};
 use crate::{
     drive, exit_code, orphans, params, remote, runner, store, tokio_runtime, words, worktree,
 };
@@ -41,13 +47,19 @@ const HISTORY: &str = "teamster/chat-history";
 
 /// Talks with an agent; the exit code.
 pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
+    if args.record.is_some() {
+        crate::fail(&anyhow!(
+            "--record: a session cannot be recorded; `teamster run --record DIR` records a run"
+        ));
+        return Ok(exit_code::USAGE);
+    }
     if args.detach {
         return detach(args);
     }
     let id = Uuid::now_v7().to_string();
     match worktree::enter(&mut args.place, &id, args.output.quiet) {
         Ok(worktree) => {
-            let code = chat(args);
+            let code = chat(args, &id);
             worktree::leave(worktree, args.output.quiet);
             code
         }
@@ -73,7 +85,7 @@ fn detach(args: &ChatArgs) -> anyhow::Result<u8> {
     }
 }
 
-fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
+fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -88,10 +100,17 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
     if !args.output.quiet {
         crate::warn(&ignored);
     }
+    let history = match History::new(&args.store, None, None, args.output.quiet) {
+        Ok(history) => history,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
     let config = params::place_config(&args.place, info);
     let at_terminal = io::stdin().is_terminal();
     let view = drive::View {
-        current: Current::from(info),
+        current: Current::new(info, &fallbacks(args)),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: params::working_directory(&args.place),
@@ -112,24 +131,29 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
     {
         return Ok(refuse(&display, error));
     }
-    let missing = missing(info, params.env.get("PATH"), &config);
-    let mut options = SessionOptions::new(params);
-    options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
-    let runtime = match (missing, crate::providers().session_runtime(info.id, config)) {
-        (None, Ok(runtime)) => runtime,
-        (_, Err(error)) | (Some(error), Ok(_)) => return Ok(refuse(&display, error)),
+    let (ask, questions) = mpsc::unbounded_channel();
+    let asks = Cell::new(false);
+    let planned = turns::plan(id, args, info, &params, |can| {
+        Ok(if at_terminal && can.permissions {
+            asks.set(true);
+            permission::policy(can.denial_reason, ask.clone())
+        } else {
+            PermissionPolicy::Deny
+        })
+    });
+    let mut runs = match planned {
+        Ok(runs) => runs,
+        Err(PlanError::Agent(error)) => return Ok(refuse(&display, error)),
+        Err(PlanError::Usage(error)) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
     };
-    let mut questions = None;
-    let can = runtime.session_capabilities();
-    if at_terminal && can.permissions {
-        let (policy, asked) = permission::policy(can.denial_reason);
-        options.permissions = policy;
-        questions = Some(asked);
+    if let Some(error) = missing(info, params.env.get("PATH"), &config) {
+        return Ok(refuse(&display, error));
     }
-    let session = match runtime.open(options) {
-        Ok(session) => session,
-        Err(error) => return Ok(refuse(&display, error)),
-    };
+    runs.writer = writer;
+    let questions = asks.get().then_some(questions);
 
     let keep = args.place.keep_background;
     let guard = Guard::start(display.directory());
@@ -141,8 +165,17 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
             messages(info.id, args.no_history, at_terminal).context("cannot read messages")?;
-        let mut chat = Chat::new(session, info, display, signals, questions).writing(writer);
-        anyhow::Ok(chat.run(input, at_terminal).await)
+        let kept = history.of_session().await;
+        runs.observer =
+            (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+        let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
+        let code = chat.run(input, at_terminal).await;
+        if let Some(kept) = kept {
+            history.complain(&kept.recorder.take_errors());
+            store::close(&kept.store).await;
+        }
+        anyhow::Ok(code)
     });
     terminal::restore();
     // What waits for the terminal in a thread does not hold up the end.
@@ -151,6 +184,13 @@ fn chat(args: &ChatArgs) -> anyhow::Result<u8> {
         orphans::end(guard.as_ref().map(Guard::pid));
     }
     code
+}
+
+/// The agents that take over, if they are built in.
+fn fallbacks(args: &ChatArgs) -> Vec<&'static CliInfo> {
+    let others = args.turns.fallback.iter();
+    let others = others.filter_map(|other| crate::providers().get(&other.provider));
+    others.map(|provider| provider.info()).collect()
 }
 
 /// Prints why nothing starts, as a run does.

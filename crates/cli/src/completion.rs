@@ -124,7 +124,7 @@ fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
 
 fn about(run: &RunRecord) -> String {
     let provider = words::one_line(&run.provider);
-    let status = words::one_line(&run.status.to_string());
+    let status = crate::runs::word(run.status);
     format!("{provider}, {status}")
 }
 

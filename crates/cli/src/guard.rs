@@ -7,7 +7,7 @@
 //! environment and with it the mark of the run.
 
 use std::ffi::OsString;
-use std::io::Stdin;
+use std::io::{Stdin, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -15,6 +15,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use teamster::process::{
     Descendants, InheritedMark, leftovers, sweep_leftovers, sweep_private_files,
@@ -23,8 +24,11 @@ use teamster::process::{
 /// The first argument of a process that is a guard; then come the process id of its owner, and the mark of
 /// what that starts, if there is one.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
-/// How often the guard looks what its owner has started, in milliseconds.
+/// How often the guard looks what its owner has started, in milliseconds. Not while that rests.
 const WATCH_MS: u16 = 250;
+/// What the owner writes when its agent waits for a prompt, and when it works.
+const RESTS: u8 = b'r';
+const WORKS: u8 = b'w';
 /// How long the guard looks: its owner takes a moment to disappear, and so does what it ends.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -64,6 +68,10 @@ impl Guard {
         // Ctrl-C at the terminal is not meant for it.
         command.process_group(0);
         let process = command.spawn().ok()?;
+        if let Some(pipe) = &process.stdin {
+            // A guard that is stopped holds up nothing: without this it looks more often than needed.
+            let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+        }
         let directory = directory.unwrap_or(Path::new(".")).to_owned();
         // It takes some milliseconds, which the run need not wait for.
         let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
@@ -78,6 +86,15 @@ impl Guard {
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Reports whether the agent waits for a prompt. Until it works again the guard looks at nothing, so that a
+    /// session at rest costs no processor time.
+    pub(crate) fn rests(&self, rests: bool) {
+        if let Some(mut pipe) = self.process.stdin.as_ref() {
+            // A guard that is gone or does not read needs no report.
+            let _ = pipe.write_all(&[if rests { RESTS } else { WORKS }]);
+        }
     }
 }
 
@@ -103,7 +120,9 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let mark = number(1).map(InheritedMark::from_number);
     let mut descendants = Descendants::of(owner);
     let pipe = std::io::stdin();
-    while !is_closed(&pipe) {
+    let mut rests = false;
+    while let Some(reported) = wait(&pipe, rests) {
+        rests = reported;
         descendants.look();
     }
     let runs = format!("{owner}-");
@@ -140,12 +159,26 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits for a moment for the end of the owner, however it comes: nothing is ever written to the pipe.
-fn is_closed(pipe: &Stdin) -> bool {
+/// Waits for a report of the owner; for a moment only, unless that rests. Whether it rests now; `None` once it has
+/// ended, however that came.
+fn wait(pipe: &Stdin, rests: bool) -> Option<bool> {
+    let limit = if rests {
+        PollTimeout::NONE
+    } else {
+        PollTimeout::from(WATCH_MS)
+    };
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
-    match poll(&mut pipes, PollTimeout::from(WATCH_MS)) {
-        Ok(ready) => ready > 0,
-        Err(error) => error != nix::Error::EINTR,
+    match poll(&mut pipes, limit) {
+        Ok(0) | Err(nix::Error::EINTR) => return Some(rests),
+        Ok(_) => {}
+        Err(_) => return None,
+    }
+    let mut reports = [0; 64];
+    match nix::unistd::read(pipe, &mut reports) {
+        Ok(0) => None,
+        Ok(count) => Some(reports[count - 1] == RESTS),
+        Err(nix::Error::EINTR) => Some(rests),
+        Err(_) => None,
     }
 }
 

@@ -182,6 +182,11 @@ pub(crate) fn warn(ignored: &[String]) {
 /// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:
 /// the agent must never wait for that.
 pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio_runtime_of(2)
+}
+
+/// The same with so many worker threads.
+pub(crate) fn tokio_runtime_of(workers: usize) -> io::Result<tokio::runtime::Runtime> {
     /// It takes so many descriptors, and panics if there is none left for its signals.
     const DESCRIPTORS: usize = 8;
     let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
@@ -189,7 +194,7 @@ pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
         .collect();
     drop(free.map_err(with_advice)?);
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(workers)
         .enable_all()
         .build()
 }

@@ -64,6 +64,15 @@ pub(crate) fn local(ms: u64, format: &str) -> String {
         .unwrap_or_default()
 }
 
+/// The state in the words of a run's end; the history and its JSON have names of their own.
+pub(crate) fn word(state: RunState) -> String {
+    match state {
+        RunState::Success => "completed".to_owned(),
+        RunState::Error => "failed".to_owned(),
+        state => words::one_line(&state.to_string()),
+    }
+}
+
 fn style(state: RunState) -> anstyle::Style {
     let color = match state {
         RunState::Success => anstyle::AnsiColor::Green,

@@ -1,33 +1,62 @@
 //! Turns of a session as runs: their retries, their fallbacks and their budget, from the arguments.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use teamster::orchestrator::{Action, Budget, Candidate, RetryPolicy};
 use teamster::{
-    CliInfo, ErrorKind, ExecuteParams, PermissionPolicy, SessionCapabilities, SessionOptions,
-    SharedRuntime,
+    AgentError, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy, SessionCapabilities,
+    SessionOptions, SharedRuntime,
 };
-use teamster_runner::{SessionCandidate, SessionPlan};
+use teamster_runner::{SessionCandidate, SessionRuns};
 
 use crate::args::{ChatArgs, TurnArgs};
 use crate::{hints, params};
 
-/// The session that the arguments ask for. `policy` answers the permission requests of a CLI that can ask.
+/// Why a session cannot be as the arguments ask for it.
+pub(crate) enum PlanError {
+    /// Its agent refuses it.
+    Agent(AgentError),
+    /// The arguments do not fit.
+    Usage(anyhow::Error),
+}
+
+impl From<AgentError> for PlanError {
+    fn from(error: AgentError) -> Self {
+        Self::Agent(error)
+    }
+}
+
+impl From<anyhow::Error> for PlanError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Usage(error)
+    }
+}
+
+impl From<PlanError> for anyhow::Error {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Agent(error) => anyhow!("{}", hints::message(&error)),
+            PlanError::Usage(error) => error,
+        }
+    }
+}
+
+/// The turns of the session that the arguments ask for, which has this id. `policy` answers the permission requests of
+/// a CLI that can ask.
 ///
 /// Every error is one of usage.
 pub(crate) fn plan(
+    id: &str,
     args: &ChatArgs,
     info: &CliInfo,
     params: &ExecuteParams,
     policy: impl Fn(&SessionCapabilities) -> anyhow::Result<PermissionPolicy>,
-) -> anyhow::Result<SessionPlan> {
+) -> Result<SessionRuns, PlanError> {
     let turns = &args.turns;
     let budget = budget(turns);
-    let open = |info: &CliInfo, config, mut params: ExecuteParams| -> anyhow::Result<_> {
-        let refused = |error| anyhow!("{}", hints::message(&error));
-        let runtime = (crate::providers().session_runtime(info.id, config)).map_err(refused)?;
+    let open = |info: &CliInfo, config, mut params: ExecuteParams| -> Result<_, PlanError> {
+        let runtime = crate::providers().session_runtime(info.id, config)?;
         let capabilities = runtime.capabilities();
         if budget.tokens.is_some() || budget.usd.is_some() {
             params.usage_updates |= budget.tokens.is_some();
@@ -40,36 +69,36 @@ pub(crate) fn plan(
         let mut options = SessionOptions::new(params);
         options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
         options.permissions = policy(runtime.session_capabilities())?;
-        let candidate = SessionCandidate::open(&*runtime, options).map_err(refused)?;
-        candidate.check(&budget).map_err(refused)?;
-        Ok((candidate, runtime))
+        let candidate = SessionCandidate::open(&*runtime, options)?;
+        candidate.check(&budget)?;
+        Ok(candidate)
     };
     let config = params::place_config(&args.place, info);
-    let (first, _) = open(info, config, params.clone())?;
-    let mut plan = SessionPlan::new(first);
+    let mut runs = SessionRuns::new(id, open(info, config, params.clone())?);
     for other in &turns.fallback {
         let info = (crate::providers().get(&other.provider))
             .context("this provider is not built in")?
             .info();
         let config = params::other_config(&args.place, info);
-        let runtime: SharedRuntime = crate::providers()
-            .session_runtime(info.id, config.clone())
-            .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?;
-        let mut other_params = if other.provider == args.provider {
-            params.clone()
-        } else {
-            Candidate::for_other_provider(Arc::clone(&runtime), params)
-                .map_err(|error| anyhow!("--fallback {}: {}", info.id, hints::message(&error)))?
-                .params
+        let fallback = || -> Result<SessionCandidate, PlanError> {
+            let mut other_params = if other.provider == args.provider {
+                params.clone()
+            } else {
+                let runtime = crate::providers().session_runtime(info.id, config.clone())?;
+                let runtime: SharedRuntime = runtime;
+                Candidate::for_other_provider(runtime, params)?.params
+            };
+            other_params.model.clone_from(&other.model);
+            open(info, config.clone(), other_params)
         };
-        other_params.model.clone_from(&other.model);
-        let (candidate, _) =
-            open(info, config, other_params).with_context(|| format!("--fallback {}", info.id))?;
-        plan.candidates.push(candidate);
+        let fallback = fallback().map_err(|error| {
+            anyhow::Error::from(error).context(format!("--fallback {}", info.id))
+        })?;
+        runs.add_fallback(fallback);
     }
-    plan.retry = retry(turns);
-    plan.budget = budget;
-    Ok(plan)
+    runs.retry = retry(turns);
+    runs.budget = budget;
+    Ok(runs)
 }
 
 fn budget(args: &TurnArgs) -> Budget {

@@ -53,7 +53,8 @@ pub struct RuntimeConfig {
     /// provider's own, if it has one that is shorter. Unset, it is the provider's, or else 3 s.
     #[serde(with = "humantime_serde")]
     pub exit_grace: Option<Duration>,
-    /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s.
+    /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s; at most
+    /// 2 s while the CLI runs no tool.
     #[serde(with = "humantime_serde")]
     pub interrupt_grace: Duration,
     /// How long the pipes may stay silent after the process is gone, when one of its children holds

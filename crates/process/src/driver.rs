@@ -35,7 +35,7 @@ use crate::watchdog::{Alarm, deadline};
 const KILL_GRACE: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
-/// The longest wait between two looks at the clock, so that an absence is noticed.
+/// The longest wait between two looks at the clock while there is a limit, so that an absence is noticed.
 const BEAT: Duration = Duration::from_secs(5);
 /// Woken this much too late, we did not run: stopped (SIGSTOP), or on a suspended machine.
 const ABSENCE: Duration = Duration::from_secs(1);
@@ -305,13 +305,13 @@ impl<R: Reader> Driver<R> {
             tokio::task::yield_now().await;
         }
         let now = Instant::now();
-        let beat = now + BEAT;
+        // Without a limit, as of a session between two turns, there is nothing to wake up for.
         let wake = earlier(until, self.tree.kill_commands_at());
-        let wake = wake.map_or(beat, |wake| wake.clamp(now, beat));
-        self.alarm.as_mut().set(Some(wake));
+        let wake = wake.map(|wake| wake.clamp(now, now + BEAT));
+        self.alarm.as_mut().set(wake);
         poll_fn(|cx| self.poll_round(cx)).await;
         let now = Instant::now();
-        if now.saturating_duration_since(wake) > ABSENCE {
+        if wake.is_some_and(|wake| now.saturating_duration_since(wake) > ABSENCE) {
             self.clock.back = now;
         }
     }

@@ -125,6 +125,8 @@ impl Alarm {
     pub(crate) fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let Some(deadline) = *this.deadline else {
+            // The old time would wake us up for nothing.
+            this.sleep.set(None);
             return Poll::Pending;
         };
         match this.sleep.as_mut().as_pin_mut() {

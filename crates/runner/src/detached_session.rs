@@ -5,89 +5,41 @@ use std::time::Duration;
 
 use teamster_core::time::millis;
 use teamster_core::{
-    AgentError, AgentEvent, AgentSession, Capabilities, Done, EventStream, ExecuteParams, Image,
-    NoticeLevel, NoticeSource, RunResult, RunStatus, SessionOptions, SessionRuntime,
+    AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
 };
-use teamster_orchestrator::{
-    Budget, Candidate, Orchestrator, RetryPolicy, RunEvent, RunLogEntry, RunObserver, RunRequest,
-    SessionTurns,
-};
+use teamster_orchestrator::{Orchestrator, RunLogEntry};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::log_task::{BeforeDone, LogTask, Side};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
-use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionWriter};
+use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
 
 /// What is to be a detached session.
 #[non_exhaustive]
 pub struct SessionPlan {
-    /// The agent, and those that take its place while nothing has come of the session yet. There is always a first.
-    pub candidates: Vec<SessionCandidate>,
-    /// What to do when an attempt of a turn fails.
-    pub retry: RetryPolicy,
-    /// What all turns may use together. Its time is that of the turns, not that between them.
-    pub budget: Budget,
-    /// Keeps account of the turns, each of which is a run.
-    pub observer: Option<Arc<dyn RunObserver>>,
+    /// Its turns.
+    pub runs: SessionRuns,
     /// End the session when no turn was played for this long.
     pub idle: Option<Duration>,
-    /// Keeps other processes from the first candidate's session. It holds the one that goes on already.
-    pub writer: Option<SessionWriter>,
     /// An event for the log before its end.
     pub before_done: Option<BeforeDone>,
+    /// Called with `true` when the agent begins to wait for a prompt, and with `false` when a turn begins.
+    pub at_rest: Option<AtRest>,
 }
 
-/// An agent that a session can be with.
-#[non_exhaustive]
-pub struct SessionCandidate {
-    session: Arc<dyn AgentSession>,
-    capabilities: Capabilities,
-    params: ExecuteParams,
-}
-
-impl SessionCandidate {
-    /// Opens a session of this runtime. What it cannot honour is an error; nothing is started.
-    pub fn open(runtime: &dyn SessionRuntime, options: SessionOptions) -> Result<Self, AgentError> {
-        let params = options.params.clone();
-        Ok(Self {
-            session: runtime.open(options)?.into(),
-            capabilities: runtime.capabilities().clone(),
-            params,
-        })
-    }
-
-    /// The provider.
-    pub fn provider(&self) -> &str {
-        self.session.provider()
-    }
-
-    /// Whether it can be held to this budget; if not, an error that says why.
-    pub fn check(&self, budget: &Budget) -> Result<(), AgentError> {
-        budget.check(&self.turn(ExecuteParams::new(""), None))
-    }
-
-    fn turn(&self, params: ExecuteParams, begun: Option<EventStream>) -> Candidate {
-        let mut turns = SessionTurns::new(self.session.clone(), &self.capabilities);
-        if let Some(begun) = begun {
-            turns = turns.begun(begun);
-        }
-        Candidate::new(Arc::new(turns), params)
-    }
-}
+/// Gets to know whether the agent waits for a prompt.
+pub type AtRest = Box<dyn Fn(bool) + Send + Sync>;
 
 impl SessionPlan {
-    /// A session with this agent: no retry, no fallback, no budget.
-    pub fn new(candidate: SessionCandidate) -> Self {
+    /// A session with these turns, until it is ended.
+    pub fn new(runs: SessionRuns) -> Self {
         Self {
-            candidates: vec![candidate],
-            retry: RetryPolicy::default().retries(0).max_wait(Duration::ZERO),
-            budget: Budget::default(),
-            observer: None,
+            runs,
             idle: None,
-            writer: None,
             before_done: None,
+            at_rest: None,
         }
     }
 }
@@ -107,7 +59,7 @@ pub struct DetachedSession {
 
 impl DetachedSession {
     /// A session of this plan. `requests` and `asked` are those of [`Requests::of`]; the policies of the candidates
-    /// ask there.
+    /// ask there. The id of the plan's runs is that of `run`.
     pub fn new(
         run: NewRun,
         orchestrator: Orchestrator,
@@ -123,11 +75,10 @@ impl DetachedSession {
             ..
         } = run;
         let task = LogTask::new(log, folder.id());
-        let sessions = plan.candidates.iter().map(|it| it.session.clone());
+        let sessions = plan.runs.sessions().cloned().collect();
         let (control, prompts, notes) =
-            SessionControl::new(sessions.collect(), task.status().clone(), plan.budget);
+            SessionControl::new(sessions, task.status().clone(), plan.runs.budget);
         let turns = Turns {
-            id: folder.id().to_owned(),
             task,
             side: Side {
                 requests,
@@ -140,8 +91,6 @@ impl DetachedSession {
             control,
             prompts,
             began: Instant::now(),
-            count: 0,
-            settled: false,
             cut: false,
         };
         Self {
@@ -180,8 +129,6 @@ impl DetachedSession {
 
 /// The turns of a session.
 struct Turns {
-    /// The session's.
-    id: String,
     task: LogTask,
     side: Side,
     orchestrator: Orchestrator,
@@ -189,10 +136,6 @@ struct Turns {
     control: SessionControl,
     prompts: mpsc::UnboundedReceiver<Prompt>,
     began: Instant,
-    /// The number of the newest turn.
-    count: u64,
-    /// The session stays with this candidate: something has come of it there.
-    settled: bool,
     /// The last turn was cut off by the end of the session.
     cut: bool,
 }
@@ -208,7 +151,10 @@ enum Next {
 impl Turns {
     async fn play_all(&mut self) {
         while !self.task.is_lost() {
-            match self.next().await {
+            self.rests(true);
+            let next = self.next().await;
+            self.rests(false);
+            match next {
                 Next::Prompt(prompt) => self.turn(Some(prompt), None).await,
                 Next::Unasked(begun) => self.turn(None, Some(begun)).await,
                 Next::End => return,
@@ -216,8 +162,14 @@ impl Turns {
         }
     }
 
+    fn rests(&self, rests: bool) {
+        if let Some(at_rest) = &self.plan.at_rest {
+            at_rest(rests);
+        }
+    }
+
     fn session(&self) -> Arc<dyn AgentSession> {
-        self.plan.candidates[self.control.current()].session.clone()
+        self.plan.runs.session().clone()
     }
 
     /// Waits for what comes next.
@@ -252,8 +204,7 @@ impl Turns {
 
     /// Plays a turn.
     async fn turn(&mut self, prompt: Option<Prompt>, begun: Option<EventStream>) {
-        self.count += 1;
-        let run_id = format!("{}.{}", self.id, self.count);
+        let run_id = self.plan.runs.next_id();
         self.task.set_run(&run_id);
         let from = prompt.as_ref().and_then(|prompt| prompt.from.clone());
         self.task.status().turn(&run_id, from.clone());
@@ -267,104 +218,36 @@ impl Turns {
             // Without its client the turn is played all the same.
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }
-        let Some(request) = self.request(&run_id, &text, &images, begun) else {
-            return;
-        };
+        let runs = &mut self.plan.runs;
+        // A limit of the service holds up retries; a prompt is asked for despite of it.
+        self.orchestrator.release(runs.session().provider()).await;
+        let request = runs.request(&run_id, &text, &images, begun);
+        let control = &self.control;
+        control.set_current(runs.current());
         let mut log = self.orchestrator.log(request);
-        self.control.begins(log.abort_handle(), from);
-        let (control, plan) = (&self.control, &mut self.plan);
+        control.begins(log.abort_handle(), from);
         let status = self.task.status().clone();
-        let mut see = |entry: &RunLogEntry| match entry {
-            RunLogEntry::Agent(entry) => {
-                if let Some(writer) = &mut plan.writer {
-                    writer.see(&entry.event);
-                }
-                if let AgentEvent::Done(done) = &entry.event {
-                    // Before it is in the log: whoever sees it can speak.
-                    status.add(&done.result);
-                    status.idle();
-                    control.has_ended();
-                }
+        let mut see = |entry: &RunLogEntry| {
+            runs.see(entry);
+            control.set_current(runs.current());
+            if let RunLogEntry::Agent(entry) = entry
+                && let AgentEvent::Done(done) = &entry.event
+            {
+                // Before it is in the log: a client that sees it can speak.
+                status.add(&done.result);
+                status.idle();
+                control.has_ended();
             }
-            RunLogEntry::Run(entry) => {
-                if let RunEvent::Fallback { next, .. } = &entry.event {
-                    falls_back(plan, control, &next.provider);
-                }
-            }
-            _ => {}
         };
         let result = self.task.record(&mut log, &mut self.side, &mut see).await;
-        self.task.set_run(&self.id.clone());
-        self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
+        self.task.set_run(self.plan.runs.id());
         self.cut = result.aborted && self.control.is_ending();
-    }
-
-    /// The run of a turn.
-    fn request(
-        &mut self,
-        run_id: &str,
-        text: &str,
-        images: &[Image],
-        mut begun: Option<EventStream>,
-    ) -> Option<RunRequest> {
-        let by_itself = begun.is_some();
-        let candidates = if self.settled || by_itself {
-            let current = self.control.current();
-            &self.plan.candidates[current..=current]
-        } else {
-            self.control.set_current(0);
-            &self.plan.candidates
-        };
-        let mut turns = candidates.iter().map(|candidate| {
-            let mut params = candidate.params.clone();
-            text.clone_into(&mut params.prompt);
-            params.images = images.to_vec();
-            params.session_id = candidate.session.id().map(|id| id.to_string());
-            candidate.turn(params, begun.take())
-        });
-        let first = turns.next()?;
-        let mut request = RunRequest::new(first.runtime, first.params).run_id(run_id);
-        for other in turns {
-            request = request.fallback(other);
-        }
-        request.retry = self.plan.retry.clone();
-        if by_itself {
-            request.retry.retries = 0;
-        }
-        request.budget = self.budget_left();
-        request.observer.clone_from(&self.plan.observer);
-        Some(request)
-    }
-
-    /// What is left of the budget. Without anything left no turn begins.
-    fn budget_left(&self) -> Budget {
-        let totals = self.task.status().totals();
-        let mut left = self.plan.budget;
-        let tokens = totals.usage.and_then(|usage| usage.total_tokens());
-        left.tokens = left
-            .tokens
-            .map(|most| most.saturating_sub(tokens.unwrap_or_default()).max(1));
-        left.usd = left
-            .usd
-            .map(|most| (most - totals.cost_usd.unwrap_or_default()).max(f64::MIN_POSITIVE));
-        left.turns = left
-            .turns
-            .map(|most| most.saturating_sub(totals.answers).max(1));
-        let time = Duration::from_millis(totals.duration_ms);
-        left.time = left
-            .time
-            .map(|most| most.saturating_sub(time).max(Duration::from_millis(1)));
-        left
     }
 
     /// Ends the agent's process, and gives the log its last entries.
     async fn end(&mut self) -> RunResult {
         self.control.end(false);
-        for candidate in &self.plan.candidates {
-            candidate.session.close().await;
-        }
-        // The process is gone: whoever sees the end can go on with the session.
-        self.plan.writer = None;
+        self.plan.runs.close().await;
         let status = if self.cut {
             RunStatus::Aborted
         } else {
@@ -380,18 +263,6 @@ impl Turns {
         let done = Done::new(Box::new(result.clone()));
         self.task.push_event(AgentEvent::Done(done));
         result
-    }
-}
-
-/// The next candidate goes on, in place of the one that failed.
-fn falls_back(plan: &mut SessionPlan, control: &SessionControl, provider: &str) {
-    let next = control.current() + 1;
-    let rest = plan.candidates.iter().enumerate().skip(next);
-    if let Some((index, _)) = rest.into_iter().find(|(_, it)| it.provider() == provider) {
-        control.set_current(index);
-        if let Some(writer) = &mut plan.writer {
-            writer.switch(provider);
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use teamster_core::time::epoch_ms;
 
 use crate::log::FILE;
 use crate::server::Listener;
+use crate::step::{Step, before};
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// The lock that says that the runner lives.
@@ -128,6 +129,7 @@ impl Runs {
                 id: info.run_id.clone(),
             });
         }
+        before(Step::MakeDraft);
         DirBuilder::new()
             .mode(0o700)
             .create(&draft)
@@ -138,17 +140,23 @@ impl Runs {
                 _ => RunsError::io("make", &draft)(error),
             })?;
         let made = (|| {
+            before(Step::CreateLock);
             let lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
                 id: info.run_id.clone(),
             })?;
+            before(Step::CreateSocket);
             let listener = Listener::bind(&draft)?;
+            before(Step::WriteInfo);
             let file = draft.join(INFO);
             write_synced(&file, &serde_json::to_vec(info).map_err(io::Error::from))
                 .map_err(RunsError::io("write", &file))?;
+            before(Step::CreateLog);
             let log = RunLogWriter::open(&draft, limits)
                 .and_then(|log| log.sync().map(|()| log))
                 .map_err(RunsError::io("make", draft.join(FILE)))?;
+            before(Step::SyncDraft);
             sync_folder(&draft)?;
+            before(Step::RenameDraft);
             // Fails if the other run was faster: its folder is not empty.
             fs::rename(&draft, &path).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => RunsError::Exists {
@@ -156,6 +164,7 @@ impl Runs {
                 },
                 _ => RunsError::io("make", &path)(error),
             })?;
+            before(Step::SyncRuns);
             sync_folder(&self.root)?;
             Ok(NewRun {
                 folder: RunFolder {
@@ -359,13 +368,16 @@ impl RunFolder {
         // Under another name first: no reader finds half of it.
         let name = format!("{HIDDEN}old-{}", self.info.run_id);
         let old = self.path.with_file_name(name);
+        before(Step::RenameRemoved);
         fs::rename(&self.path, &old).map_err(RunsError::io("remove", &self.path))?;
+        before(Step::RemoveFolder);
         fs::remove_dir_all(&old).map_err(RunsError::io("remove", &old))?;
         Ok(true)
     }
 
     /// Removes the socket: nothing listens there any more. For the runner, before it gives up the lock.
     pub fn close_socket(&self) {
+        before(Step::RemoveSocket);
         // One that stays refuses connections, which is as good.
         let _ = fs::remove_file(self.path.join(crate::server::SOCKET));
     }

@@ -41,12 +41,17 @@ mod requests;
 mod retention;
 pub mod server;
 mod session_control;
+mod session_runs;
 mod sessions;
 mod socket_path;
 mod status;
+#[cfg(feature = "test-hooks")]
+pub mod step;
+#[cfg(not(feature = "test-hooks"))]
+mod step;
 
 pub use detached_run::{DetachedRun, Finished};
-pub use detached_session::{DetachedSession, SessionCandidate, SessionPlan};
+pub use detached_session::{AtRest, DetachedSession, SessionPlan};
 pub use error::{RefusalCode, RunsError};
 pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs, make_private};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
@@ -54,5 +59,6 @@ pub use log_task::BeforeDone;
 pub use requests::Requests;
 pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;
+pub use session_runs::{SessionCandidate, SessionRuns};
 pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -35,8 +35,11 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     );
     let run_id = Some(run_id_of(folder));
     let attempt = known.attempt;
+    // A reader that was killed between the two has left it.
+    let is_noted = known.is_noted();
     let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
-    for event in [AgentEvent::error(error), done] {
+    let error = (!is_noted).then(|| AgentEvent::error(error));
+    for event in error.into_iter().chain([done]) {
         let mut entry = LogEntry::from(event);
         entry.run_id.clone_from(&run_id);
         entry.at_ms = epoch_ms();
@@ -129,7 +132,14 @@ impl Known {
         }
     }
 
+    /// The log has the error already.
+    fn is_noted(&self) -> bool {
+        let last = self.result.errors.last();
+        last.is_some_and(|error| error.code == ErrorCode::Interrupted)
+    }
+
     fn into_result(self, error: AgentError) -> RunResult {
+        let is_noted = self.is_noted();
         let mut result = self.result;
         if self.turns.turns > 0 {
             let mut turns = self.turns;
@@ -143,7 +153,9 @@ impl Known {
         result.pieces = self.text.text_pieces();
         result.text = self.text.into_text();
         result.open_tool_ids = self.tools.into_open();
-        result.errors.push(error);
+        if !is_noted {
+            result.errors.push(error);
+        }
         result
     }
 }

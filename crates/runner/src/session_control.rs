@@ -16,6 +16,7 @@ use crate::RefusalCode;
 use crate::log_task::Note;
 use crate::protocol::{Command, Reply};
 use crate::server::refused;
+use crate::session_runs::spent;
 use crate::status::StatusBoard;
 
 /// A prompt on its way to the session.
@@ -106,11 +107,6 @@ impl SessionControl {
 
     pub(crate) fn is_ending(&self) -> bool {
         self.0.end.is_cancelled()
-    }
-
-    /// The number of the session that works.
-    pub(crate) fn current(&self) -> usize {
-        self.state().current
     }
 
     pub(crate) fn set_current(&self, current: usize) {
@@ -281,7 +277,7 @@ impl SessionControl {
             if let Some(turn) = &state.turn {
                 return refused(RefusalCode::Busy, turn.busy());
             }
-            if let Some(spent) = self.spent() {
+            if let Some(spent) = spent(&self.0.budget, &self.0.status.totals()) {
                 return refused(RefusalCode::OverBudget, spent);
             }
             state.turn = Some(Turn::new(from.clone()));
@@ -304,27 +300,6 @@ impl SessionControl {
             },
             Err(_) => ending(),
         }
-    }
-
-    /// Why no turn may begin: nothing is left of the budget.
-    fn spent(&self) -> Option<String> {
-        let totals = self.0.status.totals();
-        let budget = &self.0.budget;
-        let tokens = totals.usage.and_then(|usage| usage.total_tokens());
-        let what = match () {
-            () if budget.usd.is_some_and(|most| totals.cost_usd >= Some(most)) => "USD",
-            () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => "tokens",
-            () if budget.turns.is_some_and(|most| totals.answers >= most) => "turns",
-            () if (budget.time)
-                .is_some_and(|most| u128::from(totals.duration_ms) >= most.as_millis()) =>
-            {
-                "time"
-            }
-            () => return None,
-        };
-        Some(format!(
-            "the budget of this session is spent ({what}): no turn can begin"
-        ))
     }
 
     async fn steer(&self, text: String, from: Option<String>) -> Reply {

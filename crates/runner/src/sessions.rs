@@ -19,6 +19,7 @@ use teamster_core::{
 };
 
 use crate::folder::make_private;
+use crate::step::{Step, before};
 
 /// The longest name of a lock file, in bytes.
 const NAME_BYTES: usize = 200;
@@ -98,6 +99,7 @@ impl SessionLocks {
     fn try_lock(&self, path: &Path) -> io::Result<Result<File, SessionHolder>> {
         make_private(&self.folder)?;
         loop {
+            before(Step::CreateSessionLock);
             let mut file = OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -121,6 +123,7 @@ impl SessionLocks {
                     .is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
             });
             if is_there {
+                before(Step::NameSessionHolder);
                 file.set_len(0)?;
                 file.write_all(&serde_json::to_vec(&self.holder)?)?;
                 return Ok(Ok(file));
@@ -139,6 +142,7 @@ struct SessionLock {
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
+        before(Step::RemoveSessionLock);
         // While it is locked, the file at this path is this one.
         let _ = fs::remove_file(&self.path);
         // By name, not by closing: a program that is being started has the file open as well, for a moment.

@@ -7,3 +7,4 @@ mod killed;
 mod log;
 mod requests;
 mod retention;
+mod turns;

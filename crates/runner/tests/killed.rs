@@ -1,22 +1,27 @@
-//! Writers that are killed at every step, and disks that are full.
+//! Runners and readers that are killed at every change on the disk, and disks that are full.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
-use teamster_core::{AgentEvent, RunResult, ToolKind, ToolUse};
+use teamster_core::{AgentEvent, ExecuteParams, RunResult, ToolKind, ToolUse};
 use teamster_orchestrator::RunLogEntry;
-use teamster_runner::{LogLimits, RunInfo, RunState, Runs};
+use teamster_runner::step::Step;
+use teamster_runner::{LogLimits, RunInfo, RunState, Runs, SessionLocks};
 use teamster_testkit::proc::wait_until;
 
-/// The folder of the runs of a process that writes; then come its entries.
-const WRITER: &str = "TEAMSTER_TEST_WRITER";
-const ENTRIES: u64 = 30;
+/// The folder of the runs of a process that is killed, what it does there, and the number of the change on the disk
+/// before which it ends.
+const ROOT: &str = "TEAMSTER_TEST_ROOT";
+const DOES: &str = "TEAMSTER_TEST_DOES";
+const KILL_AT: &str = "TEAMSTER_TEST_KILL_AT";
+const ENTRIES: u64 = 12;
 
 fn tool(id: u64, bytes: usize) -> RunLogEntry {
     let input = Value::from("x".repeat(bytes));
@@ -29,145 +34,231 @@ fn done() -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Done(done).into())
 }
 
-/// Does nothing as a test: the others start it with a variable and kill it. Prints what it has announced.
+/// Does nothing as a test: the others start it with variables. Prints what it has announced.
 #[test]
-fn writer() {
-    let Some(root) = env::var_os(WRITER) else {
+fn victim() {
+    let Some(root) = env::var_os(ROOT) else {
         return;
     };
-    let mut out = std::io::stdout().lock();
-    let mut limits = LogLimits::default();
-    limits.bytes = 60_000;
-    writeln!(out, "announced begin").unwrap();
-    let mut run = (Runs::at(root).accept(&RunInfo::new("r", "claude"), limits)).unwrap();
-    writeln!(out, "announced accepted").unwrap();
-    for id in 1..=ENTRIES {
-        run.log.push(tool(id, 5_000));
-        let position = run.log.flush().unwrap();
-        writeln!(out, "announced {}", position.seq).unwrap();
-    }
-    run.log.push(done());
-    run.log.flush().unwrap();
-    writeln!(out, "announced done").unwrap();
-}
-
-struct Writer {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
-impl Writer {
-    fn start(root: &Path) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "killed::writer",
-                "--nocapture",
-                "--test-threads=1",
-            ])
-            .env(WRITER, root)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    /// What it has announced next; `None` at its end.
-    fn announced(&mut self) -> Option<String> {
-        let mut line = String::new();
-        while self.lines.read_line(&mut line).unwrap() > 0 {
-            // The harness writes to the same line.
-            if let Some((_, announced)) = line.trim_end().split_once("announced ") {
-                return Some(announced.to_owned());
+    let runs = Runs::at(&root);
+    let mut out = std::io::stdout();
+    let mut announce = |what: &str| writeln!(out, "announced {what}").unwrap();
+    match env::var(DOES).unwrap().as_str() {
+        "write" => {
+            let locks = SessionLocks::at(Path::new(&root).with_extension("sessions"));
+            let mut session = ExecuteParams::new("x");
+            session.session_id = Some("s".to_owned());
+            let mut writer = locks.writer("claude");
+            writer.begin(&session).unwrap();
+            let mut limits = LogLimits::default();
+            limits.bytes = 25_000;
+            let mut run = runs.accept(&RunInfo::new("r", "claude"), limits).unwrap();
+            announce("0");
+            for id in 1..=ENTRIES {
+                run.log.push(tool(id, 5_000));
+                announce(&run.log.flush().unwrap().seq.to_string());
             }
-            line.clear();
+            run.log.push(done());
+            announce(&run.log.flush().unwrap().seq.to_string());
+            run.log.sync().unwrap();
+            run.folder.close_socket();
         }
-        None
+        "settle" => {
+            assert_eq!(runs.find("r").unwrap().settle().unwrap(), RunState::Ended);
+        }
+        "remove" => {
+            assert!(runs.find("r").unwrap().remove().unwrap());
+        }
+        other => panic!("{other}"),
     }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+    announce("end");
 }
 
-impl Drop for Writer {
-    fn drop(&mut self) {
-        // Ended already in a test that passed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// How a process ended that was to be killed.
+#[derive(Debug)]
+struct Killed {
+    /// The change on the disk before which it was killed; `None` if it had ended before.
+    at: Option<String>,
+    /// What it has announced last.
+    announced: Option<String>,
 }
 
-/// Kills a writer after each of its steps, and a while later where `delay` says so. What was announced is there,
-/// and the log gets its end once.
-fn killed_at_every_step(root: &Path) {
-    for step in 0..ENTRIES + 3 {
-        let root = root.join(step.to_string());
-        let mut writer = Writer::start(&root);
-        let mut last = None;
-        for _ in 0..=step {
-            last = writer.announced();
-        }
-        let last = last.unwrap();
-        // So that it dies at different places on the way to the next step.
-        for _ in 0..step % 7 * 3_000 {
-            std::hint::spin_loop();
-        }
-        writer.kill();
-        let runs = Runs::at(&root);
-        let Ok(run) = runs.find("r") else {
-            assert_eq!(last, "begin", "an accepted run is lost");
-            assert_eq!(runs.list().unwrap().len(), 0);
-            continue;
-        };
-        // Many readers at once.
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    // Live while another reader writes the end.
-                    let ended = || run.settle().unwrap() == RunState::Ended;
-                    assert!(wait_until(Duration::from_mins(1), ended));
-                });
-            }
-        });
-        let log = fs::read_to_string(root.join("r/events.ndjson")).unwrap();
-        assert!(log.ends_with('\n'));
-        let lines: Vec<Value> = log
-            .lines()
-            .map(|it| serde_json::from_str(it).unwrap())
-            .collect();
-        let first = lines[0]["seq"].as_u64().unwrap();
-        assert!(first == 1 || lines[0]["type"] == "reset");
-        for (line, seq) in lines.iter().zip(first..) {
-            assert_eq!(line["seq"], seq);
-        }
-        let newest = lines.last().unwrap()["seq"].as_u64().unwrap();
-        let of_type = |name: &str| lines.iter().filter(|line| line["type"] == name).count();
-        assert_eq!(
-            (lines.last().unwrap()["type"].as_str(), of_type("done")),
-            (Some("done"), 1)
+/// Has a process do this, and kills it at the change of this number.
+fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
+    let output = Command::new(env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "killed::victim",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(ROOT, root)
+        .env(DOES, does)
+        .env(KILL_AT, number.to_string())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let after = |word: &str| {
+        // The harness writes to the same line.
+        let mut found = text.lines().filter_map(|line| line.split_once(word));
+        found.next_back().map(|(_, what)| what.trim().to_owned())
+    };
+    let killed = Killed {
+        at: after("killed at "),
+        announced: after("announced "),
+    };
+    let ended = killed.announced.as_deref() == Some("end");
+    assert!(ended || killed.at.is_some(), "{does} at {number}: {text}");
+    killed
+}
+
+/// The log of a run that has ended: its numbers have no gap, its end is there once, and nothing that was announced
+/// is lost.
+fn assert_whole(root: &Path, announced: u64, when: &str) {
+    let log = fs::read_to_string(root.join("r/events.ndjson")).unwrap();
+    assert!(log.ends_with('\n'), "{when}");
+    let parse = |line| serde_json::from_str(line).unwrap();
+    let lines: Vec<Value> = log.lines().map(parse).collect();
+    let first = lines[0]["seq"].as_u64().unwrap();
+    assert!(first == 1 || lines[0]["type"] == "reset", "{when}");
+    for (line, seq) in lines.iter().zip(first..) {
+        assert_eq!(line["seq"], seq, "{when}");
+    }
+    let of_type = |name: &str| lines.iter().filter(|line| line["type"] == name).count();
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["type"], of_type("done")),
+        (&Value::from("done"), 1),
+        "{when}"
+    );
+    let newest = end["seq"].as_u64().unwrap();
+    if of_type("error") == 0 {
+        assert_eq!(newest, ENTRIES + 1, "{when}");
+    } else {
+        assert_eq!(of_type("error"), 1, "{when}");
+        assert!(
+            newest >= announced + 2,
+            "{when}: {announced} announced, {newest} there"
         );
-        let completed = of_type("error") == 0;
-        if completed {
-            assert_eq!(newest, ENTRIES + 1);
+        assert!(
+            announced <= ENTRIES,
+            "{when}: a log that had its end got another"
+        );
+    }
+}
+
+/// Many readers at once give the log its end.
+fn settle(root: &Path) {
+    let run = Runs::at(root).find("r").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                // Live while another reader writes the end.
+                let ended = || run.settle().unwrap() == RunState::Ended;
+                assert!(wait_until(Duration::from_mins(1), ended));
+            });
+        }
+    });
+}
+
+/// A run whose runner was killed, and what that had announced; `None` if there is no such run.
+fn killed_run(root: &Path, at: u64) -> Option<u64> {
+    let killed = kill_at(root, "write", at);
+    Runs::at(root).find("r").ok()?;
+    Some(
+        killed
+            .announced
+            .as_deref()
+            .map_or(0, |it| it.parse().unwrap_or(ENTRIES + 1)),
+    )
+}
+
+/// Kills runners, readers and removers at each of their changes on the disk; at how many different ones.
+fn campaign(root: &Path) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let mut kills = 0;
+    let mut number = 0;
+    let mut fresh = || {
+        number += 1;
+        root.join(number.to_string())
+    };
+    // A runner.
+    for at in 1.. {
+        let root = fresh();
+        let when = format!("a runner killed at {at}");
+        let killed = kill_at(&root, "write", at);
+        let Some(step) = killed.at else { break };
+        kills += 1;
+        let when = format!("{when}, {step}");
+        let announced = killed.announced.map(|it| it.parse::<u64>().unwrap());
+        seen.insert(step);
+        let runs = Runs::at(&root);
+        if runs.find("r").is_ok() {
+            settle(&root);
+            assert_whole(&root, announced.unwrap_or(0), &when);
         } else {
-            assert_eq!(of_type("error"), 1);
-            assert_ne!(last, "done", "an end was appended to a log that had one");
-            let announced = last.parse().unwrap_or(0);
-            assert!(
-                newest >= announced + 2,
-                "{announced} was announced, {newest} is there"
+            assert_eq!(announced, None, "{when}: an accepted run is lost");
+            assert_eq!(runs.list().unwrap().len(), 0, "{when}");
+            // Another run can have its id, once what is left of this one is removed.
+            let _ = fs::remove_dir_all(&root);
+            drop(
+                runs.accept(&RunInfo::new("r", "claude"), LogLimits::default())
+                    .unwrap(),
             );
         }
+        // Its session is free.
+        let mut session = ExecuteParams::new("x");
+        session.session_id = Some("s".to_owned());
+        let locks = SessionLocks::at(root.with_extension("sessions"));
+        locks.writer("claude").begin(&session).unwrap();
     }
+    // A reader of a run whose runner was killed in the middle of an entry, or behind one.
+    for runner in [14, 15, 20] {
+        for at in 1.. {
+            let root = fresh();
+            let announced = killed_run(&root, runner).unwrap();
+            let Some(step) = kill_at(&root, "settle", at).at else {
+                break;
+            };
+            kills += 1;
+            let when = format!("a reader killed at {at}, {step}, of a runner killed at {runner}");
+            seen.insert(step);
+            settle(&root);
+            assert_whole(&root, announced, &when);
+        }
+    }
+    // A process that removes the run.
+    for at in 1.. {
+        let root = fresh();
+        killed_run(&root, 20).unwrap();
+        let Some(step) = kill_at(&root, "remove", at).at else {
+            assert_eq!(Runs::at(&root).ids().unwrap().len(), 0);
+            break;
+        };
+        kills += 1;
+        seen.insert(step);
+        let runs = Runs::at(&root);
+        if let Ok(run) = runs.find("r") {
+            settle(&root);
+            assert!(run.remove().unwrap());
+        }
+        assert_eq!(runs.ids().unwrap().len(), 0);
+    }
+    assert!(kills >= 50, "{kills}");
+    seen
+}
+
+fn assert_all(seen: &BTreeSet<String>) {
+    let missed: Vec<_> = (Step::ALL.iter().map(|step| format!("{step:?}")))
+        .filter(|step| !seen.contains(step))
+        .collect();
+    assert!(missed.is_empty(), "never killed at {missed:?}");
 }
 
 #[test]
-fn a_writer_killed_at_every_step_loses_nothing_that_it_has_announced() {
+fn killed_at_every_change_on_the_disk_nothing_is_lost() {
     let dir = tempfile::tempdir().unwrap();
-    killed_at_every_step(dir.path());
+    assert_all(&campaign(dir.path()));
 }
 
 /// A file system in memory of this size.
@@ -269,9 +360,56 @@ fn a_run_is_accepted_whole_or_not_at_all_where_the_disk_is_full() {
 }
 
 #[test]
-fn killed_writers_on_a_small_disk_in_memory() {
-    let Some(disk) = Tmpfs::mount(16 << 20) else {
+fn killed_at_every_change_on_a_disk_in_memory() {
+    let Some(disk) = Tmpfs::mount(64 << 20) else {
         return;
     };
-    killed_at_every_step(disk.0.path());
+    assert_all(&campaign(disk.0.path()));
+}
+
+/// A runner that is killed on a full disk, and a reader that has no room for the end: with room all is there.
+#[test]
+fn killed_on_a_full_disk_a_log_gets_its_end_with_room() {
+    let Some(disk) = Tmpfs::mount(512 * 1024) else {
+        return;
+    };
+    for at in (9..60).step_by(3) {
+        let root = disk.0.path().join(at.to_string());
+        let filler = disk.0.path().join("filler");
+        let Some(announced) = killed_run(&root, at) else {
+            continue;
+        };
+        // What fits.
+        let _ = fs::write(&filler, vec![0; 512 * 1024]);
+        let run = Runs::at(&root).find("r").unwrap();
+        let settled = run.settle();
+        if let Err(error) = &settled {
+            let text = format!("{error}: {}", std::error::Error::source(error).unwrap());
+            assert!(text.contains("space"), "{text}");
+            // What is there can be read all the same, up to what was announced.
+            let mut reader = run.log(0).unwrap();
+            let mut newest = 0;
+            while let Some(line) = reader.next_line().unwrap() {
+                newest = line.seq();
+            }
+            assert!(newest >= announced);
+        }
+        fs::remove_file(&filler).unwrap();
+        settle(&root);
+        assert_whole(&root, announced, &format!("a runner killed at {at}"));
+        assert!(run.remove().unwrap());
+    }
+}
+
+/// Removing needs no room.
+#[test]
+fn a_full_disk_can_be_emptied() {
+    let Some(disk) = Tmpfs::mount(512 * 1024) else {
+        return;
+    };
+    let root = disk.0.path().join("runs");
+    killed_run(&root, 20).unwrap();
+    let _ = fs::write(disk.0.path().join("filler"), vec![0; 512 * 1024]);
+    assert!(Runs::at(&root).find("r").unwrap().remove().unwrap());
+    assert_eq!(Runs::at(&root).ids().unwrap().len(), 0);
 }

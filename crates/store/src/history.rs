@@ -170,7 +170,8 @@ impl Store {
         Ok(!rows.await?.is_empty())
     }
 
-    /// A run, by its id or by what its id begins with, if only one does.
+    /// A run, by its id or by what its id begins with, if only one does. Of a turn's id, the part before its number
+    /// may be shortened: `0199.2` is `0199d1c2-….2`.
     ///
     /// # Errors
     ///
@@ -193,6 +194,18 @@ impl Store {
             .bind(characters)
             .bind(to_column(CANDIDATES as u64 + 1));
         let mut found = self.fetch_runs(query).await?;
+        if found.is_empty()
+            && let Some(pattern) = turn_pattern(id_or_prefix)
+        {
+            let turns = format!(
+                "SELECT {COLUMNS} FROM teamster_runs WHERE run_id LIKE $1 ESCAPE '\\' \
+                 ORDER BY started_at DESC, run_id DESC LIMIT $2"
+            );
+            let query = sqlx::query(sqlx::AssertSqlSafe(turns))
+                .bind(pattern)
+                .bind(to_column(CANDIDATES as u64 + 1));
+            found = self.fetch_runs(query).await?;
+        }
         if found.len() > 1 {
             let more = found.len() > CANDIDATES;
             found.truncate(CANDIDATES);
@@ -455,6 +468,22 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
         pid: writer.pid,
         heartbeat_at,
     })
+}
+
+/// What the ids of turns are like of which this is one, shortened before its number; `None` if it is none of a turn.
+fn turn_pattern(id: &str) -> Option<String> {
+    let (session, number) = id.rsplit_once('.')?;
+    if session.is_empty() || number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let mut pattern = String::new();
+    for c in session.chars() {
+        if matches!(c, '\\' | '%' | '_') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    Some(format!("{pattern}%.{number}"))
 }
 
 /// The error with its code and its details: as it was stored, or from a run that an earlier version wrote

@@ -1,5 +1,6 @@
 //! The arguments of `teamster chat`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -81,6 +82,9 @@ pub(crate) struct ChatArgs {
     /// read it. A message that begins with a blank is not saved.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_history: bool,
+    /// Not possible for a session
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) record: Option<PathBuf>,
     /// Arguments passed to the agent's CLI unchanged
     ///
     /// teamster does not interpret them.
@@ -113,51 +117,42 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TurnArgs {
-    /// With --detach: retry transient failures of a turn this often
+    /// Retry transient failures of a turn this often
     ///
     /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to go on.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        requires = "detach",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub(crate) retries: u32,
-    /// With --detach: use this agent when the previous ones fail in the first turn (repeatable)
+    /// Use this agent when the previous ones fail in the first turn (repeatable)
     ///
     /// The session stays with the first agent that has answered: another would not know what was said.
     #[arg(
         long,
         value_name = "AGENT",
         value_parser = Fallback::parse,
-        requires = "detach",
         hide_short_help = true,
         add = ArgValueCandidates::new(completion::fallbacks)
     )]
     pub(crate) fallback: Vec<Fallback>,
-    /// With --detach: the longest wait for a limit to reset, such as 90s or 1h
+    /// The longest wait for a limit to reset, such as 90s or 1h
     /// [default: 5m with --retries, else no waiting]
     #[arg(
         long,
         value_name = "TIME",
         value_parser = value::limit,
-        requires = "detach",
         hide_short_help = true
     )]
     pub(crate) max_wait: Option<Duration>,
-    /// With --detach: begin no turn once all turns together have cost this much, and stop the one that goes over
-    #[arg(long, value_name = "USD", value_parser = value::usd, requires = "detach", hide_short_help = true)]
+    /// Begin no turn once all turns together have cost this much, and stop the one that goes over
+    #[arg(long, value_name = "USD", value_parser = value::usd, hide_short_help = true)]
     pub(crate) max_budget_usd: Option<f64>,
     /// The same for tokens
-    #[arg(long, value_name = "N", requires = "detach", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_tokens: Option<u64>,
     /// The same for the time of the turns, without that between them
     #[arg(
         long,
         value_name = "TIME",
         value_parser = value::limit,
-        requires = "detach",
         hide_short_help = true
     )]
     pub(crate) max_time: Option<Duration>,

@@ -129,10 +129,12 @@ pub(crate) struct RunsForgetArgs {
 pub(crate) enum Status {
     /// Still running
     Running,
-    /// Completed
-    Success,
-    /// Failed
-    Error,
+    /// The agent finished
+    #[value(alias = "success")]
+    Completed,
+    /// It did not
+    #[value(alias = "error")]
+    Failed,
     /// Stopped
     Aborted,
     /// Its process was killed

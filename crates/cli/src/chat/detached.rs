@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use teamster::PermissionPolicy;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
 use teamster_runner::{
-    DetachedSession, LogLimits, Requests, Retention, RunInfo, RunKind, Runs, SessionPlan,
+    AtRest, DetachedSession, LogLimits, Requests, Retention, RunInfo, RunKind, Runs, SessionPlan,
 };
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use crate::run::asking::Asking;
 use crate::run::detached::finish;
 use crate::run::history::History;
 use crate::{
-    detached, exit_code, hints, orphans, params, runner, store, tokio_runtime, turns, worktree,
+    detached, exit_code, hints, orphans, params, runner, store, tokio_runtime_of, turns, worktree,
 };
 
 /// The process of a detached session with this id, or with a new one; the exit code.
@@ -43,12 +43,17 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     about.model.clone_from(&args.model.model);
     about.directory = params::working_directory(&args.place);
     plan.before_done = worktree.map(finish);
-    let guard = Guard::start(about.directory.as_deref());
+    let guard = Guard::start(about.directory.as_deref()).map(Arc::new);
+    plan.at_rest = guard.clone().map(|guard| {
+        let at_rest: AtRest = Box::new(move |rests| guard.rests(rests));
+        at_rest
+    });
     let keep = args.place.keep_background;
     if !keep {
         orphans::adopt();
     }
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    // One thread reads what the agent prints, beside this one, which writes the log.
+    let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let run = match runs.accept(&about, LogLimits::default()) {
             Ok(run) => run,
@@ -59,7 +64,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
         };
         runner::detach(&run)?;
         let kept = history.of_session().await;
-        plan.observer =
+        plan.runs.observer =
             (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
         let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
         let session = DetachedSession::new(run, orchestrator, plan, requests, asked);
@@ -74,7 +79,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
         anyhow::Ok(exit_code::of(&finished.result))
     });
     if !keep {
-        orphans::end(guard.as_ref().map(Guard::pid));
+        orphans::end(guard.as_deref().map(Guard::pid));
     }
     runner::prune(&runs, &retention);
     code
@@ -108,7 +113,7 @@ fn prepare(
             .map_err(|error| anyhow!("{}", hints::message(&error)))?;
     }
     let asking = Asking::new(args.asking.ask_timeout, requests.clone());
-    let mut plan = turns::plan(args, info, &params, |can| match &asking {
+    let mut turns = turns::plan(id, args, info, &params, |can| match &asking {
         Some(asking) if can.permissions => Ok(asking.policy(can)),
         Some(asking) if asking.required => bail!(
             "--ask-timeout: {} cannot ask for permission in a session",
@@ -116,9 +121,10 @@ fn prepare(
         ),
         _ => Ok(PermissionPolicy::Deny),
     })?;
+    turns.writer = writer;
+    let mut plan = SessionPlan::new(turns);
     plan.idle = args
         .end_idle
         .filter(|time| *time != std::time::Duration::MAX);
-    plan.writer = writer;
     Ok((runs, retention, plan, history))
 }

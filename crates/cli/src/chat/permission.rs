@@ -44,10 +44,9 @@ pub(super) struct Question {
     reply: oneshot::Sender<PermissionAnswer>,
 }
 
-/// A policy that asks the receiver of the questions.
-pub(super) fn policy(takes_reason: bool) -> (PermissionPolicy, mpsc::UnboundedReceiver<Question>) {
-    let (ask, questions) = mpsc::unbounded_channel();
-    let policy = PermissionPolicy::ask(move |request| {
+/// A policy that asks the receiver of these questions.
+pub(super) fn policy(takes_reason: bool, ask: mpsc::UnboundedSender<Question>) -> PermissionPolicy {
+    PermissionPolicy::ask(move |request| {
         let (reply, answer) = oneshot::channel();
         let asked = ask.send(Question {
             request,
@@ -61,8 +60,7 @@ pub(super) fn policy(takes_reason: bool) -> (PermissionPolicy, mpsc::UnboundedRe
             };
             answer.unwrap_or(PermissionAnswer::Deny(None))
         }
-    });
-    (policy, questions)
+    })
 }
 
 impl Question {
@@ -335,7 +333,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_answer_has_denied() {
-        let (policy, mut questions) = policy(true);
+        let (ask, mut questions) = mpsc::unbounded_channel();
+        let policy = policy(true, ask);
         let PermissionPolicy::Ask(ask) = policy else {
             panic!("{policy:?}");
         };

@@ -5,14 +5,15 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use teamster::orchestrator::{Orchestrator, RunLog, RunLogEntry};
 use teamster::{
-    AbortHandle, AgentError, AgentEvent, AgentSession, CliInfo, Decision, EventStream, Id,
-    LogEntry, Turn,
+    AbortHandle, AgentError, AgentEvent, AgentSession, Decision, EventStream, Id, LogEntry,
 };
-use teamster_runner::SessionWriter;
+use teamster_runner::SessionRuns;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::interval;
 
@@ -24,7 +25,7 @@ use super::signals::{Playing, Signals};
 use super::terminal;
 use crate::args::OutputArgs;
 use crate::drive::{self, Feed, SideInput, View};
-use crate::render::{Narrator, Sink, TextIsFinal};
+use crate::render::{Current, Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
 /// The pause between two looks for a turn that the CLI began, while a program may be waiting for it.
@@ -103,14 +104,12 @@ impl Display {
 
 /// A conversation with an agent.
 pub(super) struct Chat {
-    session: Box<dyn AgentSession>,
-    info: &'static CliInfo,
+    runs: SessionRuns,
+    orchestrator: Orchestrator,
     display: Display,
     signals: Signals,
     /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
-    /// Keeps other processes from its sessions.
-    writer: Option<SessionWriter>,
     account: Account,
     /// The session that was shown last.
     shown_session: Option<Id>,
@@ -119,35 +118,41 @@ pub(super) struct Chat {
 
 impl Chat {
     pub(super) fn new(
-        session: Box<dyn AgentSession>,
-        info: &'static CliInfo,
+        runs: SessionRuns,
+        orchestrator: Orchestrator,
         display: Display,
         signals: Signals,
         questions: Option<UnboundedReceiver<Question>>,
     ) -> Self {
         Self {
-            session,
-            info,
+            runs,
+            orchestrator,
             display,
             signals,
             questions,
-            writer: None,
             account: Account::default(),
             shown_session: None,
             code: exit_code::SUCCESS,
         }
     }
 
-    /// The same with what keeps other processes from its sessions.
-    pub(super) fn writing(mut self, writer: Option<SessionWriter>) -> Self {
-        self.writer = writer;
-        self
+    /// The session that works.
+    fn session(&self) -> Arc<dyn AgentSession> {
+        self.runs.session().clone()
+    }
+
+    /// The agent's id and its name.
+    fn agent(&self) -> (String, String) {
+        let id = self.runs.session().provider();
+        let provider = crate::providers().get(id);
+        let name = provider.map_or(id, |provider| provider.info().name);
+        (id.to_owned(), name.to_owned())
     }
 
     /// Talks until the end of the input, and ends the session; the exit code.
     pub(super) async fn run(&mut self, mut input: Input, at_terminal: bool) -> u8 {
         if at_terminal {
-            let name = self.info.name;
+            let (_, name) = self.agent();
             self.display
                 .mention(&format!("{name}: /help lists the commands, Ctrl-D ends\n"));
         }
@@ -158,7 +163,7 @@ impl Chat {
         };
         self.signals.closing();
         terminal::restore();
-        self.session.close().await;
+        self.runs.close().await;
         if self.account.turns() > 0
             && let Some(command) = self.resume()
         {
@@ -169,8 +174,8 @@ impl Chat {
 
     /// One message or command. Breaks with the exit code at the end.
     async fn step(&mut self, input: &mut Input, at_terminal: bool) -> ControlFlow<u8> {
-        while let Some(events) = self.session.unasked() {
-            self.show(events).await?;
+        while let Some(begun) = self.session().unasked() {
+            self.turn("", Some(begun)).await?;
         }
         let mut looks = interval(LOOK);
         let entry = loop {
@@ -179,8 +184,8 @@ impl Chat {
                 () = self.signals.ended() => return ControlFlow::Break(exit_code::ABORTED),
                 entry = input.next() => break entry,
                 // At a terminal it would come into the middle of what is typed.
-                _ = looks.tick(), if !at_terminal => if let Some(events) = self.session.unasked() {
-                    self.show(events).await?;
+                _ = looks.tick(), if !at_terminal => if let Some(begun) = self.session().unasked() {
+                    self.turn("", Some(begun)).await?;
                 },
             }
         };
@@ -188,8 +193,7 @@ impl Chat {
             Entry::Text(text) => match command::read(&text) {
                 Typed::Nothing => {}
                 Typed::Message(message) => {
-                    let events = self.session.send(Turn::new(message));
-                    self.code = self.show(events).await?;
+                    self.code = self.turn(&message, None).await?;
                     if at_terminal {
                         self.display.mention("");
                     }
@@ -211,17 +215,32 @@ impl Chat {
         ControlFlow::Continue(())
     }
 
-    /// Shows a turn to its end; its exit code. Breaks if the output is gone, or if the chat is asked to end.
-    async fn show(&mut self, events: EventStream) -> ControlFlow<u8, u8> {
+    /// Plays a turn with this message, or one that the CLI has begun by itself, and shows it to its end; its exit
+    /// code. Breaks if the output is gone, or if the chat is asked to end.
+    async fn turn(&mut self, message: &str, begun: Option<EventStream>) -> ControlFlow<u8, u8> {
+        if begun.is_none()
+            && let Some(spent) = self.runs.spent()
+        {
+            self.display.complain(&spent);
+            return ControlFlow::Continue(exit_code::AGENT_ERROR);
+        }
+        // A limit of the service holds up retries; a message is asked for despite of it.
+        (self.orchestrator)
+            .release(self.runs.session().provider())
+            .await;
+        let run_id = self.runs.next_id();
+        let request = self.runs.request(&run_id, message, &[], begun);
+        let log = self.orchestrator.log(request);
         let mut sink = self.display.sink(self.shown_session.clone());
         let denied = Rc::new(Cell::new(0));
         let turn = Counted {
             asked: self.questions.is_some() && !self.display.json,
             denied: denied.clone(),
-            abort: events.abort_handle(),
-            events,
+            abort: log.abort_handle(),
+            log,
             account: &mut self.account,
-            writer: self.writer.as_mut(),
+            runs: &mut self.runs,
+            current: self.display.view.current.clone(),
         };
         let mut beside = BesideTurn {
             playing: self.signals.turn(turn.abort.clone()),
@@ -231,7 +250,7 @@ impl Chat {
         };
         let shown = drive::show(turn, &mut *sink, &mut beside).await;
         drop(beside);
-        if let Some(id) = self.session.id() {
+        if let Some(id) = self.session().id() {
             self.shown_session = Some(id);
         }
         if self.signals.has_ended() {
@@ -244,17 +263,19 @@ impl Chat {
     }
 
     async fn command(&mut self, command: Command) {
-        let can = *self.session.capabilities();
+        let session = self.session();
+        let can = *session.capabilities();
         match command {
             Command::Help => self.display.say(&command::help()),
             Command::Cost => self.display.say(&self.account.show()),
             Command::Session => self.tell_session(),
             Command::Clear if !can.clear => {
-                let chat = format!("teamster chat {}", shell_words::quote(self.info.id));
+                let (id, _) = self.agent();
+                let chat = format!("teamster chat {}", shell_words::quote(&id));
                 self.cannot("forget what was said", &chat);
             }
             Command::Clear => {
-                if carried_out(&mut self.signals, &mut self.display, self.session.clear()).await {
+                if carried_out(&mut self.signals, &mut self.display, session.clear()).await {
                     self.shown_session = None;
                     self.display.say("a new session begins");
                 }
@@ -267,7 +288,7 @@ impl Chat {
                 if carried_out(
                     &mut self.signals,
                     &mut self.display,
-                    self.session.set_model(model.clone()),
+                    session.set_model(model.clone()),
                 )
                 .await
                 {
@@ -283,7 +304,7 @@ impl Chat {
                 if carried_out(
                     &mut self.signals,
                     &mut self.display,
-                    self.session.set_permission(mode),
+                    session.set_permission(mode),
                 )
                 .await
                 {
@@ -295,8 +316,9 @@ impl Chat {
             Command::Quit | Command::End => {}
         }
     }
+
     fn tell_session(&mut self) {
-        let Some(id) = self.session.id() else {
+        let Some(id) = self.session().id() else {
             self.display
                 .say("there is no session yet: the first message begins it");
             return;
@@ -312,7 +334,7 @@ impl Chat {
 
     /// The command that goes on with the session.
     fn resume(&self) -> Option<String> {
-        let id = self.session.id()?;
+        let id = self.session().id()?;
         let id = words::one_line(&id);
         Some(format!("{} {id}", self.display.resume.as_deref()?))
     }
@@ -321,12 +343,12 @@ impl Chat {
     fn cannot_go_on(&mut self, what: &str, argument: &str) {
         let command = self
             .resume()
-            .unwrap_or_else(|| format!("teamster chat {}", shell_words::quote(self.info.id)));
+            .unwrap_or_else(|| format!("teamster chat {}", shell_words::quote(&self.agent().0)));
         self.cannot(what, &format!("{command} {argument}"));
     }
 
     fn cannot(&mut self, what: &str, command: &str) {
-        let name = self.info.name;
+        let (_, name) = self.agent();
         self.display.complain(&format!(
             "{name} cannot {what} while it runs: end with /quit, and begin again with `{command}`"
         ));
@@ -360,10 +382,12 @@ async fn carried_out(
 
 /// The events of a turn, which are taken to account.
 struct Counted<'a> {
-    events: EventStream,
+    log: RunLog,
     abort: AbortHandle,
     account: &'a mut Account,
-    writer: Option<&'a mut SessionWriter>,
+    runs: &'a mut SessionRuns,
+    /// The agent that is shown.
+    current: Current,
     /// The user is asked, and sees that.
     asked: bool,
     /// What the user has denied.
@@ -375,10 +399,16 @@ impl Feed for Counted<'_> {
 
     async fn next(&mut self) -> Option<LogEntry> {
         loop {
-            let mut entry = self.events.next_entry().await?;
-            if let Some(writer) = &mut self.writer {
-                writer.see(&entry.event);
-            }
+            let entry = self.log.next().await?;
+            self.runs.see(&entry);
+            let mut entry = match entry {
+                RunLogEntry::Agent(entry) => entry,
+                RunLogEntry::Run(entry) => {
+                    self.current.observe(&entry.event);
+                    continue;
+                }
+                _ => continue,
+            };
             match &mut entry.event {
                 AgentEvent::Done(done) => {
                     self.account.add(&done.result);

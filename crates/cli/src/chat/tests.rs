@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster::{
-    AbortHandle, AgentEvent, AgentSession, CostSource, Done, ErrorCode, ErrorKind, EventStream, Id,
-    LogEntry, NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus, SessionCapabilities,
-    SessionFuture, Text, Turn,
+    AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
+    EventStream, ExecuteParams, Id, LogEntry, NoticeLevel, NoticeSource, PermissionMode, RunResult,
+    RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
 };
+use teamster_runner::{SessionCandidate, SessionRuns};
 
 use super::input::{Input, Lines};
 use super::signals::Signals;
@@ -132,6 +134,20 @@ fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
     ]
 }
 
+/// A chat with this session.
+fn talk(session: &Played, display: Display, signals: Signals) -> Chat {
+    let params = ExecuteParams::new("");
+    let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    Chat::new(
+        SessionRuns::new("chat", candidate),
+        orchestrator,
+        display,
+        signals,
+        None,
+    )
+}
+
 /// What a chat with this input shows, and its exit code.
 async fn chat(session: &Played, input: &'static str) -> (String, u8) {
     chat_until(session, input, Signals::none()).await
@@ -147,8 +163,7 @@ async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> 
     let mut view = view();
     view.resume = None;
     let display = Display::on(view, sinks, screen.clone());
-    let info = crate::providers().get("claude").unwrap().info();
-    let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
+    let mut chat = talk(session, display, signals);
     let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
     let code = chat.run(input, false).await;
     (screen.text(), code)
@@ -164,6 +179,7 @@ async fn every_line_is_a_turn_and_the_last_one_decides() {
     assert_eq!(
         shown,
         "Claude Code · claude-opus-4-8 · session s-1\none\n✓ completed · 0.0s\n\
+         error: the run ended without success and without an error\n\
          two\n✗ failed · 0.0s\n\
          three\n✓ completed · 0.0s\n\
          go on with: teamster chat claude --resume s-1\n"
@@ -290,9 +306,7 @@ async fn without_a_reader_it_ends() {
     }
     let session = Played::new([says("x")]);
     let display = Display::on(view(), |_| Box::new(Gone), io::sink());
-    let info = crate::providers().get("claude").unwrap().info();
-    let signals = Signals::none();
-    let mut chat = Chat::new(Box::new(session.clone()), info, display, signals, None);
+    let mut chat = talk(&session, display, Signals::none());
     let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
     assert_eq!(chat.run(input, false).await, 130);
     assert_eq!(session.wanted(), ["a", "[close]"]);

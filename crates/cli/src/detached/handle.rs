@@ -1,9 +1,11 @@
 //! A detached run or session, on this machine or on a server.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use teamster::PermissionMode;
+use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
 use teamster_runner::client::{self, Follow, StartedTurn};
 use teamster_runner::protocol::{Answer, PendingRequest};
@@ -40,8 +42,8 @@ impl Entries {
 }
 
 impl RunHandle {
-    /// The run of this id, or of the one that begins so; or, on this machine, the current tick of the agent in this
-    /// directory, else its last one.
+    /// The run of this id, or of the one that begins so; of a turn's id, its session; or, on this machine, the current
+    /// tick of the agent in this directory or of this name, else its last one.
     pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
         match remote() {
             Some(http) => Ok(Self::Remote(Box::new(RemoteRun::find(http, id).await?))),
@@ -187,18 +189,25 @@ impl RunHandle {
     }
 }
 
+/// The run of this id, or of the one that begins so; of a turn's id, its session; or the current tick of the agent
+/// in this directory or of this name, else its last one.
 fn find_here(id: &str) -> anyhow::Result<RunFolder> {
     let runs = runs()?;
     let found = runs.find(id);
     let Err(RunsError::NotFound { .. }) = &found else {
         return Ok(found?);
     };
-    let directory = Path::new(id);
-    if !directory.join(ORCHESTRATOR).is_dir() {
-        return Ok(found?);
+    if let Some((session, _)) = turn_of(id)
+        && let Ok(session) = runs.find(session)
+        && session.info().kind == RunKind::Session
+    {
+        return Ok(session);
     }
+    let Some(directory) = agent_directory(id) else {
+        return Ok(found?);
+    };
     let name = words::one_line(id);
-    let tick = agent_run(directory).with_context(|| {
+    let tick = agent_run(&directory).with_context(|| {
         format!(
             "the agent in {name} has played no tick with a log: `teamster loop {name}` plays them"
         )
@@ -216,4 +225,24 @@ fn find_here(id: &str) -> anyhow::Result<RunFolder> {
         )]);
     }
     Ok(run)
+}
+
+/// The session and the number of a turn, by its id.
+pub(super) fn turn_of(id: &str) -> Option<(&str, u64)> {
+    let (session, number) = id.rsplit_once('.')?;
+    Some((session, number.parse().ok()?))
+}
+
+/// The directory of an agent that works in a loop, which this is, or whose name this is in the configuration of a
+/// supervisor.
+fn agent_directory(id: &str) -> Option<PathBuf> {
+    let directory = Path::new(id);
+    if directory.join(ORCHESTRATOR).is_dir() {
+        return Some(directory.to_owned());
+    }
+    // One that cannot be used knows no agents.
+    let file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
+    let config = Config::read(Path::new(&file.unwrap_or_else(|| FILE_NAME.into()))).ok()?;
+    let agent = config.agents.into_iter().find(|agent| agent.id == id)?;
+    Some(agent.working_dir)
 }

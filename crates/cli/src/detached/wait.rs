@@ -1,10 +1,12 @@
 //! `teamster wait`.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
+use teamster_runner::LogLine;
 
 use super::RunHandle;
+use super::handle::turn_of;
 use crate::args::WaitArgs;
 use crate::{exit_code, hints, tokio_runtime, words};
 
@@ -15,10 +17,10 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
         .context("cannot start the runtime")?
         .block_on(async {
             let runs = RunHandle::find_all(&args.ids).await?;
+            let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
             let mut code = exit_code::SUCCESS;
-            for run in runs {
-                let id = run.id().to_owned();
-                let result = result(&run).await?;
+            for (id, run) in runs {
+                let result = result_of(&run, &id).await?;
                 let ended = exit_code::of(&result);
                 if ended == exit_code::SUCCESS {
                     continue;
@@ -39,14 +41,48 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
         })
 }
 
+/// The id of the run that is waited for, which may be a turn of this session.
+fn awaited(id: &str, run: &RunHandle) -> String {
+    match turn_of(id) {
+        Some((_, turn)) if run.is_session() => format!("{}.{turn}", run.id()),
+        _ => run.id().to_owned(),
+    }
+}
+
 /// What comes of the run.
 pub(super) async fn result(run: &RunHandle) -> anyhow::Result<RunResult> {
-    let line = run.end().await?;
-    let line = line.context("the log of this run has no end")?;
+    result_of(run, run.id()).await
+}
+
+/// What comes of the run of this id, or of this turn, in the log of the run.
+async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
+    let line = if run.id() == id {
+        let line = run.end().await?;
+        line.context("the log of this run has no end")?
+    } else {
+        end_of_turn(run, id).await?
+    };
     if let Ok(RunLogEntry::Agent(entry)) = line.entry()
         && let AgentEvent::Done(done) = entry.event
     {
         return Ok(*done.result);
     }
-    anyhow::bail!("the end of this run's log cannot be read by this version")
+    bail!("the end of this run's log cannot be read by this version")
+}
+
+/// The last entry of a turn.
+async fn end_of_turn(session: &RunHandle, id: &str) -> anyhow::Result<LogLine> {
+    let mut entries = session.follow(0)?;
+    while let Some(line) = entries.next().await? {
+        if line.type_name() == "done"
+            && let Ok(RunLogEntry::Agent(entry)) = line.entry()
+            && entry.run_id.as_deref() == Some(id)
+        {
+            return Ok(line);
+        }
+    }
+    bail!(
+        "the session has ended, and there is no turn {} in its log",
+        words::one_line(id)
+    )
 }

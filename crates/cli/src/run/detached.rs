@@ -15,7 +15,7 @@ use super::asking::Asking;
 use crate::args::RunArgs;
 use crate::guard::Guard;
 use crate::worktree::{self, Worktree};
-use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime};
+use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime_of};
 
 /// Starts a runner and waits until it has accepted the run; the exit code.
 pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
@@ -98,7 +98,8 @@ fn run(
     if !keep_background {
         orphans::adopt();
     }
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    // One thread reads what the agent prints, beside this one, which writes the log.
+    let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
         let kept = match history.prepare(&mut request).await {
             Ok(kept) => kept,

@@ -8,7 +8,7 @@ use teamster::store::{RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
 use super::history::{History, Listed};
-use super::{local, real, style, time};
+use super::{local, real, style, time, word};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
@@ -47,8 +47,8 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
 fn state(status: Status) -> RunState {
     match status {
         Status::Running => RunState::Running,
-        Status::Success => RunState::Success,
-        Status::Error => RunState::Error,
+        Status::Completed => RunState::Success,
+        Status::Failed => RunState::Error,
         Status::Aborted => RunState::Aborted,
         Status::Interrupted => RunState::Interrupted,
     }
@@ -156,7 +156,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
             words::one_line(&run.run_id).chars().take(ID).collect(),
             local(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
-            words::one_line(&run.status.to_string()),
+            word(run.status),
             time(run, now_ms)
                 .map(words::duration_ms)
                 .unwrap_or_default(),

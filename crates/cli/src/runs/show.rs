@@ -7,7 +7,7 @@ use teamster::store::{RunRecord, RunState};
 use teamster_core::time::epoch_ms;
 
 use super::history::History;
-use super::{local, style, time};
+use super::{local, style, time, word};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
@@ -32,7 +32,7 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     let state = style(run.status);
     let status = match run.status {
         RunState::Interrupted => "interrupted: the process that had it in hand is gone".to_owned(),
-        status => words::one_line(&status.to_string()),
+        status => word(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;
     line("status", Some(format!("{state}{status}{state:#}")))?;

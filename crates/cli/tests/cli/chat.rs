@@ -408,3 +408,65 @@ fn what_cannot_begin_is_reported_as_in_a_run() {
     assert_eq!(results[0].errors[0].code, ErrorCode::InvalidParams);
     assert_eq!(agent.starts(), [""; 0]);
 }
+
+#[test]
+fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
+    let agent = Agent::new();
+    let store = agent.path("store.db").display().to_string();
+    // A turn uses 15 tokens.
+    let ended = agent.says(
+        "more\nagain\nover\n",
+        &["--store", &store, "--max-tokens", "30"],
+    );
+    assert_eq!(ended.stdout, "more\nagain\n");
+    assert!(
+        ended
+            .stderr
+            .contains("error: the budget of this session is spent (tokens): no turn can begin\n"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(ended.code, Some(1));
+    let mut list = teamster(["runs", "list", "--json", "--store", &store]);
+    agent.environment(&mut list);
+    let rows: Vec<Value> = (crate::cli::run(&mut list).stdout.lines())
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    assert_eq!(rows.len(), 2);
+    let ids: Vec<_> = rows
+        .iter()
+        .map(|row| row["runId"].as_str().unwrap())
+        .collect();
+    let session = ids[0].strip_suffix(".2").unwrap();
+    assert_eq!(ids[1], format!("{session}.1"));
+    assert!(rows.iter().all(|row| row["status"] == "success"));
+}
+
+#[test]
+fn a_fallback_takes_over_in_the_first_turn_and_stays() {
+    let agent = Agent::new();
+    let mut command = teamster(["chat", "codex", "--fallback", "claude", "--json"]);
+    agent.environment(&mut command);
+    program(&agent.path("codex"), "echo 'no such luck' >&2; exit 7");
+    let mut talk = Talk::start(command.env("TEAMSTER_CODEX_BIN", agent.path("codex")));
+    talk.say("more");
+    assert_eq!(talk.done().status, RunStatus::Completed);
+    talk.say("die");
+    assert_eq!(talk.done().status, RunStatus::Failed);
+    talk.say("again");
+    assert_eq!(talk.done().text, "again");
+    assert_eq!(talk.end().code, Some(0));
+}
+
+#[test]
+fn a_session_cannot_be_recorded() {
+    let agent = Agent::new();
+    let ended = agent.says("more\n", &["--record", "here"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(
+        ended.stderr.contains("a session cannot be recorded"),
+        "{}",
+        ended.stderr
+    );
+    assert!(agent.starts().is_empty());
+}

@@ -73,13 +73,13 @@ fn runs_sessions_and_models_are_those_of_the_history() {
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let text = |field: &str| shown[field].as_str().unwrap().to_owned();
 
-    assert_eq!(values(&show, &env), ["first\tclaude, success"]);
+    assert_eq!(values(&show, &env), ["first\tclaude, completed"]);
     let forget = ["teamster", "runs", "forget", "fi"];
-    assert_eq!(values(&forget, &env), ["first\tclaude, success"]);
+    assert_eq!(values(&forget, &env), ["first\tclaude, completed"]);
     let resume = ["teamster", "run", "claude", "hi", "--resume", ""];
     assert_eq!(
         values(&resume, &env),
-        [format!("{}\tclaude, success", text("sessionId"))]
+        [format!("{}\tclaude, completed", text("sessionId"))]
     );
     let model = ["teamster", "chat", "claude", "--model", ""];
     assert_eq!(values(&model, &env), [format!("{}\tclaude", text("model"))]);

@@ -61,12 +61,15 @@ fn every_run_is_in_the_history() {
     assert_eq!(table.code, Some(0));
     assert!(table.stdout.starts_with("RUN "), "{}", table.stdout);
     assert_eq!(table.stdout.lines().count(), 3, "{}", table.stdout);
-    let only = runs(&claude, &["list", "--status=success"]);
-    assert_eq!(only.stdout.lines().count(), 2, "{}", only.stdout);
+    for status in ["completed", "success"] {
+        let only = runs(&claude, &["list", "--status", status]);
+        assert_eq!(only.stdout.lines().count(), 2, "{}", only.stdout);
+        assert!(only.stdout.contains("  completed  "), "{}", only.stdout);
+    }
 
     let shown = runs(&claude, &["show", "fir"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.contains("success"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("completed"), "{}", shown.stdout);
     let store = fs::read(claude.path("state/store.db")).unwrap();
     let wal = fs::read(claude.path("state/store.db-wal")).unwrap_or_default();
     for bytes in [store, wal] {

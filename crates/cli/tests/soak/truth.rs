@@ -72,8 +72,6 @@ pub(crate) struct Truth {
     cleared_at: Option<u64>,
     /// It was in this process.
     cleared_here: bool,
-    /// When the agent was last killed.
-    killed_at: u64,
     /// The context that got the full prompt: of this process if it is kept, and of this session.
     informed: Option<(u32, Option<String>)>,
     /// A session that the loop must know: a message came in it after the end of a turn.
@@ -111,7 +109,6 @@ impl Truth {
             reset_may_come: false,
             cleared_at: None,
             cleared_here: false,
-            killed_at: 0,
             informed: None,
             known: None,
             ended_in: None,
@@ -239,9 +236,10 @@ impl Truth {
     }
 
     fn start(&mut self, seen: &Seen, resumes: Option<&str>, alone: bool) {
-        let Seen { pid, at_ms, .. } = *seen;
+        let pid = seen.pid;
         self.count("starts");
         self.must(alone, || format!("{pid} was started beside another agent"));
+        let killed = self.process.as_ref().is_some_and(|it| it.killed);
         self.process_is_over();
         let given_up =
             matches!(&self.failed, Some((id, [(2..), _])) if Some(id.as_str()) == resumes);
@@ -274,8 +272,9 @@ impl Truth {
         self.may_be_fresh = false;
         self.cleared_here = false;
         if self.set.hot {
-            // One that dies just as a message is sent is started again with that message.
-            self.told_is_open |= at_ms.saturating_sub(self.killed_at) < 500;
+            // The loop may not have seen the end of one that was killed when it sent the next message, and the
+            // process is started again with that. How long it takes to see it depends on the machine.
+            self.told_is_open |= killed;
             self.informed = None;
         }
         self.process = Some(Process {
@@ -439,7 +438,6 @@ impl Truth {
             }
             AGENT_KILLED => {
                 self.count("agents killed");
-                self.killed_at = at_ms;
                 if let Some(process) = &mut self.process {
                     process.killed = true;
                 }

@@ -30,6 +30,9 @@ use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
 
+/// How long a CLI may take to obey an interrupt while it runs no tool: it has nothing to end and nothing to save.
+const GRACE_WITHOUT_TOOLS: Duration = Duration::from_secs(2);
+
 /// What a reader of a session is made from.
 pub(crate) struct Setting {
     pub(crate) assembler: SessionAssembler,
@@ -190,8 +193,14 @@ impl SessionReading {
             self.interrupted_commands = Some(std::mem::take(&mut self.commands));
         }
         let grace = if self.setting.interruptible {
+            let phase = self.setting.assembler.phase();
             self.setting.assembler.order(Order::Interrupt);
-            self.setting.interrupt_grace
+            match phase {
+                Phase::Startup | Phase::Model => {
+                    self.setting.interrupt_grace.min(GRACE_WITHOUT_TOOLS)
+                }
+                _ => self.setting.interrupt_grace,
+            }
         } else {
             Duration::ZERO
         };

@@ -15,6 +15,7 @@ use super::frames::Frames;
 use super::line::{is_end, seq_of};
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
+use crate::step::{Step, before};
 
 /// How much a log may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -86,6 +87,7 @@ impl RunLogWriter {
             ended: last.is_end(),
         });
         if len < file.metadata()?.len() {
+            before(Step::CutLog);
             file.set_len(len)?;
         }
         Ok(Self {
@@ -141,7 +143,17 @@ impl RunLogWriter {
     /// the same bytes to the same place.
     pub fn flush(&mut self) -> io::Result<Position> {
         if !self.unwritten.is_empty() {
-            self.file.write_all_at(&self.unwritten, self.len)?;
+            before(Step::WriteLog);
+            // In two parts, so that a test can end the process between them; the first is empty otherwise.
+            let half = if cfg!(feature = "test-hooks") {
+                self.unwritten.len() / 2
+            } else {
+                0
+            };
+            let (first, rest) = self.unwritten.split_at(half);
+            self.file.write_all_at(first, self.len)?;
+            before(Step::WriteLogRest);
+            self.file.write_all_at(rest, self.len + half as u64)?;
             self.len += self.unwritten.len() as u64;
             self.unwritten.clear();
             self.unwritten.shrink_to(64 * 1024);
@@ -170,6 +182,7 @@ impl RunLogWriter {
 
     /// Has the disk keep what was written, also if the machine loses its power.
     pub fn sync(&self) -> io::Result<()> {
+        before(Step::SyncLog);
         self.file.sync_data()
     }
 
@@ -203,6 +216,7 @@ impl RunLogWriter {
             return Ok(());
         };
         let draft = self.path.with_extension("new");
+        before(Step::CreateCopy);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -214,12 +228,15 @@ impl RunLogWriter {
             // It has the number of the last entry that it stands for, so there is no gap.
             let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());
             let reset = serde_json::to_vec(&reset)?;
+            before(Step::WriteCopy);
             file.write_all(&reset)?;
             file.write_all(b"\n")?;
             let mut old = &self.file;
             old.seek(SeekFrom::Start(start))?;
             io::copy(&mut old.take(self.len - start), &mut file)?;
+            before(Step::SyncCopy);
             file.sync_data()?;
+            before(Step::ReplaceLog);
             std::fs::rename(&draft, &self.path)
         })();
         if let Err(error) = copied {

@@ -207,6 +207,15 @@ on_each_database! {
         assert_eq!(find("abcd").await, None);
         assert_eq!(find("%").await, None);
         assert_eq!(find("_").await, None);
+        for id in ["0199-a.1", "0199-a.2", "0199-a.12", "0198-a.2", "x_1.2", "xy1.2"] {
+            store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
+        }
+        assert_eq!(find("0199.2").await.as_deref(), Some("0199-a.2"));
+        assert_eq!(find("0199-a.12").await.as_deref(), Some("0199-a.12"));
+        assert_eq!(find("x_.2").await.as_deref(), Some("x_1.2"));
+        assert_eq!(find("0199.3").await, None);
+        assert_eq!(find(".2").await, None);
+        assert!(store.run("019.2").await.is_err());
         let error = store.run("abc").await.unwrap_err();
         assert_eq!(
             error,

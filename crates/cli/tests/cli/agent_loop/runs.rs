@@ -372,3 +372,23 @@ fn a_loop_waits_for_a_session_that_another_process_works_with() {
     assert_eq!(ticks.len(), 2);
     assert_eq!(ticks[1]["session_id"], session);
 }
+
+/// A tick by the name of its agent, where there is a configuration with one.
+#[test]
+fn an_agent_is_attached_to_by_its_name() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    assert_eq!(run(agent.command().args(["--ticks", "1"])).code, Some(0));
+    let config = agent.root.path().join("agents.config.json");
+    let text = r#"{"agents": [{"id": "triage", "workingDir": "agent"}]}"#;
+    fs::write(&config, text).unwrap();
+    let attach = |name: &str| {
+        let mut command = agent.other(["attach", name, "--json"]);
+        run(command.current_dir(agent.root.path()))
+    };
+    let shown = attach("triage");
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert_eq!(shown.stdout, attach("agent").stdout);
+    let unknown = attach("other");
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("other"), "{}", unknown.stderr);
+}

@@ -291,6 +291,26 @@ fn a_turn_has_a_row_in_the_history() {
             (format!("{id}.1").into(), "success".into())
         ]
     );
+
+    // Ids of turns are shortened as those of sessions are.
+    let turn = |number: u32| format!("{}.{number}", &id[..8]);
+    let shown = command(&agent, &["runs", "show", &turn(2), "--store", &store]);
+    assert!(
+        shown.stdout.contains(&format!("{id}.2")),
+        "{}",
+        shown.stdout
+    );
+    assert_eq!(command(&agent, &["wait", &turn(1)]).code, Some(0));
+    assert_eq!(command(&agent, &["wait", &turn(2)]).code, Some(1));
+    let missing = command(&agent, &["wait", &turn(3)]);
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.stderr.contains("there is no turn"),
+        "{}",
+        missing.stderr
+    );
+    let whole = command(&agent, &["attach", &turn(1), "--json"]);
+    assert_eq!(whole.stdout, log(&agent, &id));
 }
 
 #[test]

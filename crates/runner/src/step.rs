@@ -1,0 +1,75 @@
+//! Every change that this crate makes on the disk. A test can end the process before each of them.
+
+macro_rules! steps {
+    ($($name:ident,)*) => {
+        /// A change on the disk.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)] // The names say it.
+        pub enum Step { $($name,)* }
+
+        #[cfg(feature = "test-hooks")]
+        impl Step {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+steps! {
+    MakeDraft,
+    CreateLock,
+    CreateSocket,
+    WriteInfo,
+    CreateLog,
+    SyncDraft,
+    RenameDraft,
+    SyncRuns,
+    WriteLog,
+    WriteLogRest,
+    CreateCopy,
+    WriteCopy,
+    SyncCopy,
+    ReplaceLog,
+    CutLog,
+    SyncLog,
+    RemoveSocket,
+    RenameRemoved,
+    RemoveFolder,
+    CreateSessionLock,
+    NameSessionHolder,
+    RemoveSessionLock,
+}
+
+/// Something is about to be changed.
+#[cfg(not(feature = "test-hooks"))]
+pub(crate) fn before(_: Step) {}
+
+#[cfg(feature = "test-hooks")]
+pub(crate) use hooks::before;
+
+#[cfg(feature = "test-hooks")]
+mod hooks {
+    use std::env;
+    use std::io::{self, Write};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Step;
+
+    /// The number of the step before which this process ends, from 1.
+    const KILL_AT: &str = "TEAMSTER_TEST_KILL_AT";
+
+    /// Something is about to be changed: the process may end here, as a killed one does.
+    pub(crate) fn before(step: Step) {
+        static AT: OnceLock<Option<u64>> = OnceLock::new();
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let Some(at) = *AT.get_or_init(|| env::var(KILL_AT).ok()?.parse().ok()) else {
+            return;
+        };
+        if COUNT.fetch_add(1, Ordering::SeqCst) + 1 == at {
+            // Nothing is dropped, and the kernel closes what is open.
+            let _ = writeln!(io::stdout(), "killed at {step:?}");
+            std::process::abort();
+        }
+    }
+}

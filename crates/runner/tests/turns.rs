@@ -1,0 +1,414 @@
+//! Turns of a detached session: retry, fallback, steering, interrupt, clear and budget.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
+    EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
+    SessionFuture, Text, Turn, Usage,
+};
+use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
+use teamster_runner::client::{self, Follow};
+use teamster_runner::{
+    DetachedSession, Finished, LogLimits, RefusalCode, Requests, RunFolder, RunInfo, RunKind, Runs,
+    RunsError, SessionCandidate, SessionPlan, SessionRuns,
+};
+use tokio::task::JoinHandle;
+
+/// A session that plays these turns, and notes what was wanted of it. A turn without an end goes on until it is
+/// interrupted.
+#[derive(Clone)]
+struct Scripted {
+    provider: &'static str,
+    capabilities: SessionCapabilities,
+    turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    wanted: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scripted {
+    fn new(provider: &'static str, turns: impl IntoIterator<Item = Vec<AgentEvent>>) -> Self {
+        Self {
+            provider,
+            capabilities: SessionCapabilities::none(),
+            turns: Arc::new(Mutex::new(turns.into_iter().collect())),
+            wanted: Arc::default(),
+        }
+    }
+
+    fn want(&self, what: impl Into<String>) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.wanted.lock().unwrap().push(what.into());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn wanted(&self) -> Vec<String> {
+        self.wanted.lock().unwrap().clone()
+    }
+}
+
+impl AgentSession for Scripted {
+    fn provider(&self) -> &str {
+        self.provider
+    }
+
+    fn id(&self) -> Option<Id> {
+        None
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &self.capabilities
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        drop(self.want(turn.prompt));
+        let events = self
+            .turns
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("no turn is left");
+        let abort = AbortHandle::new(&turn.cancel);
+        let stop = abort.clone();
+        let stream = async_stream::stream! {
+            let mut has_end = false;
+            for event in events {
+                has_end = matches!(event, AgentEvent::Done(_));
+                yield event;
+            }
+            if !has_end {
+                stop.aborted().await;
+                let result = RunResult::default().status(RunStatus::Aborted).aborted(true);
+                yield AgentEvent::Done(Done::new(Box::new(result)));
+            }
+        };
+        EventStream::new(stream, abort)
+    }
+
+    fn interrupt(&self) {}
+
+    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.want(format!("[steer {text}]"))
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.want("[clear]")
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.want(format!("[model {model}]"))
+    }
+
+    fn set_permission(&self, _: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.want("[permission]")
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        None
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        drop(self.want("[close]"));
+        Box::pin(async {})
+    }
+
+    fn is_hot(&self) -> bool {
+        true
+    }
+}
+
+/// A turn that says this, and uses 10 tokens.
+fn says(text: &str) -> Vec<AgentEvent> {
+    let usage = Usage::default().input_tokens(8).output_tokens(2);
+    let mut result = RunResult::default()
+        .status(RunStatus::Completed)
+        .usage(usage);
+    text.clone_into(&mut result.text);
+    vec![
+        AgentEvent::Text(Text::new(text)),
+        AgentEvent::Done(Done::new(Box::new(result))),
+    ]
+}
+
+/// A turn that fails before anything was said.
+fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
+    let error = AgentError::new(ErrorCode::CliError, kind, "no");
+    let result = RunResult::default()
+        .status(RunStatus::Failed)
+        .errors(vec![error.clone()]);
+    vec![
+        AgentEvent::error(error),
+        AgentEvent::Done(Done::new(Box::new(result))),
+    ]
+}
+
+/// A turn that goes on until it is interrupted.
+fn waits() -> Vec<AgentEvent> {
+    vec![AgentEvent::Text(Text::new("waiting"))]
+}
+
+struct Live {
+    folder: RunFolder,
+    work: JoinHandle<Finished>,
+    _dir: tempfile::TempDir,
+}
+
+impl Live {
+    fn start(agents: &[&Scripted], set: impl FnOnce(&mut SessionRuns)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut info = RunInfo::new("s", agents[0].provider);
+        info.kind = RunKind::Session;
+        let run = (Runs::at(dir.path()).accept(&info, LogLimits::default())).unwrap();
+        let folder = run.folder.clone();
+        let mut candidates = agents.iter().map(|agent| {
+            let agent = Arc::new((*agent).clone());
+            let mut capabilities = Capabilities::none();
+            capabilities.live_usage = true;
+            SessionCandidate::of(agent, capabilities, ExecuteParams::new(""))
+        });
+        let mut runs = SessionRuns::new("s", candidates.next().unwrap());
+        for candidate in candidates {
+            runs.add_fallback(candidate);
+        }
+        set(&mut runs);
+        let (requests, asked) = Requests::of("s");
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+        let plan = SessionPlan::new(runs);
+        let session = DetachedSession::new(run, orchestrator, plan, requests, asked);
+        Self {
+            folder,
+            work: tokio::spawn(session.work()),
+            _dir: dir,
+        }
+    }
+
+    /// Begins a turn.
+    async fn begin(&self, prompt: &str) -> u64 {
+        let turn = client::send(&self.folder, prompt, Some("test".to_owned())).await;
+        turn.unwrap().seq
+    }
+
+    /// Plays a turn; its entries.
+    async fn turn(&self, prompt: &str) -> Vec<Value> {
+        let from = self.begin(prompt).await;
+        self.rest_of_turn(from).await
+    }
+
+    async fn rest_of_turn(&self, from: u64) -> Vec<Value> {
+        self.until(from, |entry| entry["type"] == "done").await
+    }
+
+    async fn until(&self, from: u64, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut follow = Follow::new(self.folder.clone(), from).unwrap();
+        let mut entries = Vec::new();
+        while let Some(line) = follow.next().await.unwrap() {
+            let entry = serde_json::to_value(line.entry().unwrap()).unwrap();
+            let last = is_last(&entry);
+            entries.push(entry);
+            if last {
+                break;
+            }
+        }
+        entries
+    }
+
+    async fn end(self) -> RunResult {
+        client::cancel(&self.folder, false).await.unwrap();
+        self.work.await.unwrap().result
+    }
+}
+
+fn of_type(entries: &[Value], name: &str) -> usize {
+    entries.iter().filter(|entry| entry["type"] == name).count()
+}
+
+fn status(entries: &[Value]) -> &str {
+    entries.last().unwrap()["result"]["status"]
+        .as_str()
+        .unwrap()
+}
+
+fn retry_at_once(runs: &mut SessionRuns) {
+    runs.retry.retries = 1;
+    runs.retry.base_delay = Duration::from_millis(1);
+    runs.retry.jitter = false;
+}
+
+#[tokio::test]
+async fn a_turn_is_retried_in_its_session() {
+    let overloaded = || fails(ErrorKind::Overloaded);
+    let agent = Scripted::new(
+        "claude",
+        [overloaded(), says("one"), overloaded(), overloaded()],
+    );
+    let live = Live::start(&[&agent], retry_at_once);
+    let first = live.turn("a").await;
+    assert_eq!(
+        (status(&first), of_type(&first, "run:retry")),
+        ("completed", 1)
+    );
+    assert_eq!(
+        of_type(&first, "error"),
+        0,
+        "only final errors are reported"
+    );
+    let attempts: Vec<_> = first
+        .iter()
+        .filter_map(|it| it["attempt"].as_u64())
+        .collect();
+    assert_eq!(attempts.last(), Some(&2));
+    let second = live.turn("b").await;
+    assert_eq!(
+        (status(&second), of_type(&second, "run:retry")),
+        ("failed", 1)
+    );
+    assert_eq!(agent.wanted(), ["a", "a", "b", "b"]);
+    let result = live.end().await;
+    assert_eq!(
+        (result.status, result.num_turns),
+        (RunStatus::Completed, Some(2))
+    );
+}
+
+#[tokio::test]
+async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it() {
+    let first = Scripted::new("claude", [fails(ErrorKind::Auth)]);
+    let second = Scripted::new(
+        "codex",
+        [says("one"), fails(ErrorKind::Auth), says("three")],
+    );
+    let live = Live::start(&[&first, &second], |_| {});
+    let one = live.turn("a").await;
+    assert_eq!(
+        (status(&one), of_type(&one, "run:fallback")),
+        ("completed", 1)
+    );
+    let about = client::status(&live.folder).await.unwrap();
+    assert_eq!(about.provider.as_deref(), Some("codex"));
+    // No other agent knows what was said.
+    assert_eq!(status(&live.turn("b").await), "failed");
+    assert_eq!(status(&live.turn("c").await), "completed");
+    assert_eq!(first.wanted(), ["a"]);
+    assert_eq!(second.wanted(), ["a", "b", "c"]);
+    live.end().await;
+    assert_eq!(first.wanted().last().unwrap(), "[close]");
+    assert_eq!(second.wanted().last().unwrap(), "[close]");
+}
+
+#[tokio::test]
+async fn while_nothing_has_come_of_it_each_turn_begins_with_the_first_agent() {
+    let auth = || fails(ErrorKind::Auth);
+    let first = Scripted::new("claude", [auth(), says("two")]);
+    let second = Scripted::new("codex", [auth()]);
+    let live = Live::start(&[&first, &second], |_| {});
+    assert_eq!(status(&live.turn("a").await), "failed");
+    assert_eq!(status(&live.turn("b").await), "completed");
+    assert_eq!(
+        (first.wanted(), second.wanted()),
+        (vec!["a".into(), "b".into()], vec!["a".into()])
+    );
+    live.end().await;
+}
+
+#[tokio::test]
+async fn a_turn_is_steered_and_interrupted_and_the_session_goes_on() {
+    let agent = Scripted::new("claude", [waits(), says("two")]);
+    let live = Live::start(&[&agent], |_| {});
+    for refused in [
+        client::steer(&live.folder, "x", None).await,
+        client::interrupt(&live.folder, false).await,
+    ] {
+        assert!(
+            matches!(
+                &refused,
+                Err(RunsError::Refused {
+                    code: RefusalCode::NoTurn,
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
+    }
+    let from = live.begin("a").await;
+    live.until(from, |entry| entry["text"] == "waiting").await;
+    client::steer(&live.folder, "hurry", Some("me".to_owned()))
+        .await
+        .unwrap();
+    let steered = live
+        .until(from, |entry| entry["type"] == "user:message")
+        .await;
+    let message = steered.last().unwrap();
+    assert_eq!(
+        (&message["text"], &message["steer"]),
+        (&"hurry".into(), &true.into())
+    );
+    let busy = client::send(&live.folder, "b", None).await;
+    assert!(
+        matches!(
+            &busy,
+            Err(RunsError::Refused {
+                code: RefusalCode::Busy,
+                ..
+            })
+        ),
+        "{busy:?}"
+    );
+    client::interrupt(&live.folder, false).await.unwrap();
+    assert_eq!(status(&live.rest_of_turn(from).await), "aborted");
+    assert_eq!(status(&live.turn("b").await), "completed");
+    assert_eq!(agent.wanted(), ["a", "[steer hurry]", "b"]);
+    assert_eq!(live.end().await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn what_clients_set_reaches_the_agent_and_the_log() {
+    let agent = Scripted::new("claude", [says("one")]);
+    let live = Live::start(&[&agent], |_| {});
+    client::clear(&live.folder).await.unwrap();
+    client::set_model(&live.folder, "opus").await.unwrap();
+    let notices = live
+        .until(0, |entry| {
+            entry["message"]
+                .as_str()
+                .is_some_and(|it| it.contains("opus"))
+        })
+        .await;
+    assert_eq!(of_type(&notices, "notice"), 2);
+    live.turn("a").await;
+    assert_eq!(agent.wanted(), ["[clear]", "[model opus]", "a"]);
+    live.end().await;
+}
+
+#[tokio::test]
+async fn no_turn_begins_once_the_budget_of_the_session_is_spent() {
+    let agent = Scripted::new("claude", [says("one"), says("two")]);
+    let live = Live::start(&[&agent], |runs| runs.budget.tokens = Some(20));
+    assert_eq!(status(&live.turn("a").await), "completed");
+    assert_eq!(status(&live.turn("b").await), "completed");
+    let refused = client::send(&live.folder, "c", None).await;
+    let Err(RunsError::Refused {
+        code: RefusalCode::OverBudget,
+        message,
+    }) = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        message,
+        "the budget of this session is spent (tokens): no turn can begin"
+    );
+    let result = live.end().await;
+    assert_eq!(result.usage.unwrap().total_tokens(), Some(20));
+}
+
+#[tokio::test]
+async fn a_turn_is_cut_off_by_the_end_of_its_session() {
+    let agent = Scripted::new("claude", [waits()]);
+    let live = Live::start(&[&agent], |_| {});
+    let from = live.begin("a").await;
+    live.until(from, |entry| entry["text"] == "waiting").await;
+    let result = live.end().await;
+    assert_eq!((result.status, result.aborted), (RunStatus::Aborted, true));
+    assert_eq!(agent.wanted(), ["a", "[close]"]);
+}
