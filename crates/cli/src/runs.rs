@@ -14,7 +14,7 @@ use teamster::store::{RunRecord, RunState};
 
 use crate::args::RunsCommand;
 use crate::remote::remote;
-use crate::{exit_code, tokio_runtime, zone};
+use crate::{exit_code, tokio_runtime, words, zone};
 use history::History;
 
 /// Shows what is asked for; the exit code.

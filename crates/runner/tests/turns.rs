@@ -63,12 +63,7 @@ impl AgentSession for Scripted {
 
     fn send(&self, turn: Turn) -> EventStream {
         drop(self.want(turn.prompt));
-        let events = self
-            .turns
-            .lock()
-            .unwrap()
-            .pop_front()
-            .expect("no turn is left");
+        let events = self.turns.lock().unwrap().pop_front().unwrap();
         let abort = AbortHandle::new(&turn.cancel);
         let stop = abort.clone();
         let stream = async_stream::stream! {

@@ -6,13 +6,14 @@ use anyhow::anyhow;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
 use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy};
 use teamster_acp_server::Setup;
-use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind};
+use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, SessionPlan};
 use uuid::Uuid;
 
 use super::thread::Live;
 use super::{Shared, catalog, past};
 use crate::run::asking::Asking;
-use crate::{detached, params, runner, turns};
+use crate::turns::{self, PlanError};
+use crate::{detached, params, runner};
 
 /// Opens the session of this thread. With `goes_on`, the agent's session of before is resumed.
 pub(super) async fn open(
@@ -84,13 +85,16 @@ pub(super) async fn open(
         writer.begin(&params)?;
     }
     let asking = Asking::new(args.asking.ask_timeout, requests.clone());
-    let mut plan = turns::plan(&args, info, &params, |can| match &asking {
+    let planned = turns::plan(&id, &args, info, &params, |can| match &asking {
         Some(asking) if can.permissions => Ok(asking.policy(can)),
         _ => Ok(PermissionPolicy::Deny),
-    })
-    .map_err(invalid)?;
-    plan.writer = writer;
-    plan.observer =
+    });
+    let mut runs = planned.map_err(|error| match error {
+        PlanError::Agent(error) => error,
+        PlanError::Usage(error) => invalid(error),
+    })?;
+    runs.writer = writer;
+    runs.observer =
         (shared.kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
 
     let failed = |error: anyhow::Error| {
@@ -101,7 +105,13 @@ pub(super) async fn open(
     let folder = run.folder.clone();
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())
         .map_err(|error| failed(anyhow!("{error}")))?;
-    let session = DetachedSession::new(run, orchestrator, plan, requests.clone(), asked);
+    let session = DetachedSession::new(
+        run,
+        orchestrator,
+        SessionPlan::new(runs),
+        requests.clone(),
+        asked,
+    );
     let control = session.control();
     let work = tokio::spawn(async move {
         runner::report(&session.work().await);

@@ -163,6 +163,7 @@ impl AcpArgs {
                 ask_timeout: Some(self.ask_timeout.unwrap_or(Duration::MAX)),
             },
             end_idle: None,
+            record: None,
             no_history: true,
             extra_args: self.extra_args.clone(),
             output: OutputArgs {
