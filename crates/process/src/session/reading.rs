@@ -30,7 +30,7 @@ use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
 
-/// What a reader of a session is made from.
+/// Configuration of a session's reader.
 pub(crate) struct Setting {
     pub(crate) assembler: SessionAssembler,
     pub(crate) panicked: Panicked,
@@ -66,7 +66,7 @@ pub(crate) struct SessionReading {
     interrupting: Option<Instant>,
     /// Since when no turn has been played. It was started for one, so not before the first.
     idle_since: Option<Instant>,
-    /// What was written but not yet given to the CLI.
+    /// Input not yet written to the CLI.
     input: Vec<u8>,
     /// All handles are dropped, or the end was requested.
     closing: bool,
