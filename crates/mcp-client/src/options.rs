@@ -20,7 +20,7 @@ pub enum Protocol {
     Newest,
 }
 
-/// How a server is started.
+/// Options for starting a server.
 #[derive(Clone, Setters)]
 #[non_exhaustive]
 pub struct ConnectOptions {
