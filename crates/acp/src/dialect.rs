@@ -259,8 +259,8 @@ impl Dialect for Plain {
         self.cost.is_now(usd);
     }
 
-    /// What it says of tokens is left out: that of one agent is a turn's, that of another a session's. Only of
-    /// another teamster it is known.
+    /// Its token counts are left out: some agents report those of a turn, others those of a session. Those
+    /// of another teamster are known.
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let cost = self.cost.of_turn();
         peer::figures(result).unwrap_or_else(|| Figures {

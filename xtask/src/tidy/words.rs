@@ -32,6 +32,7 @@ const GONE_LATER: &[(&str, &str)] = &[
 const UNREAD_FOR_LATER: &[&str] = &[
     "CHANGELOG.md",
     "README.md",
+    "crates/acp-server/",
     "crates/cli/",
     "crates/loop/",
     "crates/runner/",
