@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 /// Messages of the model since the last tool call.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    messages: Vec<Message>,
+    open: Vec<Message>,
     /// The messages of this turn that are complete, by their ids on the wire.
     complete: HashMap<(String, Kind), String>,
     /// The text of the last message.
@@ -95,8 +95,8 @@ impl Messages {
         }
         match self.growing(item, kind) {
             // As if it came at once.
-            Some(at) if self.messages[at].held => drop(self.messages.remove(at)),
-            Some(at) => return self.messages[at].grow(text, complete, out),
+            Some(at) if self.open[at].held => drop(self.open.remove(at)),
+            Some(at) => return self.open[at].grow(text, complete, out),
             None => {}
         }
         if text.is_empty() || self.is_repeated(item, kind, text, complete, out) {
@@ -113,7 +113,7 @@ impl Messages {
             held: false,
         };
         message.grow(text, complete, out);
-        self.messages.push(message);
+        self.open.push(message);
     }
 
     /// A piece of a message that is being written. `item` is its id on the wire.
@@ -133,7 +133,7 @@ impl Messages {
             // A late one.
             None if self.complete.contains_key(&(item.to_owned(), kind)) => return,
             None => {
-                self.messages.push(Message {
+                self.open.push(Message {
                     item: item.to_owned(),
                     id: Id::from(item),
                     parent: self.parent(),
@@ -143,28 +143,28 @@ impl Messages {
                     broken_off: false,
                     held: true,
                 });
-                self.messages.len() - 1
+                self.open.len() - 1
             }
         };
-        let message = &mut self.messages[at];
+        let message = &mut self.open[at];
         message.text.push_str(piece);
         if !message.held {
             out.push(message.event(piece.to_owned()));
             return;
         }
-        let mut message = self.messages.remove(at);
+        let mut message = self.open.remove(at);
         let is_old = |m: &Message| m.broken_off && m.kind == kind;
         let may_be = |m: &Message| is_old(m) && m.text.starts_with(&message.text);
-        if !self.messages.iter().any(may_be) {
+        if !self.open.iter().any(may_be) {
             let shorter = |m: &Message| is_old(m) && message.text.starts_with(&m.text);
-            if let Some(at) = self.messages.iter().position(shorter) {
-                self.messages.remove(at).retract(out);
+            if let Some(at) = self.open.iter().position(shorter) {
+                self.open.remove(at).retract(out);
             }
             message.held = false;
             message.id = ids.fresh(item);
             out.push(message.event(message.text.clone()));
         }
-        self.messages.push(message);
+        self.open.push(message);
     }
 
     /// Another message begins: one that is half written was dropped.
@@ -178,7 +178,7 @@ impl Messages {
     }
 
     fn drop_halves(&mut self, which: impl Fn(&Message) -> bool, out: &mut Events) {
-        self.messages.retain(|message| {
+        self.open.retain(|message| {
             let dropped = !message.complete && which(message);
             if dropped && !message.held {
                 message.retract(out);
@@ -189,12 +189,12 @@ impl Messages {
 
     fn growing(&self, item: &str, kind: Kind) -> Option<usize> {
         let is_it = |m: &Message| !m.complete && m.item == item && m.kind == kind;
-        self.messages.iter().position(is_it)
+        self.open.iter().position(is_it)
     }
 
     /// The answer broke off and the model is asked again.
     pub(crate) fn broke_off(&mut self, out: &mut Events) {
-        self.messages.retain_mut(|message| {
+        self.open.retain_mut(|message| {
             if !message.complete && !message.held {
                 message.retract(out);
             }
@@ -205,7 +205,7 @@ impl Messages {
 
     /// A tool was called, or a turn ended: what is whole will not come again.
     pub(crate) fn settle(&mut self) {
-        self.messages.retain(|message| !message.complete);
+        self.open.retain(|message| !message.complete);
     }
 
     /// A turn began.
@@ -232,10 +232,10 @@ impl Messages {
         let is_old = |m: &Message| m.broken_off && m.kind == kind;
         if !complete {
             let alike = |m: &Message| m.text.starts_with(text) || text.starts_with(&m.text);
-            return self.messages.iter().any(|m| is_old(m) && alike(m));
+            return self.open.iter().any(|m| is_old(m) && alike(m));
         }
         if let Some(same) = self
-            .messages
+            .open
             .iter_mut()
             .find(|m| is_old(m) && m.text == text)
         {
@@ -244,8 +244,8 @@ impl Messages {
             return true;
         }
         let shorter = |m: &Message| is_old(m) && text.starts_with(&m.text);
-        if let Some(at) = self.messages.iter().position(shorter) {
-            self.messages.remove(at).retract(out);
+        if let Some(at) = self.open.iter().position(shorter) {
+            self.open.remove(at).retract(out);
         }
         false
     }

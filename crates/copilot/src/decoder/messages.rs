@@ -51,7 +51,7 @@ pub(super) struct Lane {
 #[derive(Debug)]
 struct Streamed {
     id: Id,
-    streamed: String,
+    text: String,
     joiner: Joiner,
 }
 
@@ -94,7 +94,7 @@ impl Lane {
         let (id, streamed) = match open {
             Some(at) => {
                 let message = self.open.remove(at);
-                (message.id, message.streamed)
+                (message.id, message.text)
             }
             None => match self.ended.iter().position(|(ended, _)| **ended == *id) {
                 Some(at) => self.ended.remove(at),
@@ -126,14 +126,14 @@ impl Lane {
     pub(super) fn message_ends(&mut self, id: &str) {
         if let Some(at) = self.open.iter().position(|m| *m.id == *id) {
             let message = self.open.remove(at);
-            self.end(message.id, message.streamed);
+            self.end(message.id, message.text);
         }
         self.unfinished = false;
     }
 
     /// The complete reasoning of a message: nothing is new if it came in deltas.
     pub(super) fn reasoning_of_message(&mut self, id: &str, text: &str, out: &mut Events) {
-        let streamed: String = self.reasoning.iter().map(|r| r.streamed.as_str()).collect();
+        let streamed: String = self.reasoning.iter().map(|r| r.text.as_str()).collect();
         let text = text.trim();
         let new = if streamed.trim().is_empty() {
             text
@@ -161,12 +161,12 @@ impl Lane {
     pub(super) fn retry(&mut self, out: &mut Events) {
         self.call_failed = false;
         for half in std::mem::take(&mut self.open) {
-            if !half.streamed.is_empty() {
+            if !half.text.is_empty() {
                 retract(half.id, out);
             }
         }
         for half in std::mem::take(&mut self.reasoning) {
-            if !half.streamed.is_empty() {
+            if !half.text.is_empty() {
                 retract(half.id, out);
             }
         }
@@ -178,13 +178,13 @@ impl Lane {
     pub(super) fn turn_ends(&mut self) {
         self.cut_off = false;
         for half in std::mem::take(&mut self.open) {
-            if !half.streamed.is_empty() && self.call_succeeded {
-                self.cut.push_str(&half.streamed);
+            if !half.text.is_empty() && self.call_succeeded {
+                self.cut.push_str(&half.text);
                 self.answer = Some(self.cut.clone());
                 self.cut_off = true;
                 self.unfinished = true;
             }
-            self.end(half.id, half.streamed);
+            self.end(half.id, half.text);
         }
     }
 
