@@ -40,7 +40,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let measure = target.join("release/examples/measure");
     let input = target.join("bench-deltas.ndjson");
-    said(Command::new(&measure).arg("make").arg(&input))?;
+    output_of(Command::new(&measure).arg("make").arg(&input))?;
 
     instructions(&measure, &input, out)?;
     for args in [
@@ -51,7 +51,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
         &["starts", STARTS[0], STARTS[1]],
     ] {
         writeln!(out, "\n{}:", args[0])?;
-        write!(out, "{}", said(Command::new(&measure).args(args))?)?;
+        write!(out, "{}", output_of(Command::new(&measure).args(args))?)?;
         out.flush()?;
     }
     Ok(Outcome::Fine)
@@ -108,7 +108,7 @@ fn count(measure: &Path, work: &[&OsStr]) -> Result<u64> {
         .with_context(|| format!("valgrind counted nothing: {report}"))
 }
 
-fn said(command: &mut Command) -> Result<String> {
+fn output_of(command: &mut Command) -> Result<String> {
     let output = command
         .output()
         .with_context(|| format!("failed to run {}", command.get_program().display()))?;

@@ -91,8 +91,8 @@ const ROWS: &[(&str, &str)] = &[
     ("thinking", "the model's reasoning"),
     ("usage", "token figures"),
     ("cost", "cost, reported by the CLI"),
-    ("liveUsage", "token figures while the run goes on"),
-    ("liveCost", "cost while the run goes on"),
+    ("liveUsage", "token figures during the run"),
+    ("liveCost", "cost during the run"),
     (
         "uncountedTools",
         "tools in no figure, denied to a run with a limit of tokens or cost",
@@ -103,11 +103,11 @@ const ROWS: &[(&str, &str)] = &[
     ),
     (
         "runsCallsAfterAnswer",
-        "a call runs only after its answer has arrived whole",
+        "a call runs only after its complete answer",
     ),
     (
         "slashCommands",
-        "the CLI's slash commands, if asked for (`slash_commands`)",
+        "the CLI's slash commands, if requested (`slash_commands`)",
     ),
     (
         "fileMentions",
@@ -115,7 +115,7 @@ const ROWS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What stands before the table of sessions.
+/// Text before the table of sessions.
 const SESSIONS: &str = "
 ## Sessions
 
@@ -127,7 +127,7 @@ A process that is kept for many turns ([sessions.md](sessions.md)); in every one
 const SESSION_ROWS: &[(&str, &str)] = &[
     (
         "interrupt",
-        "a turn can be interrupted and the process goes on (`interrupt`)",
+        "a turn can be interrupted and the process continues (`interrupt`)",
     ),
     (
         "steer",

@@ -60,7 +60,7 @@ enum Task {
     Tidy(tidy::Args),
 }
 
-/// What a task found.
+/// Outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Fine,

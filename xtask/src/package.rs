@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_package_is_named() {
+    fn problems_of_a_package_are_named() {
         let files = |names: &[&str]| names.iter().map(|&it| it.into()).collect::<Vec<String>>();
         let complete = files(&[NEEDED, &["src/lib.rs", "src/tests/a.rs"]].concat());
         assert!(problems_of("a-0.1.0", &complete, MOST_BYTES).is_empty());

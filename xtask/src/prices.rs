@@ -37,7 +37,7 @@ const VENDORS: [&str; 9] = [
     "zai",
 ];
 
-/// What a model's id has in it that is no model for agents.
+/// Substrings in ids of models that are not for agents.
 const OTHERS: [&str; 19] = [
     "audio",
     "babbage",
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
     Ok(Outcome::problems_if(!current))
 }
 
-/// Installs the package below `target` and says where.
+/// Installs the package below `target` and returns the path.
 fn install(version: &str) -> anyhow::Result<PathBuf> {
     let folder = root().join("target/prices");
     fs::create_dir_all(&folder)?;
@@ -168,7 +168,7 @@ fn data(package: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&output(&mut node)?)?)
 }
 
-/// What a command prints.
+/// Output of a command.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| program.clone())?;
@@ -244,11 +244,11 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     let (not, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.starts_with('!'));
-    let whole = json!([{ "prices": found["prices"] }]);
+    let single = json!([{ "prices": found["prices"] }]);
     let steps = if found["prices"].is_array() {
         &found["prices"]
     } else {
-        &whole
+        &single
     };
     let mut prices = Vec::new();
     let mut from = Value::Null;
@@ -291,7 +291,7 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     Ok(Some(model))
 }
 
-/// What names of speech do not match, in the package, and what they are called. Names are in small letters.
+/// Matches names that are not of speech models. Names are in small letters.
 const NOT_SPEECH: &str = "^(?!.*-[tT][tT][sS](?:$|-))";
 const SPEECH: [&str; 2] = ["!*-tts", "!*-tts-*"];
 
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_for_agents_or_has_no_price_for_output_is_left_out() {
+    fn models_not_for_agents_or_without_output_price_are_left_out() {
         for model in [
             r#"{"id": "m-tts", "match": {"equals": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
             r#"{"id": "m", "match": {"equals": "m"}, "prices": {"input_mtok": 1}}"#,
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_data_did_not_have_before_is_an_error() {
+    fn models_missing_in_the_earlier_data_are_an_error() {
         for model in [
             r#"{"id": "m", "match": {"sounds_like": "m"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,
             r#"{"id": "m", "match": {"regex": "^m.*"}, "prices": {"input_mtok": 1, "output_mtok": 1}}"#,

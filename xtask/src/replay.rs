@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "json")]
     native: bool,
 
-    /// Decode as this provider's output, whatever `cli` in meta.json says, or if nothing says it
+    /// Decode as this provider's output, in place of that of `cli` in meta.json
     #[arg(long, value_name = "ID")]
     provider: Option<String>,
 }
@@ -127,7 +127,7 @@ fn case(dir: &Path, given: Option<&Arc<dyn CliProvider>>) -> anyhow::Result<Case
         (Some(provider), _) => Arc::clone(provider),
         (None, Some(id)) => provider(id).with_context(|| dir.display().to_string())?,
         (None, None) => bail!(
-            "{}: no `cli` in {META} says whose output it is: say it with --provider",
+            "{}: no `cli` in {META}: name the provider with --provider",
             dir.display()
         ),
     };
@@ -187,7 +187,7 @@ fn print_events(cases: &[Case], native: bool, out: &mut impl Write) -> anyhow::R
     Ok(Outcome::problems_if(broken))
 }
 
-/// What there is to say about one fixture.
+/// Verdict on one fixture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
     Ok,

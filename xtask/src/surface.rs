@@ -22,7 +22,7 @@ const FORMAT: u32 = 57;
 /// List the public items of each library in docs/surface, so that a change of them is seen.
 ///
 /// They are made from rustdoc's JSON, whose form is that of one compiler's version: with another one the
-/// task says so and exits with 3.
+/// task reports that and exits with 3.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Args {
     /// Write nothing; exit with 1 if what is there is not current

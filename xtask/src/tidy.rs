@@ -21,7 +21,7 @@ use crate::{Outcome, root};
 /// Most lines of a Rust file. Longer ones are hard to find one's way in.
 const MOST_LINES: usize = 500;
 
-/// What must not be left in code. In two parts, so that this file does not find itself.
+/// Leftovers that must not be in code. In two parts, so that this file does not find itself.
 const LEFTOVERS: &[&str] = &[
     concat!("to", "do!"),
     concat!("db", "g!"),
@@ -117,7 +117,7 @@ impl File {
     }
 }
 
-/// Something to put right. Line 0 stands for the whole file.
+/// A problem in a file. Line 0 stands for the entire file.
 #[derive(Debug, PartialEq, Eq)]
 struct Problem {
     path: String,

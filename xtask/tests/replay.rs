@@ -58,7 +58,7 @@ fn two_fixtures() -> TempDir {
 }
 
 #[test]
-fn json_says_which_fixture_as_it_was_given() {
+fn json_names_the_fixture_as_given() {
     let dir = two_fixtures();
     let fixtures = |path: &str| {
         let ran = replay(dir.path(), &["--json", path]);
@@ -94,7 +94,7 @@ fn json_has_one_event_a_line_and_needs_neither_snapshot_nor_stderr() {
 }
 
 #[test]
-fn lines_come_along_when_asked_for() {
+fn lines_are_attached_if_requested() {
     let dir = tempfile::tempdir().unwrap();
     write_fixture(dir.path(), META, "{\"half\n");
     let ran = replay(dir.path(), &["--json", "--native", "."]);
@@ -158,7 +158,7 @@ fn a_snapshot_is_missing_then_accepted_then_compared() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_said_and_is_2() {
+fn an_invalid_replay_is_reported_with_exit_code_2() {
     let dir = two_fixtures();
     let at = |path: &str| dir.path().join(path);
     fs::create_dir(at("empty")).unwrap();
@@ -173,7 +173,7 @@ fn what_cannot_be_replayed_is_said_and_is_2() {
         (["none", "--json"], "cannot read none: No such file"),
         (
             ["no-cli", "--json"],
-            "no-cli: no `cli` in meta.json says whose output it is: say it with --provider",
+            "no-cli: no `cli` in meta.json: name the provider with --provider",
         ),
         (
             ["odd", "--json"],
@@ -181,7 +181,7 @@ fn what_cannot_be_replayed_is_said_and_is_2() {
         ),
         (
             ["bare", "--json"],
-            "bare: no `cli` in meta.json says whose output it is: say it with --provider",
+            "bare: no `cli` in meta.json: name the provider with --provider",
         ),
         (
             ["other", "--json"],
@@ -229,12 +229,12 @@ fn one_that_cannot_be_read_does_not_hide_the_others() {
     for args in [&["tree", "none"][..], &["tree", "none", "--json"]] {
         let ran = replay(dir.path(), args);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        for said in [
+        for message in [
             "error: tree/bad/meta.json is not a JSON object",
             "error: tree/other: there is no provider \"nobody\"",
             "error: cannot read none",
         ] {
-            assert!(ran.stderr.contains(said), "{}", ran.stderr);
+            assert!(ran.stderr.contains(message), "{}", ran.stderr);
         }
         for fixture in ["tree/a", "tree/b/c"] {
             assert!(ran.stdout.contains(fixture), "{}", ran.stdout);

@@ -19,7 +19,7 @@ pub struct NamedAgent {
     pub(crate) dialect: fn(&ExecuteParams) -> Box<dyn Dialect>,
 }
 
-/// What all of them can do.
+/// Capabilities that all of them have.
 pub(crate) const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();
     can.resume = true;

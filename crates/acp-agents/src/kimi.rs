@@ -91,7 +91,7 @@ impl Dialect for KimiDialect {
     }
 }
 
-/// The arguments that are shown, once they are whole.
+/// The displayed arguments, once they are complete.
 fn arguments(call: &ToolCall) -> Option<Value> {
     let shown = serde_json::from_str::<Value>(&call.text()).ok();
     shown.filter(Value::is_object)

@@ -115,7 +115,7 @@ impl Dialect for QwenDialect {
         tool
     }
 
-    /// What is shown of a command has lines around its output.
+    /// The displayed text of a command has lines around its output.
     fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
         let mut end = call.plain_end();
         if let Some(output) = call.output.as_ref()

@@ -15,8 +15,8 @@ use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 /// Client Protocol on its stdin and stdout.
 ///
 /// It can only be talked to: its runs are sessions of one turn
-/// ([`OneTurn`](crate::OneTurn)). It says what it can do when it has been started; what it
-/// cannot is an error of the first turn then.
+/// ([`OneTurn`](crate::OneTurn)). It reports its capabilities at its start; a feature that it
+/// lacks is then an error of the first turn.
 ///
 /// ```
 /// use teamster_acp::AcpAgent;
@@ -58,7 +58,7 @@ static CAPABILITIES: Capabilities = {
 };
 
 impl AcpAgent {
-    /// What the names of such agents begin with: `acp:my-agent --acp`.
+    /// Prefix of the names of such agents: `acp:my-agent --acp`.
     pub const PREFIX: &'static str = "acp:";
 
     /// The agent that this command starts: a program and its arguments, with quotation marks and
@@ -115,7 +115,7 @@ impl AcpAgent {
     }
 }
 
-/// What is known of the agent that is started by these words, the first of which is the program.
+/// Static facts about the agent started by these words, the first of which is the program.
 fn info_of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
     let id = format!("{}{}", AcpAgent::PREFIX, shell_words::join(words));
     let program = words.first().map_or("", String::as_str);

@@ -2,16 +2,16 @@
 
 use teamster_core::CostSource;
 
-/// What a session has cost, from turn to turn.
+/// Cost of a session from turn to turn.
 #[derive(Debug, Clone, Default)]
 pub struct SessionCost {
-    /// When the last turn ended; unknown for a session that goes on.
+    /// At the end of the last turn; unknown for a resumed session.
     before: Option<f64>,
     now: Option<f64>,
 }
 
 impl SessionCost {
-    /// Of a session that was just opened: a new one, or one in which something was said before.
+    /// Of a session that was just opened: a new one, or one with earlier turns.
     pub fn new(is_new: bool) -> Self {
         Self {
             before: is_new.then_some(0.0),
@@ -19,7 +19,7 @@ impl SessionCost {
         }
     }
 
-    /// What the session had cost before it was opened, in USD, where that is known.
+    /// Sets the cost of the session before it was opened, in USD.
     pub fn was(&mut self, usd: f64) {
         self.before = Some(usd);
     }
@@ -29,8 +29,8 @@ impl SessionCost {
         self.now = Some(usd);
     }
 
-    /// What the turn has cost that has just ended. `None` for a turn before which it is not
-    /// known what the session had cost, nor if it was nothing: that is what agents say who do not know
+    /// Cost of the turn that has just ended. `None` for a turn before which it is not
+    /// known, and if it is 0: agents report that if they do not know
     /// the price.
     pub fn of_turn(&mut self) -> Option<(f64, CostSource)> {
         let spent = self.now.zip(self.before).map(|(now, before)| now - before);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_costs_what_it_added() {
+    fn the_cost_of_a_turn_is_the_increase() {
         let usd = |cost: &mut SessionCost| cost.of_turn().map(|(usd, _)| usd);
         let mut cost = SessionCost::new(true);
         assert_eq!(usd(&mut cost), None);

@@ -1,4 +1,4 @@
-//! What one agent does in its own way.
+//! Behaviour that differs between agents.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::turn::TurnSoFar;
 /// does not, because they cut it off.
 const UNSEEN: char = '\u{200b}';
 
-/// What one agent does in its own way. The defaults are what the protocol says.
+/// Behaviour of one agent. The defaults follow the protocol.
 ///
 /// One is made for every process, so it can remember what the process has reported.
 pub trait Dialect: Send + 'static {
@@ -31,7 +31,7 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Whether a call that waits to begin is known well enough to be passed on. Once it has begun, or
-    /// permission is asked for it, it is passed on anyway.
+    /// permission is requested for it, it is passed on anyway.
     fn knows(&self, call: &ToolCall) -> bool {
         let is_empty = |input: &Value| match input {
             Value::Null => true,
@@ -48,7 +48,7 @@ pub trait Dialect: Send + 'static {
         false
     }
 
-    /// What an agent says in the protocol's place for extensions (`_meta`) of something that it prints in a
+    /// Processes an agent's extension data (`_meta`) in something that it prints in a
     /// turn.
     fn meta(&mut self, meta: &Value) {
         let _ = meta;
@@ -60,19 +60,19 @@ pub trait Dialect: Send + 'static {
         call.plain_end()
     }
 
-    /// What a call gave that was not permitted, if the agent says nothing more of such a call.
+    /// Output of a call that was not permitted, if the agent reports nothing more about it.
     fn rejected(&self, tool: &Tool) -> Option<String> {
         let _ = tool;
         None
     }
 
-    /// What a piece of text is.
+    /// Classifies a piece of text.
     fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
         let _ = (text, turn);
         Chunk::Answer
     }
 
-    /// What a piece of text was that was [held](Chunk::Hold), now that it is known what came next.
+    /// Classifies a piece of text that was [held](Chunk::Hold), once the next event is known.
     fn words(&mut self, text: &str, next: Next<'_>, turn: &TurnSoFar) -> Words {
         let _ = (text, next, turn);
         Words::Answer
@@ -84,24 +84,24 @@ pub trait Dialect: Send + 'static {
         false
     }
 
-    /// A session was opened: a new one, or one in which something was said before.
+    /// A session was opened: a new one, or one with earlier turns.
     fn session_opened(&mut self, is_new: bool) {
         let _ = is_new;
     }
 
-    /// What the turn that has just ended used. `result` is the agent's answer to the prompt; null if that
+    /// Usage of the turn that has just ended. `result` is the agent's answer to the prompt; null if that
     /// was an error.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let _ = (result, turn);
         Figures::default()
     }
 
-    /// What the session that was just opened has cost before, in USD, where that is known.
+    /// Cost of the session before it was just opened, in USD, if known.
     fn session_had_cost(&mut self, usd: f64) {
         let _ = usd;
     }
 
-    /// What the session has cost so far, in USD.
+    /// Cost of the session so far, in USD.
     fn session_cost(&mut self, usd: f64) {
         let _ = usd;
     }
@@ -112,7 +112,7 @@ pub trait Dialect: Send + 'static {
         None
     }
 
-    /// What an error means.
+    /// Classifies an error.
     fn error(&self, error: &RpcError, during: During) -> AgentError {
         error.plain(during)
     }
@@ -122,7 +122,7 @@ pub trait Dialect: Send + 'static {
         options.iter().find(|option| option.kind == "allow_always")
     }
 
-    /// A prompt that is no command, whatever it looks like.
+    /// Escapes a prompt so that it is not a command, even if it looks like one.
     fn not_a_command<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
         // As JavaScript trims a text.
         let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
@@ -133,17 +133,17 @@ pub trait Dialect: Send + 'static {
         }
     }
 
-    /// What prompts begin with that are commands.
+    /// Characters with which commands begin.
     fn command_marks(&self) -> &[char] {
         &['/']
     }
 
-    /// Whether what the agent replays of a session that it goes on with may come after its answer.
+    /// Whether the agent may replay a resumed session after its answer.
     fn replays_late(&self) -> bool {
         false
     }
 
-    /// Whether a session can be resumed before anything was said in it.
+    /// Whether a session can be resumed before its first turn.
     fn keeps_empty_sessions(&self) -> bool {
         false
     }
@@ -153,37 +153,37 @@ pub trait Dialect: Send + 'static {
         Err(no_mode(self.name(), mode))
     }
 
-    /// What of stderr says why a process failed.
+    /// The part of stderr that explains a failure of a process.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
         without_colors(stderr)
     }
 
-    /// What a failure means that was only explained on stderr.
+    /// Classifies a failure that was only explained on stderr.
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         let _ = stderr;
         None
     }
 
-    /// What an exit code means.
+    /// Classifies an exit code.
     fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
         let _ = code;
         None
     }
 }
 
-/// What a piece of text is.
+/// Kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chunk {
     /// A part of the answer.
     Answer,
-    /// Something that the agent says of itself and that is of no use.
+    /// A message of the agent about itself, to be dropped.
     Noise,
     /// It may be no part of the answer; the next update decides.
     Hold,
 }
 
-/// What came after a piece of text that was held.
+/// The event after a piece of text that was held.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Next<'a> {
@@ -197,21 +197,21 @@ pub enum Next<'a> {
     Other,
 }
 
-/// What a piece of text was that was held.
+/// Kind of a piece of text that was held.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Words {
     /// A part of the answer.
     Answer,
-    /// Something that the agent says of itself and that is of no use.
+    /// A message of the agent about itself, to be dropped.
     Noise,
-    /// The agent makes a request once more. What it had said of the message is void.
+    /// The agent repeats a request. The text of the message so far is withdrawn.
     Retry(AgentError),
     /// The turn has failed.
     Failure(AgentError),
 }
 
-/// What a turn used.
+/// Usage of a turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -219,7 +219,7 @@ pub struct Figures {
     pub usage: Option<Usage>,
     /// Tokens of the whole session, where the agent counts them.
     pub session_usage: Option<Usage>,
-    /// What each model used.
+    /// Usage by model.
     pub by_model: BTreeMap<String, ModelUsage>,
     /// Cost in USD and where it comes from.
     pub cost: Option<(f64, CostSource)>,
@@ -259,8 +259,8 @@ impl Dialect for Plain {
         self.cost.is_now(usd);
     }
 
-    /// What it says of tokens is left out: that of one agent is a turn's, that of another a session's. Only of
-    /// another teamster it is known.
+    /// Its token counts are left out: some agents report those of a turn, others those of a session. Those
+    /// of another teamster are known.
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let cost = self.cost.of_turn();
         peer::figures(result).unwrap_or_else(|| Figures {

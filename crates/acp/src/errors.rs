@@ -1,11 +1,11 @@
-//! What an agent's error means.
+//! Classification of an agent's errors.
 
 use serde::Deserialize;
 use serde_json::Value;
 use teamster_core::provider::json_line::or_default;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// What was asked for when an error came.
+/// The request to which an error was the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum During {
@@ -23,7 +23,7 @@ pub enum During {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// What sort of error it is: below -32000 by JSON-RPC and the protocol; some agents put the status of
+    /// The kind of error: below -32000 by JSON-RPC and the protocol; some agents put the status of
     /// HTTP there.
     #[serde(default, deserialize_with = "or_default")]
     pub code: i64,
@@ -45,8 +45,8 @@ impl RpcError {
         }
     }
 
-    /// What it says, with the details that some agents put beside a message that says nothing.
-    pub fn said(&self) -> String {
+    /// The message, with the details that some agents put beside an unspecific one.
+    pub fn full_message(&self) -> String {
         let details = match &self.data {
             Some(Value::String(text)) => Some(text.as_str()),
             Some(data) => ["details", "message", "error"]
@@ -69,16 +69,16 @@ impl RpcError {
 
     /// Its kind, by words and the protocol.
     pub fn plain(&self, during: During) -> AgentError {
-        let said = self.said();
-        let kind = ErrorKind::of_message(&said).or_else(|| self.kind_of_code(during));
+        let message = self.full_message();
+        let kind = ErrorKind::of_message(&message).or_else(|| self.kind_of_code(during));
         AgentError::new(
             ErrorCode::CliError,
             kind.unwrap_or(ErrorKind::Internal),
-            said,
+            message,
         )
     }
 
-    /// What the code means.
+    /// Classifies the code.
     pub fn kind_of_code(&self, during: During) -> Option<ErrorKind> {
         Some(match self.code {
             // Of the protocol: a login is needed, something is not there.
@@ -99,17 +99,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn details_are_reported_where_the_message_says_nothing() {
+    fn details_are_added_to_an_unspecific_message() {
         let mut error = RpcError::new(-32603, "Internal error");
-        assert_eq!(error.said(), "Internal error");
+        assert_eq!(error.full_message(), "Internal error");
         error.data = Some(json!({"details": "it rained"}));
-        assert_eq!(error.said(), "it rained");
+        assert_eq!(error.full_message(), "it rained");
         error.message = "No way".into();
-        assert_eq!(error.said(), "No way: it rained");
+        assert_eq!(error.full_message(), "No way: it rained");
         error.message = "No way, it rained".into();
-        assert_eq!(error.said(), "No way, it rained");
+        assert_eq!(error.full_message(), "No way, it rained");
         assert_eq!(
-            RpcError::new(-1, "").said(),
+            RpcError::new(-1, "").full_message(),
             "the agent reported error -1 without a word"
         );
     }

@@ -1,8 +1,8 @@
-//! Hot sessions with any agent that speaks the Agent Client Protocol (ACP).
+//! Live sessions with any agent that speaks the Agent Client Protocol (ACP).
 //!
 //! The protocol is JSON-RPC, one message a line, on the agent's stdin and stdout. [`AcpProtocol`] is its
 //! client's side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol): pure, without a process. What
-//! one agent does in its own way is its [`Dialect`]; what a session is opened with are its
+//! differs between agents is a [`Dialect`]; the options of a session are its
 //! [`Settings`].
 //!
 //! What is written is made of the types of `agent-client-protocol-schema`. What agents print is read by

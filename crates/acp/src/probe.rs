@@ -1,4 +1,4 @@
-//! A first look at an agent: whether it speaks the protocol, and what it says of itself.
+//! Probe of an agent: whether it speaks the protocol, and its self-description.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ const GARBAGE_BYTES: usize = 200;
 const INITIALIZE: u64 = 1;
 const NEW_SESSION: u64 = 2;
 
-/// What an agent has answered.
+/// An agent's answer.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Introduction {
@@ -58,7 +58,7 @@ impl<P: SessionProvider> Introduce<P> {
         }
     }
 
-    /// What it has answered until now.
+    /// Its answers so far.
     pub fn seen(&self) -> Introduction {
         lock(&self.seen).clone()
     }

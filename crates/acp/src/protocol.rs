@@ -37,12 +37,12 @@ pub struct AcpProtocol {
     settings: Settings,
     exchange: Exchange,
     last_id: u64,
-    /// What was asked and not yet answered.
+    /// Requests not yet answered.
     asked: Vec<(u64, Ask)>,
     stage: Stage,
     /// A request is on its way without whose answer the next stage cannot begin.
     starting: bool,
-    /// What is still to be sent before the session is ready.
+    /// Messages still to be sent before the session is ready.
     steps: VecDeque<Step>,
     can: AgentCapabilities,
     session: Option<Id>,
@@ -51,7 +51,7 @@ pub struct AcpProtocol {
     model: Option<String>,
     /// The agent's own current mode.
     mode: Option<String>,
-    /// What the session has cost so far, in USD, as the agent says.
+    /// Cost of the session so far in USD, as reported by the agent.
     cost_usd: Option<f64>,
     offers: start::Offers,
     /// A turn that waits until the session is ready.
@@ -73,7 +73,7 @@ pub struct AcpProtocol {
     end: Option<End>,
 }
 
-/// What was asked.
+/// Kind of a request.
 #[derive(Debug)]
 enum Ask {
     Initialize,
@@ -85,7 +85,7 @@ enum Ask {
     Mode(OrderId, ModeSwitch),
 }
 
-/// How a turn ended.
+/// End of a turn.
 #[derive(Debug, Default)]
 struct End {
     failed: bool,
@@ -243,14 +243,15 @@ impl AcpProtocol {
     fn prompt_ended(&mut self, result: Option<&RawValue>, out: &mut Events) {
         let result = result.map_or(Value::Null, json_line::value);
         let stop_reason = result["stopReason"].as_str().map(str::to_owned);
-        let said = self.resolve(Next::End(&result), out);
+        let reported = self.resolve(Next::End(&result), out);
         self.interrupted = stop_reason.as_deref() == Some("cancelled");
         self.resumable = true;
         let figures = self.dialect.figures(&result, &self.turn);
         let failure = if self.interrupted {
             None
         } else {
-            said.or_else(|| self.dialect.failure(stop_reason.as_deref(), &self.turn))
+            reported
+                .or_else(|| self.dialect.failure(stop_reason.as_deref(), &self.turn))
                 .or_else(|| cut_short(stop_reason.as_deref()))
         };
         let failed = failure.is_some();

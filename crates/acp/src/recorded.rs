@@ -7,9 +7,9 @@ use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn};
 
 use crate::protocol::AcpProtocol;
 
-/// Decodes what an agent has printed in a session of one turn. Nothing is written to it: its answers are
-/// those to the requests that the protocol makes, which have the same numbers each time. What it asked for is
-/// denied, as in a run.
+/// Decodes an agent's output in a session of one turn. Nothing is written to it: its answers are those to
+/// the requests that the protocol makes, which have the same numbers each time. Its permission requests
+/// are denied, as in a run.
 pub struct RecordedRun {
     protocol: AcpProtocol,
     turn: Option<Turn>,

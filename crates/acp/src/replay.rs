@@ -1,7 +1,7 @@
 //! Recorded sessions through a protocol, for the tests of those who use it.
 //!
-//! A recording is what an agent has printed, line by line. The recorder may have numbered its
-//! requests in another way, and asked for other things as well: a response is given to the request of the
+//! A recording is an agent's output, line by line. The recorder may have numbered its
+//! requests in another way, and made other requests as well: a response is given to the request of the
 //! same sort that waits, under its own number, and left out if there is none.
 
 mod in_any_order;
@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// What is answered from now on when the agent asks for permission.
+    /// Sets the answer to further permission requests.
     pub fn answer(&mut self, answer: PermissionAnswer) -> &mut Self {
         self.answer = answer;
         self
@@ -148,7 +148,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What was written to the agent since this was called before.
+    /// Messages written to the agent since the last call.
     pub fn written(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.written)
     }
@@ -158,7 +158,7 @@ impl<'a> Replay<'a> {
         std::mem::take(&mut self.asked)
     }
 
-    /// What it all becomes.
+    /// The assembler of the events.
     pub fn assembler(&mut self) -> &mut SessionAssembler {
         &mut self.assembler
     }
@@ -221,7 +221,7 @@ impl<'a> Replay<'a> {
         self.waiting.remove(at).map(|(number, _)| number)
     }
 
-    /// What the engine does after each line.
+    /// Simulates the engine after each line.
     fn deal(&mut self) {
         loop {
             let written = self.assembler.exchange(Exchange::take_written);

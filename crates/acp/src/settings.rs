@@ -1,10 +1,10 @@
-//! What a session is opened with.
+//! Options of a session.
 
 use std::path::{Path, PathBuf, absolute};
 
 use teamster_core::{McpServer, PermissionMode, SessionCapabilities, SessionOptions};
 
-/// What every session by the protocol can do.
+/// Capabilities of every session of the protocol.
 pub static SESSION_CAPABILITIES: SessionCapabilities = {
     let mut can = SessionCapabilities::none();
     can.interrupt = true;
@@ -16,8 +16,8 @@ pub static SESSION_CAPABILITIES: SessionCapabilities = {
     can
 };
 
-/// What a session is opened with, as far as the protocol has it. What else there is, the
-/// agent's command line says.
+/// Options of a session that the protocol has. Others are on the
+/// agent's command line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
@@ -38,29 +38,29 @@ pub struct Settings {
     /// The session was begun by an earlier process, whose turns may have been played by another model:
     /// what that one does not know is left as it is.
     pub restarted: bool,
-    /// What the session to go on with has cost, in USD, where an earlier process reported that.
+    /// Cost of the session to resume in USD, if an earlier process reported it.
     pub session_cost_usd: Option<f64>,
     /// A prompt may be a command of the agent's.
     pub slash_commands: bool,
-    /// What is allowed without a request when the agent asks.
+    /// Tools allowed without a request to the caller.
     pub approve: Approve,
 }
 
-/// What is allowed without a request when the agent asks.
+/// Tools allowed without a request to the caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approve {
     /// Nothing.
     #[default]
     Nothing,
-    /// Tools of which the agent says that they change files.
+    /// Tools that change files according to the agent.
     Edits,
     /// Everything.
     Everything,
 }
 
 impl Approve {
-    /// What is allowed so in this mode of an agent that asks before it does anything; `None` for a mode
+    /// Tools allowed in this mode for an agent that asks before every tool; `None` for a mode
     /// in which the agent itself has to hold back.
     pub fn of(mode: PermissionMode) -> Option<Self> {
         match mode {
@@ -72,7 +72,7 @@ impl Approve {
     }
 }
 
-/// How a permission mode is changed.
+/// Method of changing the permission mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModeSwitch {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::mcp_content;
 use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind};
 
-/// What an agent has reported of a tool call so far.
+/// An agent's report of a tool call so far.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ToolCall {
@@ -22,13 +22,13 @@ pub struct ToolCall {
     pub status: Option<String>,
     /// The arguments, if the agent sends them.
     pub input: Option<Value>,
-    /// What the tool gave, in the agent's own shape.
+    /// Output of the tool, in the agent's own shape.
     pub output: Option<Value>,
-    /// What is to be shown: texts and other content, differences of files, terminals.
+    /// Content to display: texts and other content, differences of files, terminals.
     pub content: Vec<Value>,
     /// Files and places that it is about.
     pub locations: Vec<Value>,
-    /// What the agent says in the protocol's place for extensions.
+    /// Extension data of the protocol (`_meta`).
     pub meta: Option<Value>,
     /// The tool that it is, once that was passed on.
     pub tool: Option<Tool>,
@@ -40,17 +40,17 @@ pub struct ToolCall {
 pub struct Tool {
     /// The tool's name.
     pub name: String,
-    /// What sort of thing it does.
+    /// Kind of the tool.
     pub kind: ToolKind,
     /// The arguments.
     pub input: Value,
     /// Server and tool, for a tool of an MCP server.
     pub mcp: Option<McpTool>,
-    /// It starts another agent, and what is said until it ends is that agent's.
+    /// It starts another agent, and the output until it ends is that agent's.
     pub sub_agent: bool,
 }
 
-/// How a tool call ended.
+/// End of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolEnd {
@@ -60,7 +60,7 @@ pub struct ToolEnd {
     pub is_error: Option<bool>,
     /// Why it was not permitted, if it was not.
     pub denied: Option<String>,
-    /// What it did that has events of its own, such as changes of files.
+    /// Effects with events of their own, such as changes of files.
     pub effects: Vec<AgentEvent>,
 }
 
@@ -210,8 +210,8 @@ fn is_a_name(title: &str) -> bool {
     (1..=64).contains(&title.len()) && title.bytes().all(allowed)
 }
 
-/// What the protocol's word for a kind means. `think` is none of those that leave everything as it is:
-/// agents also say so of other agents that they start.
+/// Maps the protocol's word for a kind. `think` does not count as free of side effects:
+/// agents also use it for other agents that they start.
 pub(crate) fn kind_of_word(word: &str) -> ToolKind {
     match word {
         "read" => ToolKind::Read,
@@ -256,13 +256,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_comes_before_what_the_tool_gave() {
+    fn displayed_content_precedes_the_raw_output() {
         let mut call = call("x", "edit");
         call.status = Some("completed".into());
         call.output = Some(json!({"a": 1}));
         assert_eq!(call.plain_end().output, r#"{"a":1}"#);
-        call.output = Some(json!("said"));
-        assert_eq!(call.plain_end().output, "said");
+        call.output = Some(json!("output"));
+        assert_eq!(call.plain_end().output, "output");
         call.content = vec![
             json!({"type": "content", "content": {"type": "text", "text": "shown"}}),
             json!({"type": "diff", "path": "/a", "oldText": null, "newText": "x"}),

@@ -1,4 +1,4 @@
-//! What has happened in a turn.
+//! State of a turn.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use teamster_core::Id;
 
 use crate::tool::ToolCall;
 
-/// What has happened in the turn that is being played.
+/// State of the active turn.
 #[derive(Debug, Default)]
 pub struct TurnSoFar {
     /// Calls that have not ended, with the ids under which they were passed on.
@@ -48,12 +48,12 @@ impl TurnSoFar {
         !self.used.is_empty()
     }
 
-    /// Whether the agent has said anything since it began, or since its last tool ended.
+    /// Whether there was text since the turn began, or since its last tool ended.
     pub fn has_answer(&self) -> bool {
         self.answer
     }
 
-    /// How many messages the agent has said anything in, as far as it distinguishes them.
+    /// Number of messages with text, as far as the agent distinguishes them.
     pub fn messages(&self) -> u32 {
         self.messages
     }
@@ -72,7 +72,7 @@ impl TurnSoFar {
         self.open.iter_mut().find(|open| open.call.id == cli_id)
     }
 
-    /// The sub-agent that works, if one does: what is said and done meanwhile is its. Calls that are made
+    /// The sub-agent that works, if one does: text and calls meanwhile are its. Calls that are made
     /// together with it are not: it has asked nothing of a model yet.
     pub(crate) fn parent(&self) -> Option<Id> {
         let is_agent = |open: &&Open| open.call.tool.as_ref().is_some_and(|tool| tool.sub_agent);

@@ -1,4 +1,4 @@
-//! What agents print, as far as it is read.
+//! Output of agents, as far as it is read.
 //!
 //! Flat structs with optional fields, borrowed where possible: what is not named here is skipped, and a
 //! field that is missing or of another type fails nothing.
@@ -42,7 +42,7 @@ pub(crate) struct UpdateParams<'a> {
     pub(crate) update: Option<&'a RawValue>,
 }
 
-/// What has happened. Which fields there are depends on the first.
+/// An update. The fields depend on the first one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Update<'a> {
@@ -62,7 +62,7 @@ pub(crate) struct Update<'a> {
     pub(crate) meta: Option<&'a RawValue>,
 }
 
-/// What the session has cost so far.
+/// Cost of the session so far.
 #[derive(Deserialize)]
 pub(crate) struct Cost {
     pub(crate) amount: f64,
@@ -127,7 +127,7 @@ pub(crate) struct Initialized {
     pub(crate) agent_capabilities: AgentCapabilities,
 }
 
-/// What an agent can do.
+/// Capabilities of an agent.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct AgentCapabilities {
@@ -141,7 +141,7 @@ pub(crate) struct AgentCapabilities {
     pub(crate) session_capabilities: SessionWays,
 }
 
-/// What a prompt can hold beside text.
+/// Content that a prompt can hold beside text.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PromptCapabilities {
@@ -149,7 +149,7 @@ pub(crate) struct PromptCapabilities {
     pub(crate) image: bool,
 }
 
-/// How MCP servers can be reached beside stdio.
+/// Transports for MCP servers beside stdio.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct McpCapabilities {
@@ -159,7 +159,7 @@ pub(crate) struct McpCapabilities {
     pub(crate) sse: bool,
 }
 
-/// What can be done with sessions: an object, whatever is in it, where it can.
+/// Session methods: each is present, as any object, if it is supported.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SessionWays {
@@ -171,7 +171,7 @@ pub(crate) struct SessionWays {
     pub(crate) additional_directories: Option<Value>,
 }
 
-/// The answer to what begins a session or goes on with one.
+/// The answer to creating or resuming a session.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Opened {
@@ -181,12 +181,12 @@ pub(crate) struct Opened {
     pub(crate) modes: Option<Modes>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) models: Option<Models>,
-    #[serde(deserialize_with = "what_can_be_read")]
+    #[serde(deserialize_with = "readable_items")]
     pub(crate) config_options: Vec<ConfigOption>,
 }
 
 /// [`list`], of a field.
-fn what_can_be_read<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+fn readable_items<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: for<'a> Deserialize<'a>,

@@ -193,7 +193,7 @@ pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
     });
 }
 
-/// What a turn says: the images first, then the text.
+/// Content of a prompt: the images first, then the text.
 pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock>, AgentError> {
     let mut blocks = Vec::with_capacity(images.len() + 1);
     for image in images {

@@ -43,22 +43,22 @@ async fn one_process_for_many_turns() {
     let first = play(&*session, "where").await;
     let id = session.id().unwrap();
     assert_eq!(*id, *format!("s-{}", first.text.trim_start_matches("in ")));
-    assert!(session.is_hot());
+    assert!(session.is_live());
     assert_eq!(play(&*session, "where").await.text, first.text);
     assert_eq!(play(&*session, "args").await.text, "two words");
     session.close().await;
-    assert!(!session.is_hot());
+    assert!(!session.is_live());
 
-    // Another process goes on with it, and what was said is not reported again.
+    // Another process resumes it, and earlier turns are not reported again.
     let again = play(&*session, "where").await;
     assert_ne!(again.text, first.text);
     assert_eq!(session.id().unwrap(), id);
     session.close().await;
 }
 
-/// The agent reports what the session has cost as a whole.
+/// The agent reports the cost of the session in total.
 #[tokio::test]
-async fn what_a_turn_costs_is_known_over_the_end_of_a_process() {
+async fn the_cost_of_a_turn_is_known_after_a_restart_of_the_process() {
     let session = runtime().open(SessionOptions::default()).unwrap();
     let cost = async |prompt: &str| play(&*session, prompt).await.total_cost_usd;
     assert_eq!(cost("pay 1").await, Some(1.0));
@@ -81,7 +81,7 @@ async fn what_a_turn_costs_is_known_over_the_end_of_a_process() {
 }
 
 #[tokio::test]
-async fn permissions_are_as_they_were_asked_for() {
+async fn permissions_are_as_requested() {
     for (mode, policy, outcome) in [
         (PermissionMode::Default, PermissionPolicy::Deny, "failed"),
         (

@@ -1,4 +1,4 @@
-//! What a command line says of MCP servers, denied tools and a session: a recorded one, or the
+//! Parses MCP servers, denied tools and a session from a command line: a recorded one, or the
 //! caller's own arguments.
 
 use serde::Deserialize;
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// Puts what a recorded command line says into the parameters. Of servers only their names.
+/// Reads a recorded command line into the parameters. Of servers only their names.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let flags = Flags::of(argv.get(1..).unwrap_or_default());
     if !flags.servers.is_empty() {

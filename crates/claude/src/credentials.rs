@@ -1,4 +1,4 @@
-//! Where a login of Claude Code shows.
+//! Detection of Claude Code's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
@@ -24,7 +24,7 @@ pub(crate) const CREDENTIALS: Credentials = Credentials::in_places(
                 "/env/ANTHROPIC_AUTH_TOKEN",
             ]),
         },
-        // Beside the folder, unless the variable says where that is.
+        // Beside the folder, unless the variable is set.
         CredentialFile {
             location: FileLocation::User {
                 variable: "CLAUDE_CONFIG_DIR",

@@ -37,7 +37,7 @@ use wire::{ControlLine, RateLimitLine};
 
 /// The model's name on lines that the CLI writes in the model's place.
 const SYNTHETIC: &str = "<synthetic>";
-/// What the CLI writes in place of an answer that has no text.
+/// Written by the CLI in place of an answer without text.
 const NO_CONTENT: &str = "(no content)";
 /// How much of a text that is no answer a notice shows, in bytes.
 const NOTICE_BYTES: usize = 1000;
@@ -53,11 +53,11 @@ pub struct ClaudeDecoder {
     tools: Tools,
     background: Background,
     turns: Turns,
-    /// What the CLI wrote in the model's place, until the next line says what it is.
+    /// A message that the CLI wrote in the model's place, until the next line shows its meaning.
     pending: Option<Synthetic>,
     /// Why a hook held the prompt back.
     blocked: Option<String>,
-    /// The session that goes on in this run.
+    /// The session that is resumed in this run.
     resumed: Option<String>,
     /// Where the CLI keeps the sessions of all projects.
     projects: Option<PathBuf>,
@@ -224,7 +224,7 @@ impl ClaudeDecoder {
         }
     }
 
-    /// The run goes on after what the CLI wrote in the model's place.
+    /// The run continues after the message that the CLI wrote in the model's place.
     fn settle_pending(&mut self, out: &mut Events) {
         let Some(synthetic) = self.pending.take() else {
             return;
@@ -232,7 +232,7 @@ impl ClaudeDecoder {
         if synthetic.error.is_some() {
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, synthetic.text);
         } else {
-            self.lanes[0].say_plain(&synthetic.text, out);
+            self.lanes[0].emit_plain(&synthetic.text, out);
         }
     }
 
@@ -259,7 +259,7 @@ impl ClaudeDecoder {
             && let Some(text) = line.result.as_deref()
         {
             // Text that came in no message, such as a structured answer.
-            lane.say_plain(text, out);
+            lane.emit_plain(text, out);
         }
         lane.has_text = false;
         // What broke off stays as it is: a later turn does not take its place.

@@ -1,4 +1,4 @@
-//! How Claude Code is started.
+//! Launch of Claude Code.
 
 mod mcp;
 mod session;
@@ -45,7 +45,7 @@ const MARKS_OF_A_SESSION: &[&str] = &[
 const IDLE: Duration = Duration::from_mins(6);
 
 /// On SIGINT, unlike on SIGTERM, the CLI ends its running shell commands, which are out of reach in
-/// sessions of their own, and says so in its last lines.
+/// sessions of their own, and reports it in its last lines.
 const STOP_FIRST: StopStep = StopStep {
     signal: Signal::Interrupt,
     grace: Duration::from_secs(1),
@@ -61,7 +61,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(started(params, args, stdin))
 }
 
-/// What stands before the caller's own arguments.
+/// The flags before the caller's own arguments.
 fn flags(params: &ExecuteParams) -> Args {
     let mut args = Args::new();
     args.add("-p");
@@ -208,7 +208,7 @@ pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentErro
     Ok(Value::Array(content))
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params
@@ -243,7 +243,7 @@ fn is_root() -> bool {
     false
 }
 
-/// Whether the user has said that this is a sandbox. It is never said for him.
+/// Whether the user declared this a sandbox. It is never set for them.
 fn is_sandbox(params: &ExecuteParams) -> bool {
     match params.env.get("IS_SANDBOX") {
         Some(value) => !value.is_empty(),

@@ -2,7 +2,7 @@
 //!
 //! The CLI reads messages and requests line by line. A message is a turn of its own, or it is taken into
 //! the turn that is being played, or joined with others into the next one, as it happens to come; so
-//! what the CLI calls a turn, from `init` to `result`, is not what was asked for. Each message has an
+//! what the CLI calls a turn, from `init` to `result`, differs from the turns of the caller. Each message has an
 //! id, by which the CLI reports that it has taken the message in. A turn of the session is over with the
 //! `result` at which none is waiting any more.
 
@@ -48,7 +48,7 @@ pub(crate) struct ClaudeSession {
     slash_commands: bool,
     /// The tools were chosen at the start, and stay so.
     read_only: bool,
-    /// The turn that was asked for. Without one, the CLI may still play one of its own.
+    /// The turn of the caller. Without one, the CLI may still play one of its own.
     playing: Option<Playing>,
     /// Messages that the CLI has not taken in yet.
     waiting: Vec<Waiting>,
@@ -56,7 +56,7 @@ pub(crate) struct ClaudeSession {
     begins: bool,
     /// The turn is to be interrupted.
     interrupt: Option<Interrupt>,
-    /// The last end of a turn said that it was interrupted.
+    /// The last end of a turn reported an interruption.
     interrupted: bool,
     /// Requests that the CLI has not answered.
     requests: HashMap<String, Request>,
@@ -64,13 +64,13 @@ pub(crate) struct ClaudeSession {
     questions: HashMap<u64, Question>,
     last_question: u64,
     clearing: Option<Clearing>,
-    /// What waits for the conversation to be cleared, or for the end of the turn before that.
+    /// Orders waiting for the conversation to be cleared, or for the end of the turn before that.
     held: VecDeque<Order>,
     /// The session, once the CLI has written something of it down.
     resumable: Option<Id>,
 }
 
-/// The turn that was asked for.
+/// A turn of the caller.
 #[derive(Debug, Default)]
 struct Playing {
     /// Its message was written.
@@ -78,11 +78,11 @@ struct Playing {
     over: bool,
     /// It ended without the CLI's word.
     failed: bool,
-    /// What the CLI's turns in it came to, and the end of the last one.
+    /// Sums of the CLI's turns in it, and the end of the last one.
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     last_end: Option<Box<TurnEnd>>,
-    /// A hook held back what was said in the turn, after the prompt had been answered.
+    /// A hook blocked a message in the turn, after the prompt had been answered.
     held_back: bool,
     /// Why the last one failed, as long as it may not have been the last.
     last_error: Option<Box<ErrorEvent>>,
@@ -164,7 +164,7 @@ impl ClaudeSession {
         }
     }
 
-    /// Whether the turn that was asked for goes on.
+    /// Whether a turn of the caller is active.
     fn is_playing(&self) -> bool {
         self.playing.as_ref().is_some_and(|turn| !turn.over)
     }
@@ -201,7 +201,7 @@ impl Decoder for ClaudeSession {
         let turn = self.playing.take().unwrap_or_default();
         let mut summary = self.decoder.finish(exit, out);
         if broke_off {
-            // Whatever the CLI's own turns in it came to.
+            // Independent of the CLI's own turns in it.
             summary.ended_with_error = None;
             summary.final_message = None;
             if let Some(error) = turn.last_error {
@@ -268,7 +268,7 @@ impl SessionProtocol for ClaudeSession {
     }
 }
 
-/// What the CLI refused, in its words.
+/// The error for a request that the CLI refused.
 fn refused(what: &str, error: &str) -> AgentError {
     let message = format!("Claude Code refused {what}: {error}");
     AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, message)

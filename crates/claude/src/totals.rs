@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use teamster_core::{ModelUsage, Usage};
 
-/// What is known of a session before the run.
+/// Usage of a session before the run.
 #[derive(Debug, Default)]
 pub(crate) enum Baseline {
     /// There was none.
@@ -17,7 +17,7 @@ pub(crate) enum Baseline {
     Unknown,
 }
 
-/// What a session used, over all its runs.
+/// Usage of a session over all its runs.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct SessionTotals {
     pub(crate) by_model: BTreeMap<String, ModelUsage>,
@@ -26,7 +26,7 @@ pub(crate) struct SessionTotals {
 }
 
 impl SessionTotals {
-    /// Whether the CLI keeps an account of it, and so goes on counting from there.
+    /// Whether the CLI keeps totals of it, and so continues from there.
     pub(crate) fn is_kept(&self) -> bool {
         *self != Self::default()
     }

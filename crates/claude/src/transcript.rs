@@ -1,8 +1,8 @@
-//! What the CLI keeps of a session.
+//! The CLI's session files.
 //!
 //! Every session has a file `projects/<directory>/<id>.jsonl` in the CLI's folder, to which a resumed
-//! run appends. It is only read here. At the end of a run, versions that go on counting where the
-//! session was (seen from 2.1.290 on) leave a line `cost-state` with the totals so far.
+//! run appends. It is only read here. At the end of a run, versions that continue from the totals of the
+//! session (seen from 2.1.290 on) leave a line `cost-state` with the totals so far.
 //!
 //! The messages of its sub-agents are in files of their own in `projects/<directory>/<id>/subagents`,
 //! those of a workflow in `workflows/<workflow>` there. Each is written when it has come, with all its
@@ -23,9 +23,9 @@ use crate::totals::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
 
 /// How much of a file is read at a time, from its end on, in bytes.
 const PIECE: u64 = 1 << 20;
-/// What is in the lines of answers.
+/// Contained in the lines of answers.
 const ANSWERS: &[&str] = &["\"type\":\"assistant\""];
-/// What a line with totals begins with.
+/// Prefix of a line with totals.
 const COST_STATE: &[u8] = b"{\"type\":\"cost-state\",";
 
 /// The totals of the session that is resumed or forked, before the run.
@@ -60,7 +60,7 @@ pub(crate) fn sub_agents(projects: &Path, session: &str) -> Option<RecordFiles> 
     Some(RecordFiles::new(projects, paths, ANSWERS))
 }
 
-/// What an answer used, if the line of such a file is one: its message's id, and the figures.
+/// Usage of an answer, if the line of such a file is one: its message's id, and the figures.
 pub(crate) fn answer(line: &str) -> Option<(Id, Usage)> {
     let line: AnswerLine<'_> = serde_json::from_str(line).ok()?;
     let message = line.message.filter(|_| line.kind == "assistant")?;

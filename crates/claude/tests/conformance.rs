@@ -1,4 +1,4 @@
-//! What every provider must pass, with what there is to know about Claude Code 2.1.197.
+//! Provider conformance tests for Claude Code 2.1.197.
 #![cfg(test)]
 
 use serde_json::Value;

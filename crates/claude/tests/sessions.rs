@@ -14,7 +14,7 @@ use play::PlayedTurn;
 use teamster_core::{PermissionPolicy, RunStatus, SessionOptions};
 
 pub(crate) const HELLO: &str = "Hello, wörld 👋🏽 你好世界 — done.";
-/// What an answer of the model server costs: tokens, and millionths of a dollar with either version.
+/// Usage of an answer of the model server: tokens, and millionths of a dollar with either version.
 pub(crate) const ONE: Option<(u64, u64)> = Some((12, 25));
 pub(crate) const COST: Option<f64> = Some(685.0);
 pub(crate) const COST_330: Option<f64> = Some(548.0);

@@ -35,7 +35,7 @@ const WITH_VALUE: &[&str] = &[
 /// No file has such a path.
 const NOWHERE: &str = "\0";
 
-/// That a session is resumed or forked.
+/// A resumed or forked session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resumed {
     /// Its id, or what stands in its place. `None` for the last one.
@@ -175,7 +175,7 @@ mod tests {
 
     /// Which then is none: the CLI begins a new session, and the decoder sees its id.
     #[test]
-    fn what_is_no_uuid_stands_in_the_place_of_the_session() {
+    fn a_value_that_is_no_uuid_stands_in_the_place_of_the_session() {
         let found = params("codex exec resume no-such-session hi");
         assert_eq!(found.session_id.as_deref(), Some("no-such-session"));
     }

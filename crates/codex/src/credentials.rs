@@ -1,4 +1,4 @@
-//! Where a login of Codex shows.
+//! Detection of Codex's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 

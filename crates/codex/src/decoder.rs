@@ -34,7 +34,7 @@ pub struct CodexDecoder {
     /// The answer shall be JSON.
     structured: bool,
     session: Option<Id>,
-    /// The model that was asked for: the CLI names none.
+    /// The requested model: the CLI names none.
     model: Option<String>,
     items: Items,
     ids: Ids,
@@ -61,7 +61,7 @@ impl CodexDecoder {
     }
 
     /// A decoder for a run with these parameters. If it resumes or forks a session, the figures from
-    /// which that goes on are read from the CLI's own files.
+    /// which it continues are read from the CLI's own files.
     pub fn for_run(params: &ExecuteParams) -> Self {
         let baseline = match &params.session_id {
             Some(_) => transcript::baseline(params),
@@ -111,8 +111,8 @@ impl CodexDecoder {
             }
             "turn.failed" => {
                 let error = line.object("error");
-                let said = error.and_then(|error| error.text("message"));
-                self.turn_failed(said.or_else(|| line.text("error")), out);
+                let message = error.and_then(|error| error.text("message"));
+                self.turn_failed(message.or_else(|| line.text("error")), out);
             }
             _ => return None,
         }
@@ -177,19 +177,19 @@ impl CodexDecoder {
         )));
     }
 
-    fn turn_failed(&mut self, said: Option<Cow<'_, str>>, out: &mut Events) {
+    fn turn_failed(&mut self, reported: Option<Cow<'_, str>>, out: &mut Events) {
         self.items.messages.settle();
-        let says = |text: &str| !text.trim().is_empty();
-        let said = said.filter(|said| says(said));
-        let pending = self.pending.take().filter(|pending| says(pending));
-        let message = match (said, pending) {
-            (Some(said), Some(pending)) if said != pending => {
+        let has_text = |text: &str| !text.trim().is_empty();
+        let reported = reported.filter(|text| has_text(text));
+        let pending = self.pending.take().filter(|pending| has_text(pending));
+        let message = match (reported, pending) {
+            (Some(reported), Some(pending)) if reported != pending => {
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending);
-                said.into_owned()
+                reported.into_owned()
             }
-            (Some(said), _) => said.into_owned(),
+            (Some(reported), _) => reported.into_owned(),
             (None, Some(pending)) => pending,
-            // That it says nothing is said there.
+            // `of_message` reports that it has no text.
             (None, None) => String::new(),
         };
         self.failed = true;

@@ -1,4 +1,4 @@
-//! How Codex is started.
+//! Launch of Codex.
 
 mod mcp;
 mod session;
@@ -44,7 +44,7 @@ pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
     "CODEX_VERSION",
 ];
 
-/// The CLI prints a message only when it is whole, so it is silent for as long as the model thinks or
+/// The CLI prints a message only when it is complete, so it is silent for as long as the model thinks or
 /// writes. It watches the stream itself and gives up on one that stalls.
 pub(crate) const IDLE: Duration = Duration::from_mins(30);
 
@@ -162,7 +162,7 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
     Ok(())
 }
 
-/// The images, as files. The CLI takes a comma for the end of a path, and goes on without an image
+/// The images, as files. The CLI takes a comma for the end of a path, and continues without an image
 /// that it cannot read.
 fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
     for image in images {
@@ -229,7 +229,7 @@ pub(crate) fn too_large(chars: usize) -> AgentError {
     )
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.session_id.as_deref().is_some_and(|id| !is_uuid(id)) {

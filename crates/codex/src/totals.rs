@@ -56,7 +56,7 @@ impl Totals {
         self.figures().into_iter().flatten().all(|n| n == 0)
     }
 
-    /// What came since the total was `before`. `None` if it is no later total of the same session.
+    /// The difference to the total `before`. `None` if it is no later total of the same session.
     pub(crate) fn less(self, before: &Self) -> Option<Self> {
         let mut since = self.figures();
         for (figure, before) in since.iter_mut().zip(before.figures()) {

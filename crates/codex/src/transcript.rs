@@ -1,8 +1,8 @@
-//! What the CLI keeps of a session.
+//! The CLI's session files.
 //!
 //! Every session has a file `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in the CLI's home, to
-//! which a resumed run appends. It is only read: its end before a run, and what it gains while the run goes
-//! on. Each request to the model leaves lines with the total so far.
+//! which a resumed run appends. It is only read: its end before a run, and new lines during the
+//! run. Each request to the model leaves lines with the total so far.
 //!
 //! A sub-agent is a session with a file of its own. Its records of usage name the session of the main agent,
 //! by any agent in between.
@@ -23,7 +23,7 @@ use crate::wire::Object;
 const FIRST_TAIL: u64 = 64 << 10;
 /// How much of it is looked at at most. A line is some 50 KB at most, unless there are images.
 const LARGEST_TAIL: u64 = 16 << 20;
-/// What is in the lines that have figures.
+/// Contained in the lines that have figures.
 const FIGURES: &[&str] = &["\"token_usage_record\"", "\"token_count\""];
 /// How far into a line its type stands at most, in bytes.
 const HEAD: usize = 256;
@@ -141,9 +141,9 @@ fn last_total(path: &Path) -> Option<Totals> {
     }
 }
 
-/// What a line says of the use of tokens: a record of usage, or an event that reports it.
+/// Token usage of a line: a record of usage, or an event that reports it.
 struct Figures {
-    /// The thread that used them and the session that it works for, where the line says so.
+    /// The thread that used them and the session that it works for, if the line names them.
     thread: Option<(String, String)>,
     /// Of the thread.
     total: Totals,
@@ -188,7 +188,7 @@ impl Figures {
     }
 }
 
-/// What a run has used, by the lines that the files of its session and of its sub-agents gain.
+/// Usage of a run, by the new lines in the files of its session and of its sub-agents.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     /// The session, once it is known.
@@ -245,7 +245,7 @@ impl Recorded {
         self.usage()
     }
 
-    /// What the run has used.
+    /// Usage of the run.
     pub(crate) fn usage(&self) -> Option<Usage> {
         match (self.main_usage(), self.sub_agent_usage()) {
             (Some(main), Some(others)) => Some(main.plus(others)),
@@ -253,7 +253,7 @@ impl Recorded {
         }
     }
 
-    /// What its main agent has used.
+    /// Usage of its main agent.
     pub(crate) fn main_usage(&self) -> Option<Usage> {
         let used = match &self.before {
             Baseline::Known(before) => self.total?.less(before),
@@ -262,12 +262,12 @@ impl Recorded {
         used.filter(|used| !used.is_zero()).map(Usage::from)
     }
 
-    /// What its sub-agents have used.
+    /// Usage of its sub-agents.
     pub(crate) fn sub_agent_usage(&self) -> Option<Usage> {
         self.by_sub_agents.map(Usage::from)
     }
 
-    /// What the session has used, without its sub-agents.
+    /// Usage of the session, without its sub-agents.
     pub(crate) fn session_usage(&self) -> Option<Usage> {
         self.total.map(Usage::from)
     }

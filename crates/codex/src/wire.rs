@@ -5,8 +5,8 @@
 //! lose the line: the CLI prints the key `id` twice in `web_search` items, which a derived struct
 //! refuses, and a field of an unexpected type is taken as missing.
 //!
-//! Both print the same items, one with names as `exit_code`, the other with names as `exitCode`. Here
-//! the first are asked for and both are found.
+//! Both print the same items, one with names as `exit_code`, the other with names as `exitCode`. Callers
+//! use the first, and both are found.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
 use teamster_core::provider::surrogates;
 
-/// A JSON object whose fields are not looked into before they are asked for. Of two fields with the
+/// A JSON object whose fields are only parsed on access. Of two fields with the
 /// same name the first counts.
 #[derive(Debug)]
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);

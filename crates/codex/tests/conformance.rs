@@ -65,7 +65,7 @@ fn command_line() -> ArgvModel {
         .command("exec", exec)
 }
 
-/// What the CLI makes of it. A value of `--config` is TOML, or else a string as it is.
+/// The CLI's interpretation of it. A value of `--config` is TOML, or else a string as it is.
 fn understand(sent: &Sent<'_>) -> Understood {
     let args = &sent.args;
     let mut words = args

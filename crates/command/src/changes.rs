@@ -62,7 +62,7 @@ impl WorkTree {
         })
     }
 
-    /// What has changed since this was made, by its path in the work tree.
+    /// Changes since the snapshot, by path in the work tree.
     pub(crate) async fn changes(self) -> Vec<FileChange> {
         let Some(now) = Self::of(&self.directory).await else {
             return Vec::new();
@@ -101,7 +101,7 @@ impl WorkTree {
     }
 }
 
-/// What git's mark means.
+/// Maps git's status letter.
 fn change_of(mark: &str) -> ChangeKind {
     if mark.contains(['A', '?']) {
         ChangeKind::Add
@@ -112,7 +112,7 @@ fn change_of(mark: &str) -> ChangeKind {
     }
 }
 
-/// What git prints; `None` if it fails.
+/// Output of git; `None` if it fails.
 async fn git(directory: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command

@@ -59,7 +59,7 @@ static CAPABILITIES: Capabilities = {
 };
 
 impl TextCommand {
-    /// What the names of such agents begin with: `cmd:my-agent {prompt_file}`.
+    /// Prefix of the names of such agents: `cmd:my-agent {prompt_file}`.
     pub const PREFIX: &'static str = "cmd:";
 
     /// The agent that this command starts: a program and its arguments, with quotation marks and

@@ -13,13 +13,13 @@ use teamster_core::{
 
 use crate::CommandSettings;
 
-/// Reads the output of one run: each line is text, unless a pattern says otherwise.
+/// Reads the output of one run: each line is text, unless a pattern matches.
 #[derive(Debug)]
 pub(crate) struct TextDecoder {
     settings: Arc<CommandSettings>,
     model: Option<String>,
-    /// Something was said.
-    has_said: bool,
+    /// There was text.
+    has_text: bool,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     error: Option<AgentError>,
@@ -33,7 +33,7 @@ impl TextDecoder {
         Self {
             settings,
             model,
-            has_said: false,
+            has_text: false,
             usage: None,
             cost_usd: None,
             error: None,
@@ -64,14 +64,14 @@ impl TextDecoder {
             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
             return;
         }
-        let text = if self.has_said {
+        let text = if self.has_text {
             format!("\n{text}")
         } else if text.trim().is_empty() {
             return;
         } else {
             text.into_owned()
         };
-        self.has_said = true;
+        self.has_text = true;
         out.push(AgentEvent::Text(Text::new(text)));
     }
 
@@ -83,10 +83,10 @@ impl TextDecoder {
             .and_then(|it| it.0.captures(text))
         {
             let mut usage = Usage::default();
-            usage.input_tokens = whole(&found, "input");
-            usage.output_tokens = whole(&found, "output");
-            usage.cache_read_tokens = whole(&found, "cache_read");
-            usage.cache_write_tokens = whole(&found, "cache_write");
+            usage.input_tokens = number(&found, "input");
+            usage.output_tokens = number(&found, "output");
+            usage.cache_read_tokens = number(&found, "cache_read");
+            usage.cache_write_tokens = number(&found, "cache_write");
             if !usage.is_empty() {
                 self.usage = Some(self.usage.unwrap_or_default().plus(usage));
             }
@@ -102,7 +102,7 @@ impl TextDecoder {
         }
     }
 
-    /// Whether the line says that the run failed. The first says it best.
+    /// Whether the line reports a failure. The first such line counts.
     fn is_error(&mut self, text: &str) -> bool {
         let Some(found) = self
             .settings
@@ -137,7 +137,7 @@ fn figure(found: &Captures<'_>, group: &str) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "it is neither negative nor infinite, and larger ones are cut off"
 )]
-fn whole(found: &Captures<'_>, group: &str) -> Option<u64> {
+fn number(found: &Captures<'_>, group: &str) -> Option<u64> {
     figure(found, group).map(|figure| figure.round() as u64)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`TextCommand`] is a provider made of a command: its standard output is the answer, its exit code is
 //! the end. [`CommandRuntime`] runs it and reports which files of a git work tree have changed.
-//! What the program's text says beside the answer is read by patterns ([`CommandSettings`]).
+//! Patterns ([`CommandSettings`]) extract other information from the text.
 #![warn(missing_docs)]
 
 mod changes;

@@ -1,4 +1,4 @@
-//! What is known of a program beside its command.
+//! Settings of a program beside its command.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub struct CommandSettings {
     /// Lines with a cost in US dollars: the group `cost`. Several lines add up.
     #[serde(default)]
     pub cost: Option<Pattern>,
-    /// Lines that say that the run failed, whatever the exit code is. The first that matches counts.
+    /// Lines that report a failure, also with exit code 0. The first match counts.
     #[serde(default)]
     #[setters(skip)]
     pub errors: Vec<ErrorPattern>,
@@ -86,15 +86,15 @@ impl CommandSettings {
     }
 }
 
-/// A line that says that the run failed.
+/// A line that reports a failure.
 #[derive(Debug, Clone, Deserialize, Setters)]
 #[serde(deny_unknown_fields)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct ErrorPattern {
-    /// What the line is like.
+    /// Pattern of the line.
     pub pattern: Pattern,
-    /// What the failure means, such as `auth` or `rate_limit`. Without it the line's words decide.
+    /// Kind of the failure, such as `auth` or `rate_limit`. Without it the line's words decide.
     #[serde(default)]
     pub kind: Option<ErrorKind>,
 }
@@ -118,7 +118,7 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// An [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that says what is wrong with it.
+    /// An [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error with the reason.
     pub fn new(text: &str) -> Result<Self, AgentError> {
         let wrong = |error: regex::Error| AgentError::refused("pattern", error.to_string());
         Regex::new(text).map(Self).map_err(wrong)

@@ -67,7 +67,7 @@ async fn files_that_a_program_changes_are_reported_committed_or_not() {
 }
 
 #[tokio::test]
-async fn what_prints_no_text_fails_and_prints_nothing_of_it() {
+async fn binary_output_fails_and_is_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let (_, events) = run("head -c 4096 /bin/sh", folder.path()).await;
     let Some(AgentEvent::Done(done)) = events.last() else {
@@ -92,8 +92,8 @@ async fn outside_of_a_work_tree_nothing_is_reported() {
     );
 }
 
-/// What the real Aider printed, against a model that was played on loopback, read by the entry that the page of
-/// text commands has.
+/// Output of the real Aider against a mock model on loopback, read by the entry in the page of
+/// text commands.
 async fn aider(recording: &str) -> RunResult {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/aider-0.86.2");
     let file = fs::read_to_string(folder.join("agents.toml")).unwrap();

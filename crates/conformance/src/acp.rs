@@ -76,7 +76,7 @@ pub(crate) struct Ways {
     pub(crate) hot: bool,
 }
 
-/// What else was asked for.
+/// Further output that was requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Printing {
     /// How many are played at a time.
@@ -137,7 +137,7 @@ pub(crate) fn run(
     })
 }
 
-/// What only some CLIs have, and any agent may have by the protocol.
+/// Features that only some CLIs have, and any agent may have by the protocol.
 const BY_PROTOCOL: [&str; 6] = [
     "image",
     "image_out",
@@ -164,7 +164,7 @@ pub(crate) struct One {
     pub(crate) hot: bool,
     pub(crate) findings: Vec<Finding>,
     pub(crate) violations: BTreeMap<String, usize>,
-    /// What the agent said of itself, if it did.
+    /// The agent's self-description, if any.
     pub(crate) about: Option<serde_json::Value>,
     time: Duration,
 }
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_agent_can_take_what_needs_no_feature_of_some() {
+    fn any_agent_can_play_scenarios_without_special_features() {
         let all = crate::scenario::read(&[]).unwrap();
         let taken = |name: &str| {
             let found = all.iter().find(|scenario| scenario.name == name);

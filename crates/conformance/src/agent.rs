@@ -1,4 +1,4 @@
-//! Who plays a scenario: a CLI by its provider, or any agent of the Agent Client Protocol by its command.
+//! The player of a scenario: a CLI by its provider, or any agent of the Agent Client Protocol by its command.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use teamster_mock_model::{Cli, Pointing};
 
 use crate::acp::protocol::Watched;
 
-/// Who plays.
+/// The player of a scenario.
 #[derive(Clone, Copy)]
 pub(crate) enum Agent {
     /// A CLI, by its provider.
@@ -33,7 +33,7 @@ pub(crate) struct Candidate {
     agent: Arc<dyn SessionProvider>,
     /// How it is pointed at a model with this address.
     point_at: Box<dyn Fn(&str) -> Pointing + Send + Sync>,
-    /// What it has printed, by the directory in which it works.
+    /// Its output, by its working directory.
     printed: Arc<Printed>,
 }
 
@@ -109,7 +109,7 @@ impl Agent {
         }
     }
 
-    /// What its provider can do.
+    /// Capabilities of its provider.
     pub(crate) fn capabilities(&self) -> anyhow::Result<Capabilities> {
         match self {
             Self::Cli(cli) => {
@@ -147,7 +147,7 @@ impl Agent {
         })
     }
 
-    /// What it has printed in this directory since this was called before, if that is kept.
+    /// Its output in this directory since the last call, if that is kept.
     pub(crate) fn printed(&self, directory: &Path) -> Vec<String> {
         match self {
             Self::Cli(_) => Vec::new(),

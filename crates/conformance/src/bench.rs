@@ -9,7 +9,7 @@ use teamster_mock_model::Cli;
 /// The variable that holds the folder of Copilot's unpacked program.
 pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
-/// Where the CLIs are, and what they need of this machine.
+/// Locations of the CLIs, and their needs on this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Bench {
     /// The folder with the CLIs' programs.
@@ -34,9 +34,9 @@ impl Bench {
         Ok(path.to_string_lossy().into_owned())
     }
 
-    /// Does what a CLI does once, before its first run.
+    /// Does the one-time setup of a CLI before its first run.
     ///
-    /// Copilot unpacks its program (235 MB) where it does not find it, and says so if that takes long.
+    /// Copilot unpacks its program (235 MB) where it does not find it, and reports it if that takes long.
     pub(crate) fn prepare(&self, cli: Cli) {
         if cli == Cli::Copilot {
             // If this fails, the runs do it themselves, or say why they cannot.
@@ -55,12 +55,12 @@ impl Bench {
             .output()
             .with_context(|| format!("{cli} cannot be started"))?;
         if !output.status.success() {
-            let said = [output.stderr, output.stdout].concat();
-            let said = String::from_utf8_lossy(&said);
+            let output = [output.stderr, output.stdout].concat();
+            let text = String::from_utf8_lossy(&output);
             bail!(
                 "{cli} cannot be started ({}): {}",
                 output.status,
-                said.trim()
+                text.trim()
             );
         }
         Ok(())

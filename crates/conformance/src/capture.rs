@@ -23,9 +23,9 @@ use crate::schedule::{self, Done};
 use crate::{acp, install, say};
 use neutral::Neutral;
 
-/// What the names of fixtures begin with that are made here.
+/// Prefix of fixtures that are made here.
 pub(crate) const PREFIX: &str = "conformance_";
-/// The longest prompt that a fixture keeps whole, in bytes.
+/// The longest prompt that a fixture keeps uncut, in bytes.
 const LONGEST_PROMPT: usize = 2000;
 
 /// Record what a real CLI prints, as fixtures.
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_many_lines_were_read_is_not_compared_and_what_they_were_is() {
+    fn line_counts_are_not_compared_but_their_kinds_are() {
         let end = |lines: &str| format!("done         completed exit=0\n  lines      {lines}\n");
         let known = without_chance(&end("67 malformed=0 oversize=0 unknown=0"));
         assert_eq!(
@@ -318,8 +318,8 @@ mod tests {
             known,
             without_chance(&end("67 malformed=0 oversize=0 unknown=1"))
         );
-        let said = "text         msg#1 \"  lines 8 malformed=0\"\n";
-        assert_eq!(without_chance(said), said);
+        let line = "text         msg#1 \"  lines 8 malformed=0\"\n";
+        assert_eq!(without_chance(line), line);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the matrix has a column for.
+//! Columns of the matrix.
 
 use std::fmt;
 

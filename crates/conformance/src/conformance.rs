@@ -25,7 +25,7 @@ use crate::{acp, hot, matrix, say, story, times};
 /// there already.
 ///
 /// The pinned versions of the CLIs (`crates/conformance/package.json`) are installed with npm into the target
-/// folder. Each scenario (`crates/conformance/scenarios`) is a script for the model and says what story must
+/// folder. Each scenario (`crates/conformance/scenarios`) is a script for the model with the story that must
 /// come of it; what a CLI forces to be different is declared in `crates/conformance/differences.toml`, and any
 /// other difference is an error. A run of all scenarios with all providers writes the matrix in
 /// `docs/conformance.md`.
@@ -229,7 +229,7 @@ fn play_all(
     })
 }
 
-/// What was different without being declared.
+/// Undeclared differences.
 fn failed(cells: &BTreeMap<(Column, String), Verdict>) -> Vec<(Column, String)> {
     let failed = cells
         .iter()

@@ -1,4 +1,4 @@
-//! What a CLI forces to be different: the one table in which that is declared.
+//! Differences that a CLI forces: the one table in which they are declared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub(crate) struct Differences {
     pub(crate) difference: Vec<Difference>,
 }
 
-/// One thing that some CLIs do otherwise.
+/// A difference of some CLIs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
@@ -35,22 +35,22 @@ pub(crate) struct Difference {
     pub(crate) why: String,
     /// Where it is seen; `*` for wherever its facts are reported.
     pub(crate) scenarios: Vec<String>,
-    /// Whether it is so only in turns of a session, or only in runs. Both, if nothing is said.
+    /// Whether it is so only in turns of a session, or only in runs. Both by default.
     pub(crate) hot: Option<bool>,
     /// The first version that does it. All, if neither this nor `before` is given.
     pub(crate) since: Option<String>,
     /// The first version that no longer does it.
     pub(crate) before: Option<String>,
-    /// What is reported instead. `tool*` stands for any tool.
+    /// The reported facts. `tool*` stands for any tool.
     pub(crate) facts: BTreeMap<String, Value>,
 }
 
-/// How a story compares with what was expected.
+/// Comparison of a story with the expected one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Verdict {
     /// The declared differences that were seen, by name.
     pub(crate) declared: BTreeSet<String>,
-    /// What is different without being declared.
+    /// Undeclared differences.
     pub(crate) undeclared: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl Differences {
         verdict
     }
 
-    /// What of a verdict is declared for some versions only: names with their reasons.
+    /// Differences declared for some versions only: names with their reasons.
     pub(crate) fn of_some_versions(
         &self,
         column: Column,
@@ -250,7 +250,7 @@ impl Difference {
     }
 }
 
-/// Whether the actual value is what a difference says.
+/// Whether the actual value is that of a difference.
 fn is(instead: &Value, expected: Option<&Value>, actual: Option<&Value>) -> bool {
     match instead.as_str() {
         Some(ANY) => true,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_declared_may_differ() {
+    fn undeclared_differences_are_errors() {
         let expected = story(json!({"status": "completed", "cost": true, "tool2.output": "a"}));
         let table = table();
         let actual = story(json!({"status": "completed", "tool2.output": "a"}));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_says_what_is_reported_instead_and_where() {
+    fn a_declaration_has_the_reported_facts_and_scenarios() {
         let expected = story(json!({"status": "completed", "tool2.output": "a"}));
         let table = table();
         let actual = story(json!({"status": "failed", "tool2.output": "Output: a"}));
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_is_a_difference_in_every_run() {
+    fn variable_facts_are_a_difference_in_every_run() {
         let mut table = table();
         table.difference[1].facts = BTreeMap::from([("tool1.failed".to_owned(), json!(ANY))]);
         let expected = story(json!({"status": "completed"}));
@@ -450,9 +450,9 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_anything_is_not_compared() {
+    fn facts_with_any_value_are_not_compared() {
         let expected = story(json!({"tool1.output": ANY}));
-        let actual = story(json!({"tool1.output": "whatever"}));
+        let actual = story(json!({"tool1.output": "anything"}));
         assert!(
             table()
                 .compare(CODEX, "x", &expected, &actual)

@@ -208,8 +208,8 @@ fn note(
     };
     if !differs.is_empty() {
         let played = done.played.iter().flatten();
-        let said = played.flat_map(|played| &played.result.errors).next();
-        differs.extend(said.map(|error| format!("the first error: {}", error.message)));
+        let errors = played.flat_map(|played| &played.result.errors).next();
+        differs.extend(errors.map(|error| format!("the first error: {}", error.message)));
     }
     Cell { differs, declared }
 }

@@ -20,9 +20,9 @@ use crate::process::Process;
 use crate::scenario::{Resume, Run, Scenario, Service, Test};
 use crate::story;
 
-/// What is asked first, so that the process is there when the scenario begins.
+/// The first prompt, so that the process exists when the scenario begins.
 const READY: &str = "Are you ready?";
-/// What is asked last, where a turn broke off.
+/// The last prompt, where a turn broke off.
 const AGAIN: &str = "Are you there?";
 /// How long what a turn has started may take to be gone after it: the grace before it is killed, and time
 /// for a busy machine.
@@ -167,7 +167,7 @@ async fn one(
     let begun = now.begun;
     let mut played = play::played(stage, scenario, number, now, events)?;
     played.which = which;
-    while matches!(which, Which::Run(_)) && is_to_go_on(scenario, number, &played.result) {
+    while matches!(which, Which::Run(_)) && has_more(scenario, number, &played.result) {
         let stream = next_unasked(session, begun + play::LIMIT).await?;
         let events = play::read(stream, None, stage, asked).await?;
         played.go_on(events)?;
@@ -186,7 +186,7 @@ async fn one(
     Ok(played)
 }
 
-/// What the tools of a turn that was broken off have started and that goes on: all but the processes that
+/// Processes started by the tools of a broken turn that still run: all but the processes that
 /// are known. They are asked to end with the turn, and killed after a grace.
 async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
     let deadline = Instant::now() + GONE;
@@ -200,17 +200,17 @@ async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
     }
 }
 
-/// Whether a turn has ended well while something goes on in the background, so that the model's last answer
+/// Whether a turn has ended well while work continues in the background, so that the model's last answer
 /// is still to come.
-fn is_to_go_on(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
+fn has_more(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
     let last = scenario.answers(run).last().copied();
-    let is_said = |part: &Part| match part {
-        Part::Text(pieces) => result.text.ends_with(&pieces.whole()),
+    let is_reported = |part: &Part| match part {
+        Part::Text(pieces) => result.text.ends_with(&pieces.concat()),
         _ => true,
     };
     result.is_success()
         && scenario.is_in_background()
-        && !last.is_some_and(|answer| answer.parts.iter().all(is_said))
+        && !last.is_some_and(|answer| answer.parts.iter().all(is_reported))
 }
 
 /// The next turn that the CLI begins by itself.
@@ -229,7 +229,7 @@ async fn next_unasked(
     }
 }
 
-/// What became of the process. Nothing is known where there was none before and there is none now.
+/// The change of the process. Unknown if there was none before and there is none now.
 fn became(before: &[ProcessIdentity], now: &[ProcessIdentity]) -> Option<Process> {
     match (before, now) {
         ([], []) => None,
@@ -249,7 +249,7 @@ fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
         .collect()
 }
 
-/// The scenario's script, with what is said in the turns around it.
+/// The scenario's script, with the answers of the turns around it.
 fn script(scenario: &Scenario) -> anyhow::Result<Script> {
     let agents = scenario.script.agents.clone();
     let mut turns = scenario.script.turns.clone();
@@ -257,8 +257,8 @@ fn script(scenario: &Scenario) -> anyhow::Result<Script> {
         turns.insert(0, ready()?.script.turns.remove(0));
     }
     if broke_off(&scenario.test) {
-        // What the model had said may be a part of the conversation or not: either way, what it says
-        // next is the same.
+        // The model's text may be a part of the conversation or not: either way, its
+        // next answer is the same.
         if let Some(last) = turns.last_mut() {
             last.times = Some(1);
         }
@@ -321,15 +321,15 @@ mod tests {
         crate::scenario::read(&[name.to_owned()]).unwrap().remove(0)
     }
 
-    /// What the model says in a turn of the conversation, to the first request for it and to another.
-    fn says(script: &Script, turn: usize) -> [String; 2] {
+    /// The model's answer in a turn of the conversation, to the first request for it and to another.
+    fn answers(script: &Script, turn: usize) -> [String; 2] {
         [0, 1].map(|attempt| match script.answer(turn, attempt) {
             None => "nothing".to_owned(),
             Some(answer) => answer
                 .parts
                 .iter()
                 .map(|part| match part {
-                    Part::Text(pieces) => pieces.whole(),
+                    Part::Text(pieces) => pieces.concat(),
                     other => format!("{other:?}"),
                 })
                 .collect(),
@@ -339,21 +339,21 @@ mod tests {
     #[test]
     fn the_model_is_ready_first() {
         let script = script(&scenario("resume")).unwrap();
-        assert_eq!(says(&script, 0), ["Ready."; 2]);
-        assert_eq!(says(&script, 1), ["Noted: blue."; 2]);
-        assert_eq!(says(&script, 2), ["It was blue."; 2]);
-        assert_eq!(says(&script, 3), ["nothing"; 2]);
+        assert_eq!(answers(&script, 0), ["Ready."; 2]);
+        assert_eq!(answers(&script, 1), ["Noted: blue."; 2]);
+        assert_eq!(answers(&script, 2), ["It was blue."; 2]);
+        assert_eq!(answers(&script, 3), ["nothing"; 2]);
     }
 
     #[test]
-    fn the_model_goes_on_after_a_turn_that_broke_off_whether_it_is_remembered_or_not() {
+    fn the_model_continues_after_a_broken_turn_whether_it_is_remembered_or_not() {
         let script = script(&scenario("abort_in_text")).unwrap();
-        assert_eq!(says(&script, 1), ["This goes on and on Stall", "I am."]);
-        assert_eq!(says(&script, 2)[0], "I am.");
+        assert_eq!(answers(&script, 1), ["This goes on and on Stall", "I am."]);
+        assert_eq!(answers(&script, 2)[0], "I am.");
     }
 
     #[test]
-    fn what_a_turn_has_to_tell_says_what_became_of_the_process() {
+    fn the_story_of_a_turn_has_the_change_of_the_process() {
         let expected = |scenario: &Scenario| story::expected(scenario, 0);
         assert_eq!(expected(&ready().unwrap())["process"], "new");
         assert_eq!(expected(&ready().unwrap())["usage.input"], 70);
@@ -388,18 +388,18 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_goes_on_until_the_last_answer_is_reported_where_something_is_in_the_background() {
+    fn a_turn_with_background_work_continues_until_the_last_answer() {
         let result = |status, text: &str| RunResult::default().status(status).text(text);
-        let goes_on = |name, status, text| is_to_go_on(&scenario(name), 0, &result(status, text));
+        let more = |name, status, text| has_more(&scenario(name), 0, &result(status, text));
         let (completed, failed) = (RunStatus::Completed, RunStatus::Failed);
-        assert!(goes_on("background_command", completed, "It runs. "));
-        assert!(!goes_on(
+        assert!(more("background_command", completed, "It runs. "));
+        assert!(!more(
             "background_command",
             completed,
             "It runs. It is over."
         ));
-        assert!(!goes_on("background_command", failed, "It runs. "));
-        assert!(goes_on("sub_agent_in_background", completed, ""));
-        assert!(!goes_on("sub_agent", completed, ""));
+        assert!(!more("background_command", failed, "It runs. "));
+        assert!(more("sub_agent_in_background", completed, ""));
+        assert!(!more("sub_agent", completed, ""));
     }
 }

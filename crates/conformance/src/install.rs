@@ -1,4 +1,4 @@
-//! Where the CLIs come from: npm, by exact versions and a lock file.
+//! Installation of the CLIs: from npm, by exact versions and a lock file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ impl Installed {
     }
 }
 
-/// What is installed where these programs are.
+/// Packages installed where these programs are.
 pub(crate) fn at(programs: &Path) -> anyhow::Result<Installed> {
     let folder = programs.parent().and_then(Path::parent);
     installed(folder.with_context(|| format!("{} is no installation", programs.display()))?)
 }
 
-/// The registry cannot be reached, or does not have what is asked for.
+/// The registry cannot be reached, or does not have the package.
 #[derive(Debug)]
 pub(crate) struct Unreachable(pub(crate) String);
 
@@ -219,7 +219,7 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBu
 }
 
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
-    // Whether the registry answers at all: npm itself tries each package several times before it says so.
+    // Whether the registry answers at all: npm itself retries each package several times before it fails.
     npm_once(
         folder,
         &["view", package(Cli::Claude), "version", "--fetch-retries=0"],

@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::Context;
 
-/// What keeps the CLIs away from the network.
+/// How the CLIs are kept from the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Network {
     /// A network namespace with nothing but loopback.

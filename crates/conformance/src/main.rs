@@ -66,13 +66,13 @@ enum Task {
     },
 }
 
-/// What the process that is alone with loopback gets to know.
+/// Data for the process that is alone with loopback.
 #[derive(Debug, Clone, clap::Args)]
 struct Inner {
     /// The folder with the CLIs' programs.
     #[arg(long, hide = true)]
     programs: Option<PathBuf>,
-    /// What keeps the CLIs away from the network.
+    /// How the CLIs are kept from the network.
     #[arg(long, hide = true)]
     network: Option<Network>,
 }

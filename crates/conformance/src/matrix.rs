@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_stays_in_its_place() {
+    fn text_of_others_stays_in_its_place() {
         let page = "# Own\n\ntext\n\n## Resilience\n\ntable\n\n## Agent loop\n\nticks\n\n\
                     ## Times\n\nfigures\n";
         let (own, sections) = parts(page);

@@ -41,7 +41,7 @@ pub(crate) enum Which {
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) which: Which,
-    /// What became of a session's process.
+    /// Change of a session's process.
     pub(crate) process: Option<Process>,
     /// Whether the turn was sent once more, because it had been refused for a time.
     pub(crate) sent_again: bool,
@@ -124,7 +124,7 @@ impl Stage {
         })
     }
 
-    /// What the model was asked after the first so many requests.
+    /// Requests to the model after this many.
     pub(crate) fn requests_from(&self, asked: usize) -> Vec<Request> {
         let model = self.model.as_ref();
         model.map_or_else(Vec::new, |model| model.requests_from(asked))
@@ -229,7 +229,7 @@ pub(crate) fn params(
         params.env.insert("PATH".to_owned(), path);
     }
     if agent.cli() == Some(Cli::Claude) {
-        // As root it allows everything only with a variable that says that nothing can be broken.
+        // As root it allows everything only with a variable that declares a sandbox.
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     }
     if agent.cli() == Some(Cli::Copilot) {
@@ -284,7 +284,7 @@ async fn one(
     Ok(played)
 }
 
-/// What was before a run.
+/// State before a run.
 pub(crate) struct Before {
     pub(crate) begun: Instant,
     /// How often the model had been asked.
@@ -322,7 +322,7 @@ pub(crate) async fn read(
     Ok(events)
 }
 
-/// What is known of a run whose stream gave these events.
+/// The record of a run whose stream gave these events.
 pub(crate) fn played(
     stage: &Stage,
     scenario: &Scenario,
@@ -395,7 +395,7 @@ impl Played {
             (Some(usage), Some(more)) => Some(usage.plus(more)),
             (one, other) => one.or(other),
         };
-        // A story says only whether it is known.
+        // A story only has whether it is known.
         all.total_cost_usd = all.total_cost_usd.or(next.total_cost_usd);
         all.errors.extend(next.errors);
         all.permission_denials.extend(next.permission_denials);

@@ -1,6 +1,6 @@
-//! What becomes of a CLI's process.
+//! Changes of a CLI's process.
 
-/// What became of the process with a turn.
+/// The change of the process with a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
     /// It was started for it, and lives on.

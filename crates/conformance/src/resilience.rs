@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What was asked for, or all.
+/// The requested ones, or all.
 fn given_or<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
     if given.is_empty() { all } else { given }.to_vec()
 }

@@ -47,7 +47,7 @@ pub(crate) struct Test {
     pub(crate) only: Option<Only>,
 }
 
-/// That a scenario is about a feature that not all CLIs have.
+/// A feature that not all CLIs have.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Only {
@@ -57,7 +57,7 @@ pub(crate) struct Only {
     pub(crate) why: String,
 }
 
-/// That a scenario is played only with a process for each run.
+/// Restricts a scenario to runs with a process of their own.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct ColdOnly {
@@ -68,7 +68,7 @@ pub(crate) struct ColdOnly {
     pub(crate) why: String,
 }
 
-/// Where the CLI is pointed at.
+/// The service that the CLI is pointed at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Service {
@@ -83,22 +83,22 @@ pub(crate) enum Service {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Run {
-    /// What the agent is asked.
+    /// The prompt.
     pub(crate) prompt: String,
-    /// How often the prompt is said over, for a long one.
+    /// Repetitions of the prompt, for a long one.
     #[serde(default = "one")]
     pub(crate) prompt_times: usize,
     /// Which session is resumed.
     #[serde(default)]
     pub(crate) resume: Resume,
-    /// What the agent may do.
+    /// The permission mode.
     #[serde(default)]
     pub(crate) permission: Permission,
     /// How often the CLI itself repeats a request, where that can be set.
     pub(crate) cli_retries: Option<u32>,
     /// The MCP server `tiny`: arguments of the test server, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,
-    /// What a caller answers when an MCP server asks, in a session.
+    /// The caller's answer to a question of an MCP server, in a session.
     pub(crate) answer: Option<String>,
     /// Whether an image goes with the prompt.
     #[serde(default)]
@@ -115,10 +115,10 @@ pub(crate) struct Run {
     /// How many `[[turn]]`s of the script (those with `times` not counted) belong to this run. All,
     /// if it is the only one.
     pub(crate) turns: Option<usize>,
-    /// What the story must be, beside what follows from the script: by the names of its facts.
+    /// Expected facts, beside those that follow from the script, by name.
     #[serde(default)]
     pub(crate) story: BTreeMap<String, Value>,
-    /// What it must be beside that as a turn of a session.
+    /// Further expected facts as a turn of a session.
     #[serde(default)]
     pub(crate) hot: BTreeMap<String, Value>,
 }
@@ -157,13 +157,13 @@ pub(crate) enum Resume {
     /// None: a new one begins.
     #[default]
     New,
-    /// That of the run before.
+    /// That of the previous run.
     Last,
     /// One that does not exist.
     Unknown,
 }
 
-/// What the agent may do.
+/// The permission mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Permission {
@@ -172,7 +172,7 @@ pub(crate) enum Permission {
     ReadOnly,
 }
 
-/// When a run is aborted.
+/// Trigger for aborting a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum Abort {
@@ -238,7 +238,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// One answer of the model, and what is asked for it.
+    /// One answer of the model, and its prompt.
     pub(crate) fn of_one(name: &str, answer: Turn, run: Run) -> anyhow::Result<Self> {
         Ok(Self {
             name: name.to_owned(),
@@ -275,12 +275,12 @@ impl Scenario {
         found.map(|one| one.why.as_str())
     }
 
-    /// What it shows, for people.
+    /// Its description.
     pub(crate) fn description(&self) -> &str {
         self.script.description.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is about work that goes on in the background.
+    /// Whether it is about work in the background.
     pub(crate) fn is_in_background(&self) -> bool {
         let turns = self.script.turns.iter();
         turns.flat_map(|turn| &turn.parts).any(|part| {

@@ -99,7 +99,7 @@ pub(crate) fn play_all(
     })
 }
 
-/// All scenarios, with those first that mostly wait: the longest of them would be the end of the whole.
+/// All scenarios, with those first that mostly wait: otherwise the longest of them would end last.
 fn waiting_first(scenarios: &[Arc<Scenario>]) -> impl Iterator<Item = &Arc<Scenario>> {
     let (waiting, others): (Vec<_>, Vec<_>) =
         scenarios.iter().partition(|scenario| scenario.test.waits);
@@ -112,7 +112,7 @@ mod tests {
     use crate::scenario;
 
     #[test]
-    fn what_mostly_waits_begins_first_and_the_others_stay_in_order() {
+    fn waiting_scenarios_begin_first_and_the_others_stay_in_order() {
         let names = ["command_fails", "rate_limit", "text"].map(str::to_owned);
         let scenarios: Vec<_> = scenario::read(&names)
             .unwrap()

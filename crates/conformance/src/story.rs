@@ -12,7 +12,7 @@ use crate::play::Played;
 use crate::process::Process;
 use crate::scenario::Scenario;
 pub(crate) use calls::in_place;
-use calls::{scripted_call, told_call};
+use calls::{described_call, scripted_call};
 
 /// A story: its facts by name. A fact that is not known is not there.
 pub(crate) type Story = BTreeMap<String, Value>;
@@ -20,28 +20,28 @@ pub(crate) type Story = BTreeMap<String, Value>;
 /// Where a fact can be anything.
 pub(crate) const ANY: &str = "(any)";
 
-/// The story of a scenario's script by itself, with what the scenario says beside it.
+/// The story of a scenario's script, with the facts that the scenario adds.
 pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     let mut story = Story::new();
     let answers = scenario.answers(run);
-    let whole: Vec<_> = answers
+    let complete: Vec<_> = answers
         .iter()
         .copied()
         .filter(|turn| is_whole(turn))
         .collect();
     let pieces = |pick: fn(&Part) -> Option<String>| -> String {
-        let parts = whole.iter().flat_map(|turn| &turn.parts);
+        let parts = complete.iter().flat_map(|turn| &turn.parts);
         parts.filter_map(pick).collect()
     };
     let text = pieces(|part| match part {
-        Part::Text(pieces) => Some(pieces.whole()),
+        Part::Text(pieces) => Some(pieces.concat()),
         _ => None,
     });
     let thinking = pieces(|part| match part {
-        Part::Thinking(pieces) => Some(pieces.whole()),
+        Part::Thinking(pieces) => Some(pieces.concat()),
         _ => None,
     });
-    let in_pieces = whole
+    let in_pieces = complete
         .iter()
         .flat_map(|turn| &turn.parts)
         .any(|part| matches!(part, Part::Text(pieces) if pieces.0.len() > 1));
@@ -54,7 +54,7 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     if !thinking.is_empty() {
         story.insert("thinking".into(), thinking.into());
     }
-    // What a sub-agent does is a part of the run; what it says is not its text.
+    // Calls of a sub-agent are part of the run; its text is not.
     let agents = scenario.agent_answers(run);
     let calls: Vec<_> = answers
         .iter()
@@ -70,7 +70,7 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
         story.insert("tools".into(), calls.len().into());
     }
     let agents = agents.into_iter().filter(|turn| is_whole(turn));
-    let counted: Vec<_> = whole.iter().copied().chain(agents).collect();
+    let counted: Vec<_> = complete.iter().copied().chain(agents).collect();
     let sum = |pick: fn(&Turn) -> u64| counted.iter().map(|turn| pick(turn)).sum::<u64>();
     let mut figures = |name: &str, figure: u64| {
         if figure > 0 {
@@ -82,7 +82,7 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     figures("cache_read", sum(|turn| turn.usage.cache_read));
     figures("cache_write", sum(|turn| turn.usage.cache_write));
     figures("reasoning", sum(|turn| turn.usage.reasoning));
-    if !whole.is_empty() {
+    if !complete.is_empty() {
         story.insert("cost".into(), true.into());
     }
     let first = scenario.test.run[run].resume == crate::scenario::Resume::New;
@@ -186,7 +186,7 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     }
     for (number, tool) in numbered(&tools, played, expected) {
         tell_tool(&mut story, number, tool, played);
-        // Of much output the number of lines is enough, and is reported where it is asked for.
+        // Of much output the number of lines is enough, and is reported if expected.
         let lines = format!("tool{number}.lines");
         if expected.contains_key(&lines)
             && let Some(output) = story
@@ -258,7 +258,7 @@ fn numbered<'p>(
     for number in 1..=tools.len() {
         let wanted = expected.get(&format!("tool{number}"));
         let at = left.iter().position(|tool| {
-            wanted.is_some_and(|wanted| *wanted == told_call(tool, &played.directory))
+            wanted.is_some_and(|wanted| *wanted == described_call(tool, &played.directory))
         });
         placed.push(at.map(|at| left.remove(at)));
     }
@@ -292,7 +292,7 @@ fn tell_figures(story: &mut Story, result: &RunResult) {
 fn tell_tool(story: &mut Story, number: usize, tool: &ToolUse, played: &Played) {
     story.insert(
         format!("tool{number}"),
-        told_call(tool, &played.directory).into(),
+        described_call(tool, &played.directory).into(),
     );
     let result = played.events.iter().find_map(|event| match event {
         AgentEvent::ToolResult(result) if result.tool_id == tool.tool_id => Some(result),

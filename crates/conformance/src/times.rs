@@ -19,7 +19,7 @@ use crate::{hot, matrix, say};
 const SCENARIO: &str = "text";
 /// How often.
 const ROUNDS: usize = 5;
-/// What is measured in each round.
+/// Measurements of each round.
 const WHAT: [&str; 4] = [
     "cold, new session",
     "cold, resumed",
@@ -30,7 +30,7 @@ const WHAT: [&str; 4] = [
 /// The times of one round, by [`WHAT`]; those of turns are absent where there are no sessions.
 type Round = [Option<Duration>; WHAT.len()];
 
-/// Measures, says what was found, and writes it into the docs if that is wanted.
+/// Measures, prints the results, and writes them into the docs if requested.
 pub(crate) fn run(
     bench: &Bench,
     clis: &[Cli],
@@ -120,10 +120,14 @@ async fn timed(begun: Instant, stream: EventStream) -> anyhow::Result<(Duration,
     Ok((time, result))
 }
 
-/// What is measured is the same work.
+/// Asserts that the same work was measured.
 fn same(one: &RunResult, other: &RunResult) -> anyhow::Result<()> {
     if one.text != other.text {
-        bail!("one run said {:?} and another {:?}", one.text, other.text);
+        bail!(
+            "one run answered {:?} and another {:?}",
+            one.text,
+            other.text
+        );
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The program as a whole, where it needs no CLI.
+//! Tests of the program that need no CLI.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -28,16 +28,19 @@ fn without_a_registry_nothing_counts_as_passed() {
         &["resilience", "--check"],
     ] {
         let output = program(task);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(3), "{task:?}: {said}");
-        assert!(said.contains("the CLIs cannot be installed"), "{said}");
-        assert!(said.contains("NOT RUN"), "{said}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{task:?}: {message}");
+        assert!(
+            message.contains("the CLIs cannot be installed"),
+            "{message}"
+        );
+        assert!(message.contains("NOT RUN"), "{message}");
     }
 }
 
 /// Reads every scenario and the table of differences, which are checked on the way.
 #[test]
-fn the_scenarios_are_listed_with_what_they_show() {
+fn the_scenarios_are_listed_with_their_descriptions() {
     let output = program(&["conformance", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let list = String::from_utf8(output.stdout).unwrap();
@@ -54,7 +57,7 @@ fn the_scenarios_are_listed_with_what_they_show() {
 }
 
 #[test]
-fn the_cases_are_listed_with_what_they_show() {
+fn the_cases_are_listed_with_their_descriptions() {
     let output = program(&["resilience", "--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let list = String::from_utf8(output.stdout).unwrap();
@@ -81,8 +84,8 @@ fn the_cases_are_listed_with_what_they_show() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_is() {
-    for (args, said) in [
+fn unknown_names_are_refused_with_the_known_ones() {
+    for (args, message) in [
         (
             &["conformance", "--scenario", "nothing"][..],
             "there is no scenario nothing; there is: ",
@@ -98,7 +101,7 @@ fn what_is_not_there_is_named_with_what_is() {
         let output = program(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(
-            stderr(&output).contains(said),
+            stderr(&output).contains(message),
             "{args:?}: {}",
             stderr(&output)
         );

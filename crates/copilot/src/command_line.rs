@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_of_a_command_line_is_a_whole_id() {
+    fn the_session_of_a_command_line_is_a_complete_id() {
         for flag in ["--session-id", "--resume", "-r"] {
             let joined = format!("copilot --prompt=hi {flag}={ID} --no-color");
             assert_eq!(session(&joined).as_deref(), Some(ID), "{joined}");

@@ -1,4 +1,4 @@
-//! Where a login of GitHub Copilot CLI shows.
+//! Detection of GitHub Copilot CLI's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 

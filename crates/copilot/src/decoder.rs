@@ -33,7 +33,7 @@ use repeats::Repeats;
 use session_event::SessionState;
 use tools::{Calls, file_changes};
 use wire::{
-    Envelope, Hot, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete,
+    Direct, Envelope, Line, Message, MessageDelta, ReasoningDelta, ShellOutput, ToolComplete,
     ToolStart,
 };
 
@@ -138,7 +138,7 @@ impl CopilotDecoder {
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if kind == "assistant.message_delta" {
-            let line: Hot<'_, MessageDelta<'_>> = parse(text)?;
+            let line: Direct<'_, MessageDelta<'_>> = parse(text)?;
             let mark = Repeats::mark(&kind, line.id.text(), text.len());
             if self.repeats.knows(mark) {
                 return Some(());
@@ -155,11 +155,11 @@ impl CopilotDecoder {
         }
         // A field that is read leniently would be lost for half a surrogate pair in it. Deltas keep
         // their halves, which may belong together.
-        let whole = match &*kind {
+        let repaired = match &*kind {
             "assistant.reasoning_delta" => None,
             _ => surrogates::without_lone_escapes(text),
         };
-        let text = whole.as_deref().unwrap_or(text);
+        let text = repaired.as_deref().unwrap_or(text);
         let envelope: Envelope<'_> = parse(text)?;
         let mark = Repeats::mark(&kind, envelope.id.text(), text.len());
         if self.repeats.knows(mark) {
@@ -185,7 +185,7 @@ impl CopilotDecoder {
                 }
             }
             "assistant.reasoning_delta" => {
-                let line: Hot<'_, ReasoningDelta<'_>> = parse(text)?;
+                let line: Direct<'_, ReasoningDelta<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
                 let piece = &line.data.delta_content.0;
                 self.lanes[lane].reasoning_delta(line.data.reasoning_id.text(), piece, out);
@@ -198,7 +198,7 @@ impl CopilotDecoder {
             }
             "tool.execution_start" => self.tool_start(parse(text)?, out),
             "tool.shell_output" => {
-                let line: Hot<'_, ShellOutput<'_>> = parse(text)?;
+                let line: Direct<'_, ShellOutput<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
                 self.calls.shell_output(lane, &line.data);
             }
@@ -253,7 +253,7 @@ impl CopilotDecoder {
         Some(())
     }
 
-    /// `false` if what it says cannot be read.
+    /// `false` if its content cannot be read.
     fn message(&mut self, line: &Line<'_, Message<'_>>, out: &mut Events) -> bool {
         let data = &line.data;
         let at = self.lane(line.agent.get(), data.parent_tool_call_id.get());

@@ -1,4 +1,4 @@
-//! What GitHub Copilot CLI does in its own way as an agent of the Agent Client Protocol.
+//! GitHub Copilot CLI's dialect of the Agent Client Protocol.
 
 mod cli_messages;
 
@@ -30,11 +30,11 @@ pub(crate) struct CopilotDialect {
     permission: PermissionMode,
     slash_commands: bool,
     total: Total,
-    /// What the session has used before this process is not in the total.
-    total_is_whole: bool,
+    /// Whether the total covers the session: usage before this process is not in it.
+    covers_session: bool,
 }
 
-/// What a session has used so far in this process, in tokens.
+/// Usage of a session so far in this process, in tokens.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Total {
     /// With what came from a cache and went there.
@@ -53,7 +53,7 @@ impl CopilotDialect {
             permission: params.permission,
             slash_commands: params.slash_commands,
             total: Total::default(),
-            total_is_whole: false,
+            covers_session: false,
         }
     }
 
@@ -115,8 +115,8 @@ impl Dialect for CopilotDialect {
         };
         let failed = !succeeded || exit_code(reported, tool).is_some_and(|code| code != 0);
         let mut end = ToolEnd::new(results::output(&line), Some(failed));
-        if !succeeded && let Some(said) = said_by_server(&end.output, tool) {
-            end.output = said.to_owned();
+        if !succeeded && let Some(message) = server_message(&end.output, tool) {
+            end.output = message.to_owned();
         }
         // By a rule. A request that was answered is `rejected`, and the answer was reported.
         end.denied = (line.error.as_ref())
@@ -164,14 +164,14 @@ impl Dialect for CopilotDialect {
     /// In each process, and for each session of one, the CLI starts its count over.
     fn session_opened(&mut self, is_new: bool) {
         self.total = Total::default();
-        self.total_is_whole = is_new;
+        self.covers_session = is_new;
     }
 
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
         if let Some(total) = Total::of(result) {
             figures.usage = total.since(self.total);
-            if self.total_is_whole && self.total != Total::default() {
+            if self.covers_session && self.total != Total::default() {
                 figures.session_usage = total.since(Total::default());
             }
             self.total = total;
@@ -181,8 +181,8 @@ impl Dialect for CopilotDialect {
 
     fn error(&self, error: &RpcError, during: During) -> AgentError {
         let mut plain = error.plain(during);
-        let said = error.said();
-        let kind = errors::kind_of_text(&said).or_else(|| errors::kind_of_stderr(&said));
+        let message = error.full_message();
+        let kind = errors::kind_of_text(&message).or_else(|| errors::kind_of_stderr(&message));
         if let Some(kind) = kind.filter(|_| plain.kind != ErrorKind::SessionNotFound) {
             plain.kind = kind;
             plain.retryable = kind.is_retryable();
@@ -190,7 +190,7 @@ impl Dialect for CopilotDialect {
         plain
     }
 
-    /// What was allowed by the flag for everything stays allowed, whatever the option says (measured), and
+    /// Tools allowed by the flag for everything stay allowed with any value of the option (measured), and
     /// so do the rules of other flags.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let value = match (self.permission, mode) {
@@ -204,7 +204,7 @@ impl Dialect for CopilotDialect {
             AgentError::refused(
                 "permission",
                 format!(
-                    "what GitHub Copilot CLI is started with holds for the whole of a session: one \
+                    "the flags of GitHub Copilot CLI hold for the entire session: one \
                  that was begun with {} cannot be brought to {}; begin another",
                     self.permission.as_str(),
                     mode.as_str()
@@ -232,7 +232,7 @@ impl Total {
         })
     }
 
-    /// What was used since; `None` if nothing was.
+    /// The difference to an earlier total; `None` if it is zero.
     fn since(self, before: Self) -> Option<Usage> {
         let cache_read = self.cache_read.saturating_sub(before.cache_read);
         let cache_write = self.cache_write.saturating_sub(before.cache_write);
@@ -279,7 +279,7 @@ fn name_of(call: &ToolCall) -> Option<&str> {
     })
 }
 
-/// Whether the title is what the model says of the call.
+/// Whether the title is the model's description of the call.
 fn is_described(call: &ToolCall) -> bool {
     let input = call.input.as_ref();
     input.is_some_and(|input| input["description"] == call.first_title.as_str())
@@ -291,13 +291,13 @@ fn is_about(call: &ToolCall, path: &str) -> bool {
     locations.any(|location| location["path"] == path)
 }
 
-/// What a server has given as the result of a tool that failed, after its name. The errors of the protocol
+/// A server's own message in the result of a failed tool, after its name. The errors of the protocol
 /// between the CLI and the server stay as they are, as in a run.
-fn said_by_server<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
+fn server_message<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
     let server = &tool.mcp.as_ref()?.server;
-    let said = output.strip_prefix("MCP server '")?;
-    let said = said.strip_prefix(server.as_str())?.strip_prefix("': ")?;
-    (!said.starts_with("McpError: ")).then_some(said)
+    let message = output.strip_prefix("MCP server '")?;
+    let message = message.strip_prefix(server.as_str())?.strip_prefix("': ")?;
+    (!message.starts_with("McpError: ")).then_some(message)
 }
 
 /// The code with which a command ended.
@@ -315,7 +315,7 @@ fn is_exit(block: &Value) -> bool {
     block["type"] == "shell_exit"
 }
 
-/// What a tool gave, without the block that says how a command ended: that is no content.
+/// A tool's output without the block with a command's exit status: that is no content.
 fn without_exit(reported: &Value) -> Value {
     let mut reported = reported.clone();
     if let Some(blocks) = reported.get_mut("contents").and_then(Value::as_array_mut) {
@@ -324,7 +324,7 @@ fn without_exit(reported: &Value) -> Value {
     reported
 }
 
-/// What became of a file, of which the CLI shows the difference.
+/// The change of a file of which the CLI shows the difference.
 fn change(item: &Value, tool: &str) -> Option<AgentEvent> {
     if item["type"] != "diff" {
         return None;

@@ -1,4 +1,4 @@
-//! How GitHub Copilot CLI is started.
+//! Launch of GitHub Copilot CLI.
 
 mod mcp;
 mod session;
@@ -44,7 +44,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(Launch { ..launch })
 }
 
-/// What a run and a session have in the same way.
+/// The common part of runs and sessions.
 fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch, AgentError> {
     args.add("--no-auto-update");
     args.add("--no-color");
@@ -97,7 +97,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
     match params.permission {
         PermissionMode::ReadOnly => {
-            // What is denied is denied to sub-agents too, and whatever else is allowed.
+            // Denied tools are denied to sub-agents too, and denials have precedence.
             args.value("--deny-tool", "write,shell");
         }
         PermissionMode::AcceptEdits => args.value("--allow-tool", "write"),
@@ -181,7 +181,7 @@ pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
     Some(RecordFiles::new(folder, vec![EVENTS.to_owned()], FIGURES))
 }
 
-/// Whether there is a session with the id that was asked for.
+/// Whether there is a session with the requested id.
 pub(crate) fn session_exists(params: &ExecuteParams) -> bool {
     events(params).is_some_and(|file| file.exists())
 }
@@ -191,7 +191,7 @@ pub(crate) fn events(params: &ExecuteParams) -> Option<PathBuf> {
     Some(record(params)?.folder.join(EVENTS))
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt.trim().is_empty() {

@@ -28,7 +28,7 @@ pub struct Copilot;
 static INFO: CliInfo = {
     let mut info = CliInfo::new("copilot", "GitHub Copilot CLI", "copilot");
     info.tested_versions = &["1.0.102"];
-    // The first whose record says what each request used, which `live_usage` promises.
+    // The first whose record has the usage of each request, which `live_usage` promises.
     info.oldest_version = Some("1.0.102");
     info.install = "npm install -g @github/copilot";
     info.login = "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \

@@ -1,7 +1,7 @@
-//! What the CLI's record of a session says of its earlier runs.
+//! Totals of earlier runs in the CLI's record of a session.
 //!
 //! Versions before 1.0.102 record no single requests, but at the end of each run the session's totals.
-//! What a run used is what they grew by.
+//! The usage of a run is their increase.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

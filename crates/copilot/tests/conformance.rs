@@ -1,4 +1,4 @@
-//! What every provider must pass, with what there is to know about GitHub Copilot CLI 1.0.102.
+//! Provider conformance tests for GitHub Copilot CLI 1.0.102.
 #![cfg(test)]
 
 use teamster_copilot::Copilot;

@@ -35,7 +35,7 @@ fn tools(events: &[AgentEvent]) -> Vec<(&str, ToolKind)> {
     events.iter().filter_map(tool).collect()
 }
 
-/// What the tools gave, and whether they failed.
+/// Outputs of the tools, and whether they failed.
 fn outputs(events: &[AgentEvent]) -> Vec<(&str, Option<bool>)> {
     fn output(event: &AgentEvent) -> Option<(&str, Option<bool>)> {
         match event {
@@ -204,7 +204,7 @@ fn errors_end_a_turn_and_not_the_session() {
     }
     let events = replay.turn("no answer");
     assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
-    // What it asked for in vain was counted.
+    // Its requests in vain were counted.
     assert_eq!(tokens(result(&events).usage), (Some(3600), Some(102)));
 
     let events = replay.turn("cut off three times, which is not told");
@@ -230,7 +230,7 @@ fn errors_end_a_turn_and_not_the_session() {
 }
 
 #[test]
-fn work_goes_on_after_a_tool_that_was_interrupted() {
+fn work_continues_after_an_interrupted_tool() {
     let mut replay = replay(include_str!("sessions/acp_errors/stdout.ndjson"));
     for _ in 0..12 {
         result(&replay.turn("x"));
@@ -253,7 +253,11 @@ fn work_goes_on_after_a_tool_that_was_interrupted() {
 
     let events = replay.turn("a sub-agent");
     assert_eq!(tools(&events), [("task", ToolKind::Task)]);
-    assert_eq!(result(&events).text, "Task done.", "and not what it said");
+    assert_eq!(
+        result(&events).text,
+        "Task done.",
+        "and not the sub-agent's text"
+    );
     let of_agent = |event: &&AgentEvent| match event {
         AgentEvent::Text(e) => e.parent_tool_id.as_deref() == Some("call_k1"),
         _ => false,
@@ -302,7 +306,7 @@ fn tools_are_reported_as_in_a_run() {
         (ChangeKind::Update, Some("call_w2".into())),
     ];
     assert_eq!(changes, expected);
-    // That a file was made is reported as if the model said it.
+    // The creation of a file is reported as text of the model.
     assert_eq!(result(&events).text, "Writing.Written.");
 
     let events = replay.turn("fail");
@@ -353,7 +357,7 @@ fn tools_are_reported_as_in_a_run() {
 }
 
 #[test]
-fn what_the_model_says_is_an_answer_whatever_it_looks_like() {
+fn text_of_the_model_is_an_answer_even_if_it_looks_like_an_error() {
     let recording = include_str!("sessions/acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| params.slash_commands = true);
     replay.answer(PermissionAnswer::AllowAlways);

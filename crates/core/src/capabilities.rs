@@ -1,12 +1,12 @@
-//! What a provider can honour.
+//! Capabilities of a provider.
 
 use serde::Serialize;
 
 use crate::{McpSupport, PermissionMode};
 
-/// What a provider can honour of [`ExecuteParams`](crate::ExecuteParams), and what its stream has.
+/// Which [`ExecuteParams`](crate::ExecuteParams) a provider supports, and what its stream contains.
 ///
-/// A value of `false` means that asking for it is an
+/// A value of `false` means that requesting it is an
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -59,8 +59,8 @@ pub struct Capabilities {
     pub usage: bool,
     /// The result has a cost that the CLI reports.
     pub cost: bool,
-    /// `usage_updates`: the stream has token figures while the run goes on, so that a limit of them
-    /// holds within it.
+    /// `usage_updates`: the stream has token figures during the run, so that a token limit
+    /// can be enforced.
     pub live_usage: bool,
     /// The same for costs.
     pub live_cost: bool,
@@ -74,8 +74,8 @@ pub struct Capabilities {
     /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be
     /// started over, as long as all that it printed was understood: in a line that was lost
     /// ([`Diagnostics`](crate::Diagnostics), the last line of a killed process among them) there may
-    /// have been one. And unless `slash_commands` were asked for, whose text may have commands that
-    /// are no tools.
+    /// have been one. It does not hold with `slash_commands`: their text may contain commands that
+    /// are not tools.
     ///
     /// If not, that is unknown. It is `false` as soon as one mutating tool is announced late
     /// or never. Which that is, is in `docs/providers/`.
@@ -85,7 +85,7 @@ pub struct Capabilities {
     /// If so, a run that the CLI itself ends because a request failed has not run the calls since the
     /// last `tool_result`: they were in the answer that broke off.
     pub runs_calls_after_answer: bool,
-    /// `slash_commands`. Without it being asked for, a prompt is never taken for a command.
+    /// `slash_commands`. Unless requested, a prompt is never interpreted as a command.
     pub slash_commands: bool,
     /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
     /// working directory, and it cannot be switched off: mind this with prompts of strangers.
@@ -93,7 +93,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// A provider that can do nothing: the start from which one says what it can.
+    /// A provider without any capability, as a base for struct update syntax.
     pub const fn none() -> Self {
         Self {
             resume: false,

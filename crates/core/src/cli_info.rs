@@ -13,7 +13,7 @@ pub use credentials::{CredentialFile, Credentials, Sign};
 /// The file with instructions that most CLIs read.
 pub const COMMON_INSTRUCTIONS: &str = "AGENTS.md";
 
-/// What is known about a CLI before it runs.
+/// Static facts about a CLI.
 ///
 /// ```
 /// use teamster_core::CliInfo;
@@ -38,7 +38,7 @@ pub struct CliInfo {
     pub version_args: &'static [&'static str],
     /// Versions whose real output the decoder is tested with, the oldest first.
     pub tested_versions: &'static [&'static str],
-    /// The oldest version that works as the provider's page says; `None` where that is not known.
+    /// The oldest version that works as described on the provider's page; `None` if unknown.
     pub oldest_version: Option<&'static str>,
     /// How to install it, as a command.
     pub install: &'static str,
@@ -54,7 +54,7 @@ pub struct CliInfo {
     pub instructions: &'static [&'static str],
     /// Configuration files of the user's that a run may lease, or that the CLI reads beside those.
     pub config_files: &'static [FileLocation],
-    /// What an agent loop can ask of it.
+    /// Support for unattended agent loops.
     pub agent_loop: LoopSupport,
 }
 
@@ -104,7 +104,7 @@ fn version_numbers(version: &str) -> Option<Vec<u64>> {
     core.split('.').map(|number| number.parse().ok()).collect()
 }
 
-/// Where a CLI keeps a file.
+/// Location of a file of a CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileLocation {
@@ -123,7 +123,7 @@ pub enum FileLocation {
 
 impl FileLocation {
     /// The path of the file for a run in this directory, with these variables of the environment. `None`
-    /// where neither the variable nor `HOME` says where it is.
+    /// if neither the variable nor `HOME` is set.
     pub fn path(
         &self,
         directory: &Path,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_where_its_variable_says_or_in_the_home() {
+    fn a_file_is_in_its_variables_folder_or_in_the_home() {
         let path = |location: FileLocation, set: &[(&str, &str)]| {
             let variable = |name: &str| {
                 let found = set.iter().find(|(known, _)| *known == name);

@@ -14,13 +14,13 @@ use crate::setters::setters;
 #[error("{message}")]
 #[non_exhaustive]
 pub struct AgentError {
-    /// What happened, for a person, with the next step where there is one.
+    /// Description for a person, with the next step where there is one.
     #[setters(into)]
     pub message: String,
     /// Where the error was found.
     #[serde(default)]
     pub code: ErrorCode,
-    /// What the error means: the basis for retry, fallback or giving up.
+    /// Classification: the basis for retry, fallback or giving up.
     pub kind: ErrorKind,
     /// Whether the same request may succeed when repeated.
     pub retryable: bool,
@@ -32,7 +32,7 @@ pub struct AgentError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub resets_at: Option<u64>,
-    /// What the error is about, as data.
+    /// Details as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub detail: Option<Box<ErrorDetail>>,
@@ -177,7 +177,7 @@ pub enum ErrorDetail {
         /// The item of a list, such as the name of an MCP server or of a variable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
-        /// What is wrong with it, for a person: the message without the names.
+        /// The problem, for a person: the message without the names.
         problem: String,
     },
     /// A budget of the run is exhausted, or cannot be enforced.
@@ -254,7 +254,7 @@ pub enum BudgetKind {
     Other,
 }
 
-/// Why a run was not retried although its policy allows it.
+/// Reason why a run was not retried although its policy allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -274,7 +274,7 @@ pub enum NotRetried {
     Other,
 }
 
-/// Where an error was found. The names are stable.
+/// Origin of an error. The names are stable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -320,7 +320,7 @@ pub enum ErrorCode {
     Unknown,
 }
 
-/// What to do about an error.
+/// The recommended reaction to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

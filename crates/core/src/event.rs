@@ -34,7 +34,7 @@ pub enum AgentEvent {
     Session(Box<Session>),
     /// A piece of the agent's answer.
     Text(Text),
-    /// A half-written message is void.
+    /// A half-written message is withdrawn.
     Retract(Retract),
     /// A piece of the model's reasoning.
     Thinking(Thinking),
@@ -44,9 +44,9 @@ pub enum AgentEvent {
     ToolResult(Box<ToolResult>),
     /// A file was changed.
     FileChange(Box<FileChange>),
-    /// The agent's to-do list, whole.
+    /// The agent's complete to-do list.
     Plan(Plan),
-    /// Something was denied, allowed or asked for.
+    /// A permission was requested, granted or denied.
     Permission(Box<Permission>),
     /// Running figures.
     Usage(Box<UsageReport>),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_to_change_nothing_has_no_side_effects() {
+    fn only_known_read_only_kinds_have_no_side_effects() {
         let harmless = ["read", "search", "think", "fetch"];
         for name in [
             "read",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_newer_version_knows_is_read_all_the_same() {
+    fn values_of_newer_versions_are_read() {
         for (wire, read) in [
             (
                 json!({"type": "notice", "level": "fatal", "source": "moon", "message": "x"}),

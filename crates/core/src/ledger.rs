@@ -1,4 +1,4 @@
-//! What the events of a run add up to: text, tools and usage, kept once. Pure.
+//! Accumulates the events of a run: text, tools and usage. Pure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -78,7 +78,7 @@ impl TextLedger {
         self.push_more(text);
     }
 
-    /// Adds text to the message that goes on. Without one the text is lost.
+    /// Appends text to the open message. Without one the text is lost.
     #[inline]
     pub fn push_more(&mut self, text: &str) {
         let Some(last) = self.pieces.last_mut().filter(|_| !self.interrupted) else {
@@ -91,7 +91,7 @@ impl TextLedger {
         }
     }
 
-    /// Ends the message that goes on, if any.
+    /// Ends the open message, if any.
     pub fn end_message(&mut self) {
         self.interrupted = true;
     }
@@ -195,13 +195,13 @@ impl TextLedger {
     ) -> impl ExactSizeIterator<Item = (Option<&'a Id>, &'a str)> {
         let mut start = 0;
         self.pieces.iter().map(move |piece| {
-            let said = text.get(start..piece.end).unwrap_or_default();
+            let text = text.get(start..piece.end).unwrap_or_default();
             start = piece.end;
-            (piece.message.as_ref(), said)
+            (piece.message.as_ref(), text)
         })
     }
 
-    /// The last message, whole: with what has the same id before it.
+    /// The complete last message, including earlier parts with the same id.
     pub fn last_message(&self) -> Option<String> {
         self.last_message_after(0)
     }
@@ -286,12 +286,12 @@ impl<T> ToolLedger<T> {
     }
 }
 
-/// What was used, as it is reported while it goes on. A figure that was not reported is absent.
+/// Usage as reported during a run. A figure that was not reported is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UsageLedger {
     /// Tokens.
     pub usage: Option<Usage>,
-    /// What they cost, in USD.
+    /// Cost in USD.
     pub cost_usd: Option<f64>,
 }
 

@@ -17,7 +17,7 @@
 //!
 //! # The grammar of a stream
 //!
-//! 1. There is exactly one [`AgentEvent::Done`], and it is last, whatever happens.
+//! 1. There is exactly one [`AgentEvent::Done`], and it is always last.
 //! 2. A `tool_result` follows the `tool_use` with the same id; an id occurs once as `tool_use` and
 //!    at most once as `tool_result`. Tool uses left open are listed in the result.
 //! 3. The `text` events of the main agent that were not retracted, concatenated, are

@@ -22,11 +22,11 @@ pub struct LogEntry {
     pub run_id: Option<Id>,
     /// The attempt of the run that it belongs to, from 1.
     pub attempt: u32,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: AgentEvent,
     /// The CLI's line that the event came from, if
-    /// [`ExecuteParams::include_native`](crate::ExecuteParams) asked for it. Absent in `unknown`,
+    /// [`ExecuteParams::include_native`](crate::ExecuteParams) requests it. Absent in `unknown`,
     /// which always carries its line itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<RawJson>,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// An MCP server that the agent gets for one run, beside those of the user.
 ///
-/// Its tools may be used without a request, whatever the permission mode is.
+/// Its tools may be used without a permission request in every permission mode.
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, McpServer};
@@ -138,7 +138,7 @@ fn encode(text: &str, name: &mut String) {
     }
 }
 
-/// How an MCP server is reached.
+/// Transport of an MCP server.
 ///
 /// Values of `env` and `headers` are taken for secrets: they reach the CLI by its environment or in a
 /// file that only this user can read, never as arguments, and are not shown by `Debug`.
@@ -265,7 +265,7 @@ impl McpTools {
     }
 }
 
-/// How MCP servers reach the CLI.
+/// Delivery of MCP servers to the CLI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpDelivery {
@@ -278,7 +278,7 @@ pub enum McpDelivery {
     UserConfig,
 }
 
-/// What a provider can honour of [`McpServer`].
+/// Which properties of an [`McpServer`] a provider supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_secret_is_not_shown() {
+    fn secrets_are_not_shown() {
         let servers = [
             McpServer::stdio("a", "cmd", ["x"]).env("TOKEN", "sk-1"),
             McpServer::http("b", "https://me:sk-2@example.com/mcp?key=sk-3").header("X", "sk-4"),

@@ -1,4 +1,4 @@
-//! What to run.
+//! Parameters of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +42,7 @@ use crate::{McpDelivery, McpServer};
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct ExecuteParams {
-    /// What the agent is asked.
+    /// The prompt.
     #[setters(into)]
     pub prompt: String,
     /// How the prompt reaches the CLI.
@@ -75,7 +75,7 @@ pub struct ExecuteParams {
     /// How hard the model shall think, in the CLI's own words.
     #[setters(into)]
     pub effort: Option<String>,
-    /// What the agent may do; a run has no one to ask.
+    /// Permission mode; a run has no one to ask.
     pub permission: PermissionMode,
     /// Tools that may be used without asking, in the CLI's own syntax.
     #[setters(skip)]
@@ -107,8 +107,8 @@ pub struct ExecuteParams {
     pub extra_args: Vec<String>,
     /// Give every event the line that it came from.
     pub include_native: bool,
-    /// Report what was used while the run goes on, for a CLI that does not print it too: the files in
-    /// which it records its sessions are read then.
+    /// Report usage during the run for a CLI that does not print it: reads the files in
+    /// which the CLI records its sessions.
     pub usage_updates: bool,
     /// Leave processes that the agent's tools put in the background running after the run.
     pub keep_background: bool,
@@ -257,7 +257,7 @@ lists! {
     extra_args: String,
 }
 
-/// How a prompt reaches the CLI: as an argument **or** on stdin, never both.
+/// Delivery of a prompt to the CLI: as an argument **or** on stdin, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromptDelivery {
@@ -307,11 +307,11 @@ pub enum SystemPrompt {
     Replace(String),
 }
 
-/// What the agent may do without being asked.
+/// What the agent may do without asking for permission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermissionMode {
-    /// What the CLI and its settings allow. What they would ask about is denied.
+    /// Follows the CLI's own settings. A tool that would need confirmation is denied.
     #[default]
     Default,
     /// None of the CLI's own tools that change anything. MCP tools are a matter of their own.
@@ -350,7 +350,7 @@ impl Image {
     }
 }
 
-/// Where an image is.
+/// Source of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_secret_is_not_shown() {
+    fn secrets_are_not_shown() {
         let mut params = ExecuteParams::new("my diary");
         params.env.insert("API_KEY".into(), "sk-123".into());
         params.system_prompt = Some(SystemPrompt::Append("my rules".into()));

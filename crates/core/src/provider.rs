@@ -1,4 +1,4 @@
-//! What the author of a provider uses: how a CLI is described, launched and read.
+//! The API for provider authors: how a CLI is described, launched and read.
 //!
 //! An application needs nothing of this module; the facade does not have it.
 //! The traits themselves, [`CliProvider`](crate::CliProvider) and [`SessionProvider`](crate::SessionProvider),

@@ -1,4 +1,4 @@
-//! How a run ended.
+//! Results of runs.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::setters::setters;
 use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
 
-/// The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0.
+/// The outcome of a run. A figure that the CLI did not report is absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -23,7 +23,7 @@ pub struct RunResult {
     /// How `text` is parted into messages: its pieces, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<TextPiece>,
-    /// The last message of the main agent: the answer, without what it said on the way.
+    /// The last message of the main agent: the answer, without intermediate messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_message: Option<String>,
     /// The session, to resume it.
@@ -37,16 +37,16 @@ pub struct RunResult {
     /// Time spent in requests to the model, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,
-    /// What this run used.
+    /// Usage of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What the session has used in all, where a CLI reports that.
+    /// Usage of the session in total, if the CLI reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_usage: Option<Usage>,
-    /// What each model used.
+    /// Usage by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_by_model: BTreeMap<String, ModelUsage>,
-    /// What this run cost, in USD.
+    /// Cost of this run in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,
     /// Where the cost comes from.
@@ -81,12 +81,12 @@ pub struct RunResult {
     /// The answer in the shape of `output_schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
-    /// What was odd about the output.
+    /// Anomalies of the output.
     pub diagnostics: Diagnostics,
 }
 
 impl RunResult {
-    /// Whether the CLI said that it finished well.
+    /// Whether the CLI reported success.
     ///
     /// ```
     /// use teamster_core::{RunResult, RunStatus};
@@ -125,11 +125,11 @@ impl RunResult {
     /// ```
     pub fn messages(&self) -> Vec<Message<'_>> {
         let Some(pieces) = self.texts_of_pieces() else {
-            let whole = Message {
+            let single = Message {
                 message_id: None,
                 text: Cow::Borrowed(&*self.text),
             };
-            return Vec::from_iter((!self.text.is_empty()).then_some(whole));
+            return Vec::from_iter((!self.text.is_empty()).then_some(single));
         };
         let mut messages: Vec<Message<'_>> = Vec::with_capacity(pieces.len());
         let mut known = HashMap::new();
@@ -167,8 +167,8 @@ impl RunResult {
         self.final_message.as_deref().or(text)
     }
 
-    /// The error that ended the run, if it did not succeed and one was reported: of several the one that
-    /// says most about the end.
+    /// The error that ended the run, if it did not succeed and one was reported: the most informative of
+    /// several.
     pub fn error(&self) -> Option<&AgentError> {
         let with = |code: ErrorCode| self.errors.iter().find(|error| error.code == code);
         let of_end = match self.status {
@@ -179,8 +179,8 @@ impl RunResult {
             }
             _ => None,
         };
-        // What the CLI itself said last is nearest to its end: an MCP server that did not start may come
-        // before. What only says that something failed is the last resort.
+        // The CLI's last error is closest to the end: that of an MCP server that did not start may come
+        // before. An unspecific error is the last resort.
         let telling = |error: &&AgentError| error.kind != ErrorKind::Internal;
         let own = |error: &&AgentError| error.code == ErrorCode::CliError && telling(error);
         of_end
@@ -267,13 +267,13 @@ impl TextPiece {
     }
 }
 
-/// How a run ended.
+/// Final status of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunStatus {
-    /// The CLI said that it finished well.
+    /// The CLI reported success.
     Completed,
     /// The caller stopped it.
     Aborted,
@@ -281,13 +281,13 @@ pub enum RunStatus {
     TimedOut,
     /// The output broke off without an end, or all that happened was that permission was denied.
     Incomplete,
-    /// It failed (`errors` says why), or what only a newer version knows.
+    /// It failed (`errors` has the reason), or a value added by a newer version.
     #[default]
     #[serde(other)]
     Failed,
 }
 
-/// Where a cost comes from.
+/// Source of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_back_from_the_wire_without_what_was_retracted() {
+    fn messages_come_back_from_the_wire_without_retracted_ones() {
         let mut ledger = TextLedger::default();
         for (id, text) in [("a", "I wr"), ("lost", "Hm"), ("a", "ite."), ("b", "Grüße")] {
             ledger.event(&AgentEvent::Text(Text::new(text).message_id(id)));
@@ -403,8 +403,8 @@ mod tests {
         result.pieces = vec![TextPiece::new(3).message_id("a")];
         for text in ["", "ab", "abcd", "aé\u{e9}"] {
             result.text = text.to_owned();
-            let whole = Vec::from_iter((!text.is_empty()).then_some((None, text)));
-            assert_eq!(texts(&result), whole);
+            let single = Vec::from_iter((!text.is_empty()).then_some((None, text)));
+            assert_eq!(texts(&result), single);
         }
         result.text = "abc".to_owned();
         assert_eq!(texts(&result), [(Some("a"), "abc")]);

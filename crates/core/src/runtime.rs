@@ -1,4 +1,4 @@
-//! How an agent is run, and what one CLI has to provide for it.
+//! Traits for running agents, and for providers of CLIs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::provider::{Decoder, Launch};
 use crate::{AgentError, Capabilities, CliInfo, EventStream, ExecuteParams};
 
-/// Something that runs an agent.
+/// Runs an agent.
 pub trait AgentRuntime: Send + Sync {
     /// The provider's name, such as `claude`.
     fn id(&self) -> &str;
 
-    /// What can be asked of it.
+    /// Its capabilities.
     fn capabilities(&self) -> &Capabilities;
 
     /// Whether it could honour these parameters, as far as that can be known without starting anything.
@@ -21,7 +21,7 @@ pub trait AgentRuntime: Send + Sync {
         Ok(())
     }
 
-    /// Runs an agent. Never fails: whatever goes wrong is an event of the stream.
+    /// Runs an agent. Never fails: all errors are events of the stream.
     ///
     /// Nothing happens before the stream is polled; dropping it stops the run. A Tokio runtime that
     /// polls it must have its drivers on (`enable_all`); outside of Tokio any executor will do.
@@ -60,12 +60,12 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
     }
 }
 
-/// One CLI: how to launch it and how to read it. The engine does the rest.
+/// Provider of one CLI: launches it and reads its output. The engine does the rest.
 pub trait CliProvider: Send + Sync + 'static {
-    /// What the CLI is.
+    /// Static facts about the CLI.
     fn info(&self) -> &'static CliInfo;
 
-    /// What can be asked of it.
+    /// Its capabilities.
     fn capabilities(&self) -> &Capabilities;
 
     /// Where the CLI's own program may be, beside the launcher that was found on `PATH` (its path
@@ -80,15 +80,15 @@ pub trait CliProvider: Send + Sync + 'static {
     /// the parameters name.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
-    /// What a recorded command line of this CLI says, as parameters: for the decoder of a replay, which
+    /// Extracts parameters from a recorded command line of this CLI, for the decoder of a replay, which
     /// then knows what that of the live run knew. Their `env` is that of the recording; what would
     /// make the decoder look at this machine has to be overridden there.
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
         let _ = (argv, params);
     }
 
-    /// A new decoder for one run. It may read what the CLI keeps of the session that is resumed, to
-    /// know from which figures that goes on; without it those figures are absent.
+    /// A new decoder for one run. It may read the CLI's file of the resumed session, to
+    /// learn the initial figures; without it those figures are absent. without it those figures are absent.
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder>;
 }
 

@@ -17,18 +17,18 @@ use crate::{
     AgentError, AgentRuntime, EventStream, ExecuteParams, Id, Image, PermissionMode, Timeouts,
 };
 
-/// What a call of a session gives, in time.
+/// The future returned by session methods.
 pub type SessionFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A runtime whose CLI can be kept for many turns.
 pub trait SessionRuntime: AgentRuntime {
-    /// What its sessions can do.
+    /// Capabilities of its sessions.
     fn session_capabilities(&self) -> &SessionCapabilities;
 
     /// Opens a session. The parameters hold for all of its turns; their prompt and images do not count.
     ///
-    /// Nothing is started before the first turn, and whatever goes wrong then is an event of that turn.
-    /// What a session of this provider cannot honour is an error here already.
+    /// Nothing is started before the first turn, and an error of the start is an event of that turn.
+    /// A parameter that sessions of this provider do not support is an error here.
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError>;
 }
 
@@ -57,7 +57,7 @@ pub trait AgentSession: Send + Sync {
     /// The session's id, as soon as it is known. It changes with [`clear`](Self::clear).
     fn id(&self) -> Option<Id>;
 
-    /// What the session can do.
+    /// Capabilities of the session.
     fn capabilities(&self) -> &SessionCapabilities;
 
     /// One turn. Nothing happens before the stream is polled. To abort or drop the stream interrupts
@@ -68,7 +68,7 @@ pub trait AgentSession: Send + Sync {
     /// happens.
     fn interrupt(&self);
 
-    /// Says something more to the agent in the turn that is being played.
+    /// Sends more input to the agent during a turn.
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn that is being played.
@@ -97,17 +97,17 @@ pub trait AgentSession: Send + Sync {
     /// Ends the process if it waits for a turn. A turn that was sent before is not cut short.
     fn close_if_idle(&self) -> SessionFuture<'_, ()> {
         Box::pin(async move {
-            if self.is_hot() {
+            if self.is_live() {
                 self.close().await;
             }
         })
     }
 
     /// Whether the process is there and waits for a turn.
-    fn is_hot(&self) -> bool;
+    fn is_live(&self) -> bool;
 }
 
-/// What a session is opened with.
+/// Options for opening a session.
 ///
 /// They deserialize, with names in camelCase; `permissions` is `"deny"` or `"allow"` then.
 ///
@@ -123,9 +123,9 @@ pub trait AgentSession: Send + Sync {
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// What holds for all of its turns: with `session_id`, that session goes on.
+    /// Parameters of all turns; with `session_id`, that session is resumed.
     pub params: ExecuteParams,
-    /// Who answers when the CLI asks whether a tool may be used.
+    /// How permission requests of the CLI are answered.
     pub permissions: PermissionPolicy,
     /// End the process when no turn was played for this long. The next turn starts it again and resumes
     /// the session.
@@ -135,8 +135,8 @@ pub struct SessionOptions {
     /// only a new session takes. The engine sets it.
     #[serde(skip)]
     pub restarted: bool,
-    /// What the session had cost when the earlier process had played its last turn, in USD, where the CLI
-    /// reports that. The engine sets it.
+    /// Cost of the session in USD after the last turn of the earlier process, if the CLI
+    /// reports it. The engine sets it.
     #[serde(skip)]
     pub session_cost_usd: Option<f64>,
     /// The session is a run: it gets one turn. Only then it can be recorded.
@@ -175,7 +175,7 @@ impl Default for SessionOptions {
 #[derive(Debug, Clone, Default, Setters)]
 #[non_exhaustive]
 pub struct Turn {
-    /// What the agent is asked.
+    /// The prompt.
     #[setters(into)]
     pub prompt: String,
     /// Images that go with it.
@@ -197,14 +197,14 @@ impl Turn {
     }
 }
 
-/// What a session can do beyond turns. Where it cannot, asking for it is an
+/// Session features beyond turns. Requesting one that is missing is an
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error, except that a turn can always be aborted:
 /// its process is ended then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionCapabilities {
-    /// A turn can be interrupted and the process goes on.
+    /// A turn can be interrupted without ending the process.
     pub interrupt: bool,
     /// [`AgentSession::steer`].
     pub steer: bool,
@@ -219,7 +219,7 @@ pub struct SessionCapabilities {
     /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
     pub denial_reason: bool,
     /// [`PermissionAnswer::AllowWith`] for a tool. Without it, such an answer denies; each
-    /// [`PermissionRequest::takes_input`] says so too.
+    /// [`PermissionRequest::takes_input`] reports it too.
     pub changed_input: bool,
     /// [`Turn::images`].
     pub images: bool,

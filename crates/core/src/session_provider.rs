@@ -7,7 +7,7 @@ use crate::{AgentError, CliProvider, SessionCapabilities, SessionOptions};
 
 /// A [`CliProvider`] whose CLI can be kept for many turns.
 pub trait SessionProvider: CliProvider {
-    /// What its sessions can do.
+    /// Capabilities of its sessions.
     fn session_capabilities(&self) -> &SessionCapabilities;
 
     /// How to start it for a session, or why that cannot be. What the CLI reads first can be in
@@ -15,7 +15,7 @@ pub trait SessionProvider: CliProvider {
     /// [`ExecuteParams::prompt`](crate::ExecuteParams::prompt) is empty.
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError>;
 
-    /// What talks to one process.
+    /// Creates the protocol for one process.
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol>;
 
     /// The CLI can only be talked to: its runs are sessions of one turn, and its

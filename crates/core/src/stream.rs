@@ -19,7 +19,7 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, R
 /// It starts when it is first polled. Dropping it before `done` stops the run.
 pub struct EventStream {
     source: Source,
-    /// What was read and not yet given.
+    /// Read and not yet returned.
     ready: vec::IntoIter<LogEntry>,
     abort: AbortHandle,
     seq: u64,
@@ -28,14 +28,14 @@ pub struct EventStream {
 
 type Entries<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 
-/// Where the entries come from.
+/// Source of the entries.
 enum Source {
     One(Entries<LogEntry>),
     Many(Entries<Vec<LogEntry>>),
 }
 
 impl EventStream {
-    /// A stream over `events`, which must keep the grammar and end the run when `abort` says so.
+    /// A stream over `events`, which must keep the grammar and end the run when `abort` is triggered.
     ///
     /// They are events, or entries where their time, run and attempt or their lines are known.
     pub fn new<E: Into<LogEntry>>(
@@ -71,7 +71,7 @@ impl EventStream {
     }
 
     /// The next event as an entry of the run's log: with its number, its time, and the line it came from
-    /// if that was asked for. Cancel-safe.
+    /// if that was requested. Cancel-safe.
     ///
     /// The entries of a runtime's stream are numbered from 1 without gaps; those that
     /// [`next`](Self::next) gave are counted. An entry that has a number keeps it: those of an

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The first `max` bytes of `text` at most, cut at a character; a cut says how long the whole was.
+/// The first `max` bytes of `text` at most, cut at a character; a cut has the original length.
 pub fn excerpt(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();

@@ -66,7 +66,7 @@ impl Usage {
     }
 }
 
-/// What one model used in a run.
+/// Usage of one model in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_reported_stays_absent() {
+    fn absent_figures_stay_absent() {
         let a = Usage {
             input_tokens: Some(3),
             ..Usage::default()

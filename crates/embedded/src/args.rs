@@ -3,7 +3,7 @@
 use teamster_core::AgentError;
 use teamster_core::text::excerpt;
 
-/// What further arguments can set.
+/// Settings by further arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExtraArgs {
     /// `--base-url URL`: the address of the model's service.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_process::{EnvPolicy, RuntimeConfig};
 
-/// What a model's tokens cost in USD, by the model's name (such as `openai/gpt-5.1`). `None` if it has no price.
+/// The cost of a model's tokens in USD, by the model's name (such as `openai/gpt-5.1`). `None` if it has no price.
 pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 
 /// Settings of the runtime: the same for all its runs.
@@ -41,7 +41,7 @@ pub struct EmbeddedConfig {
     /// The key for the model's service, over that of the environment.
     #[setters(into)]
     pub api_key: Option<String>,
-    /// What tokens cost. Without it, a run has no cost and takes no limit of it.
+    /// Prices of tokens. Without it, a run has no cost and takes no limit of it.
     #[setters(skip)]
     #[serde(skip)]
     pub prices: Option<Prices>,

@@ -1,4 +1,4 @@
-//! A conversation that goes on: of one run, or of all turns of a live session.
+//! A conversation: of one run, or of all turns of a live session.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::store::SessionFile;
 use crate::tools::{self, Roots, ToolContext};
 use crate::wire::ToolSpec;
 
-/// What a conversation needs.
+/// Parameters of a conversation.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) params: Arc<ExecuteParams>,
@@ -75,7 +75,7 @@ impl Context {
         })
     }
 
-    /// Starts the servers the first time, and says what the session is.
+    /// Starts the servers the first time, and reports the session.
     pub(crate) async fn begin(&mut self, emit: &mut Emitter) {
         let mut notices = Vec::new();
         if !self.begun {
@@ -126,7 +126,7 @@ impl Context {
         Ok(())
     }
 
-    /// What tokens of this model cost.
+    /// The cost of tokens of this model.
     pub(crate) fn cost(&self, usage: &teamster_core::Usage) -> Option<f64> {
         let prices = self.config.prices.as_ref()?;
         prices(&self.settings.target.name(), usage)

@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use crate::wire::WireKind;
 
-/// One message. The form in which a session is kept.
+/// A message, in the form in which a session is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub(crate) enum Message {
-    /// What the user says.
+    /// A message of the user.
     User { content: Vec<Input> },
     /// An answer of the model.
     Assistant(Answer),
-    /// What the calls of the answer before gave.
+    /// Results of the calls of the previous answer.
     Tool { results: Vec<CallResult> },
 }
 
@@ -26,7 +26,7 @@ impl Message {
     }
 }
 
-/// What a model is given.
+/// An input of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Input {
@@ -49,7 +49,7 @@ pub(crate) struct Answer {
     pub(crate) origin: Option<Origin>,
 }
 
-/// Where an answer comes from.
+/// Origin of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) wire: WireKind,
@@ -87,7 +87,7 @@ pub(crate) struct Call {
     pub(crate) signature: Option<String>,
 }
 
-/// What a call gave.
+/// Result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallResult {
     pub(crate) id: String,

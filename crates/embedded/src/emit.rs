@@ -23,7 +23,7 @@ pub(crate) struct Emitter {
     tools: HashSet<Id>,
 }
 
-/// What the assembler asks at the end. There are no lines to decode.
+/// The decoder of the assembler, for its summary at the end. There are no lines to decode.
 struct Summary(Arc<Mutex<RunSummary>>);
 
 impl Decoder for Summary {

@@ -133,7 +133,7 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, Fail
     }
 }
 
-/// The error at the bottom, which says what happened: `Connection refused`.
+/// The innermost error, which has the cause: `Connection refused`.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(source) = last.source() {

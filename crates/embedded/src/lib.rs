@@ -76,7 +76,7 @@ pub use config::{EmbeddedConfig, Prices};
 /// The runtime's id, which is its name in `teamster`.
 pub const ID: &str = "embedded";
 
-/// What is known of it without a run. It has no program of its own.
+/// Static facts about it. It has no program of its own.
 pub static INFO: CliInfo = {
     let mut info = CliInfo::new(ID, "Embedded", "");
     info.login = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model that needs no key";

@@ -7,7 +7,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 const IDLE: Duration = Duration::from_mins(5);
 const TOOL: Duration = Duration::from_mins(30);
 
-/// How long nothing may happen in each phase. [`Duration::MAX`] is no limit.
+/// Longest silence in each phase. [`Duration::MAX`] is no limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Until the first piece of the first answer, if that differs from `idle`.
@@ -41,7 +41,7 @@ impl Limits {
         self.startup.filter(|_| first).unwrap_or(self.idle)
     }
 
-    /// The error of a model that said nothing for too long.
+    /// The error of a model that sent nothing for too long.
     pub(crate) fn model_error(&self, first: bool) -> AgentError {
         let limit = self.of_model(first);
         let code = if first && self.startup.is_some() {
@@ -49,7 +49,7 @@ impl Limits {
         } else {
             ErrorCode::WatchdogTimeout
         };
-        let message = format!("the model said nothing for {limit:?}");
+        let message = format!("the model sent nothing for {limit:?}");
         AgentError::new(code, ErrorKind::Timeout, message)
     }
 

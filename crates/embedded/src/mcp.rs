@@ -192,7 +192,7 @@ async fn start(context: &ToolContext, server: &McpServer) -> Result<Client, Stri
         failed.error.to_string()
     } else {
         let stderr = excerpt(&stderr, 500);
-        format!("{}; it said on stderr: {stderr}", failed.error)
+        format!("{}; stderr: {stderr}", failed.error)
     })
 }
 

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_whose_model_it_is() {
+    fn a_name_selects_the_vendor() {
         let of = |name| parse(name, None).map(|(service, model)| (service.id, model));
         assert_eq!(of("openai/gpt-5.1"), Ok(("openai", "gpt-5.1")));
         assert_eq!(of("claude-opus-4-8"), Ok(("anthropic", "claude-opus-4-8")));

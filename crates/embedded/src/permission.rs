@@ -1,10 +1,10 @@
-//! Whether a tool may be used.
+//! Permission rules for tools.
 
 use globset::{Glob, GlobMatcher};
 use serde_json::Value;
 use teamster_core::{AgentError, PermissionMode, ToolKind};
 
-/// What makes one command of several, or lets it write: a rule for a command never allows these.
+/// Characters that combine commands or redirect output: a rule for a command never allows these.
 const SHELL_MARKS: &[char] = &[';', '&', '|', '<', '>', '`', '$', '(', ')', '\n', '\\'];
 
 /// A decision before any request.
@@ -82,7 +82,7 @@ impl Rules {
         })
     }
 
-    /// Whether a tool is denied whatever it is given, so that the model need not know of it.
+    /// Whether a tool is denied for every input, so that it is hidden from the model.
     pub(crate) fn hides(&self, tool: &str) -> bool {
         let mut denied = self.denied.iter();
         denied.any(|rule| rule.pattern.is_none() && rule.is_about(tool, None))
@@ -133,7 +133,7 @@ impl Rules {
     }
 }
 
-/// What a rule's pattern is about.
+/// The value that a rule's pattern matches.
 fn subject(input: &Value) -> Option<&str> {
     let mut fields = ["command", "path"].iter();
     fields.find_map(|field| input.get(field)?.as_str())
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_name_tools_and_what_they_are_given() {
+    fn rules_name_tools_and_their_input() {
         let rules = rules(
             &["bash(git *)", "write(src/**)", "mcp__db", "mcp__x__get*"],
             &["bash(git push*)", "grep"],
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allowed_for_good_is_the_same_command_only() {
+    fn always_allow_covers_the_same_command_only() {
         let mut rules = Rules::default();
         let allowed = json!({"command": "make [x]"});
         rules.allow_always("bash", ToolKind::Execute, &allowed);

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How long the rest of a stream may take whose answer has come to its end.
 const REST: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     /// The caller wanted it.
@@ -33,7 +33,7 @@ pub(crate) enum NoAnswer {
     Failed(AgentError),
 }
 
-/// What a request is made with.
+/// Parameters of a request.
 pub(crate) struct Asking<'a> {
     pub(crate) http: &'a Http,
     pub(crate) target: &'a Target,
@@ -42,7 +42,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) abort: &'a AbortHandle,
 }
 
-/// What has come of an answer.
+/// Progress of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Its text, of the last attempt.
@@ -66,9 +66,9 @@ impl Asking<'_> {
             let message = emit.next_message();
             let begun = Instant::now();
             progress.text.clear();
-            let mut said = false;
+            let mut emitted = false;
             let answer = self
-                .once(request, &message, emit, progress, &mut said)
+                .once(request, &message, emit, progress, &mut emitted)
                 .await;
             progress.spent += begun.elapsed();
             let failure = match answer {
@@ -82,7 +82,7 @@ impl Asking<'_> {
                 return Err(NoAnswer::Failed(error));
             }
             attempt += 1;
-            if said {
+            if emitted {
                 emit.event(AgentEvent::Retract(Retract::new(message))).await;
             }
             let retry = Retry::new(attempt, error)
@@ -102,7 +102,7 @@ impl Asking<'_> {
         message: &Id,
         emit: &mut Emitter,
         progress: &mut Progress,
-        said: &mut bool,
+        emitted: &mut bool,
     ) -> Result<Completed, Broken> {
         let wire = self.target.wire().wire();
         let body = wire.encode(request).to_string().into_bytes();
@@ -126,15 +126,15 @@ impl Asking<'_> {
             };
             progress.heard = true;
             let read = reader.bytes(&piece, &mut deltas);
-            send(&mut deltas, message, emit, progress, said).await;
+            send(&mut deltas, message, emit, progress, emitted).await;
             read?;
         }
         let completed = reader.finish(&mut deltas);
-        send(&mut deltas, message, emit, progress, said).await;
+        send(&mut deltas, message, emit, progress, emitted).await;
         Ok(completed?)
     }
 
-    /// What a future gives, unless the run is aborted or the model says nothing for too long.
+    /// The output of a future, unless the run is aborted or the model sends nothing for too long.
     async fn in_time<F: Future>(&self, future: F, first: bool) -> Result<F::Output, Broken> {
         let limit = self.limits.of_model(first);
         tokio::select! {
@@ -172,10 +172,10 @@ async fn send(
     message: &Id,
     emit: &mut Emitter,
     progress: &mut Progress,
-    said: &mut bool,
+    emitted: &mut bool,
 ) {
     for delta in deltas.drain(..) {
-        *said = true;
+        *emitted = true;
         let event = match delta {
             Delta::Text(text) => {
                 progress.text.push_str(&text);

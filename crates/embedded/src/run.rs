@@ -30,10 +30,10 @@ use guard::LoopGuard;
 
 /// The most answers of a run without a limit of the caller's.
 const MOST_ANSWERS: u32 = 500;
-/// How often the model is asked for the form of the answer.
+/// How often the model is asked to give the answer in the required form.
 const ASKED_FOR_FORM: u32 = 2;
 
-/// What is said to the agent in the middle of a turn.
+/// Messages to the agent during a turn.
 pub(crate) type Steering = Arc<Mutex<Vec<String>>>;
 
 /// The stream of a run with a conversation of its own.
@@ -75,7 +75,7 @@ pub(crate) fn stream(
             }
         };
         let (to, mut from) = mpsc::channel(WAITING);
-        // A task of its own: what the model says is read whatever the consumer does.
+        // A task of its own: the model's answer is read even if the consumer does not poll.
         engine.spawn(async move {
             let mut emit = Emitter::new(to, context.settings.secrets.clone(), with_text);
             let turn = Turn {
@@ -143,7 +143,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) steering: &'a Steering,
 }
 
-/// How a turn ended, and what it used.
+/// End of a turn, with its usage.
 #[derive(Default)]
 pub(crate) struct End {
     stop: Option<Stop>,
@@ -186,7 +186,7 @@ impl End {
     }
 }
 
-/// Why a turn goes no further.
+/// Reason why a turn ended early.
 pub(super) enum Halt {
     Aborted,
     Late(AgentError),
@@ -361,7 +361,7 @@ impl Turn<'_> {
                 Ok(completed)
             }
             Err(why) => {
-                // What it had said is a part of the conversation.
+                // The text so far is part of the conversation.
                 if !progress.text.trim().is_empty() {
                     let text = std::mem::take(&mut progress.text);
                     let block = Block::Text {
@@ -417,7 +417,7 @@ fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
     let message = match stop {
         StopReason::End | StopReason::ToolUse => return Ok(()),
         StopReason::MaxTokens => format!(
-            "the answer was cut at the limit of output tokens ({max_tokens} are asked for); raise it \
+            "the answer was cut at the limit of output tokens ({max_tokens}); raise it \
              (--max-tokens N among the extra arguments), or ask for less at a time"
         ),
         StopReason::Refusal => "the model refused to answer; ask in another way".to_owned(),

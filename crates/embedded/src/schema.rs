@@ -1,12 +1,12 @@
-//! Whether a value has the form that a JSON Schema asks for: types, required and further properties, items,
-//! choices, and bounds. What else a schema says is not looked at.
+//! Validates a value against a JSON Schema: types, required and further properties, items,
+//! choices, and bounds. Other keywords are ignored.
 
 use serde_json::Value;
 
 /// How deep a value is looked into.
 const DEPTH: usize = 64;
 
-/// What does not fit, in a sentence; `None` if all does.
+/// The first mismatch in a sentence; `None` if the value is valid.
 pub(crate) fn misfit(schema: &Value, value: &Value) -> Option<String> {
     at("", schema, value, schema, DEPTH)
 }
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_does_not_fit_is_said_in_words() {
+    fn a_mismatch_is_described() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -188,7 +188,7 @@ mod tests {
             of(json!({"path": "p", "limit": 1, "kind": "a", "either": 2})),
             None
         );
-        for (value, said) in [
+        for (value, message) in [
             (json!("x"), "the input must be of type object, not string"),
             (json!({}), "path is missing"),
             (
@@ -221,7 +221,7 @@ mod tests {
                 "there is no y; there is: path, limit, kind, items, either",
             ),
         ] {
-            assert_eq!(of(value.clone()).as_deref(), Some(said), "{value}");
+            assert_eq!(of(value.clone()).as_deref(), Some(message), "{value}");
         }
     }
 

@@ -81,7 +81,7 @@ struct State {
 }
 
 impl Inner {
-    /// Opens the conversation, or goes on with it.
+    /// Opens or resumes the conversation.
     fn conversation(&self) -> Result<Context, AgentError> {
         let (mut params, id) = {
             let state = lock(&self.state);
@@ -296,7 +296,7 @@ impl AgentSession for EmbeddedSession {
         })
     }
 
-    fn is_hot(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.0.is_open.load(Ordering::SeqCst) && !self.0.is_playing()
     }
 }

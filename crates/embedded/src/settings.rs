@@ -1,4 +1,4 @@
-//! What a run is, checked before anything starts.
+//! Settings of a run, checked before anything starts.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::permission::Rules;
 use crate::wire::Effort;
 use crate::{INFO, store};
 
-/// The most tokens of an answer, unless the caller says otherwise.
+/// Default limit of an answer's tokens.
 const MAX_TOKENS: u32 = 16_384;
 /// The same for models that refuse so many.
 const OLD_MAX_TOKENS: u32 = 4_096;
 /// How often a request is made again.
 const RETRIES: u32 = 3;
 
-/// What a run is.
+/// Settings of a run.
 pub(crate) struct Settings {
     pub(crate) target: Target,
     pub(crate) max_tokens: u32,

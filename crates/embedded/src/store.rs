@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::config::EmbeddedConfig;
 use crate::conversation::{CallResult, Input, Message};
 
-/// What stands for the result of a call that has none.
+/// Stands for the result of a call that has none.
 const NO_RESULT: &str = "The run ended before this call had a result.";
 
 /// One line of a session's file.
@@ -32,7 +32,7 @@ enum Line {
     /// A message.
     #[serde(rename_all = "camelCase")]
     Message { at_ms: u64, message: Message },
-    /// What an answer used.
+    /// Usage of an answer.
     #[serde(rename_all = "camelCase")]
     Usage {
         at_ms: u64,
@@ -41,7 +41,7 @@ enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
-    /// What only a newer version knows.
+    /// An entry of a newer version.
     #[serde(other)]
     Newer,
 }
@@ -124,7 +124,7 @@ impl SessionFile {
         Ok(session)
     }
 
-    /// Goes on with a session: its messages.
+    /// Resumes a session: returns its messages.
     pub(crate) fn resume(folder: &Path, id: &str) -> Result<(Self, Vec<Message>), AgentError> {
         let not_found = || {
             AgentError::new(
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_not_there_is_said_so() {
+    fn a_missing_session_is_reported() {
         let temp = tempfile::tempdir().unwrap();
         for id in [
             "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000",

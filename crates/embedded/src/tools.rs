@@ -25,12 +25,12 @@ pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 /// How much of a result the model is given, in bytes.
 pub(crate) const MOST_FOR_MODEL: usize = 48 << 10;
 
-/// What a tool gave.
+/// Output of a tool.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     /// All of it, for the stream.
     pub(crate) text: String,
-    /// What the model is given, if that is less or more.
+    /// Output for the model, if it differs.
     pub(crate) for_model: Option<Vec<Input>>,
     pub(crate) is_error: bool,
     /// The file that was changed.
@@ -53,7 +53,7 @@ impl Output {
         }
     }
 
-    /// What the model is given of it.
+    /// Content for the model.
     pub(crate) fn content(&self) -> Vec<Input> {
         match &self.for_model {
             Some(content) => content.clone(),
@@ -76,7 +76,7 @@ pub(crate) fn shortened(text: &str) -> String {
     format!("{head}\n[… {left_out} bytes left out; ask for less at a time …]\n{tail}")
 }
 
-/// What the tools of a run need.
+/// Context of a run's tools.
 #[derive(Clone)]
 pub(crate) struct ToolContext {
     pub(crate) config: Arc<EmbeddedConfig>,
@@ -193,7 +193,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         ),
         spec(
             "update_plan",
-            "Writes down the plan for work of several steps, whole, and how far each step is.",
+            "Writes down the complete plan for work of several steps, and the state of each step.",
             object(
                 json!({"entries": {"type": "array", "items": {
                     "type": "object",
@@ -219,7 +219,7 @@ pub(crate) fn structured_output(schema: &Value) -> ToolSpec {
     }
 }
 
-/// What sort of thing a tool of the runtime's own does.
+/// Kind of a built-in tool.
 pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,

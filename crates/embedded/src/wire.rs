@@ -46,7 +46,7 @@ impl WireKind {
     }
 }
 
-/// What a service is asked.
+/// A request to a service.
 #[derive(Debug)]
 pub(crate) struct ModelRequest<'a> {
     pub(crate) model: &'a str,
@@ -69,7 +69,7 @@ pub(crate) struct ToolSpec {
     pub(crate) schema: Value,
 }
 
-/// How hard the model thinks.
+/// Reasoning effort of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     Low,
@@ -114,7 +114,7 @@ pub(crate) enum Delta {
     Reasoning(String),
 }
 
-/// Why the model stopped.
+/// Stop reason of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum StopReason {
     #[default]
@@ -169,7 +169,7 @@ pub(crate) trait AnswerDecoder: Send {
     /// Whether the protocol's own end has come.
     fn has_ended(&self) -> bool;
 
-    /// What the answer is, as far as it has come.
+    /// The answer, as far as it was received.
     fn finish(self: Box<Self>) -> Completed;
 }
 

@@ -1,4 +1,4 @@
-//! What a command line says of the session and of what is allowed.
+//! Parses the session and the permissions from a command line.
 
 use teamster_core::provider::is_uuid;
 use teamster_core::{ExecuteParams, PermissionMode};
@@ -8,13 +8,13 @@ use crate::launch::ALLOWED_SERVERS;
 /// The flags that a decoder must know of.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Flags {
-    /// How much is allowed, if that is said.
+    /// The approval mode, if it is given.
     pub(crate) permission: Option<PermissionMode>,
     /// The session that is resumed, if it is named.
     pub(crate) session_id: Option<String>,
-    /// Flags of rules, each as one word: whatever is allowed, they may deny.
+    /// Flags of rules, each as one word: they may deny more than the mode.
     pub(crate) policies: Vec<String>,
-    /// The MCP servers that may be started, where that is said: these names and no others.
+    /// The MCP servers that may be started, if limited: these names and no others.
     pub(crate) servers: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Flags {
     }
 }
 
-/// Puts what a recorded command line says into the parameters.
+/// Reads a recorded command line into the parameters.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let flags = Flags::of(argv.get(1..).unwrap_or_default());
     if let Some(permission) = flags.permission {

@@ -1,4 +1,4 @@
-//! Where a login of Gemini CLI shows.
+//! Detection of Gemini CLI's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 

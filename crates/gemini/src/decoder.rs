@@ -45,7 +45,7 @@ pub struct GeminiDecoder {
     session: Option<Id>,
     /// Puts together what was cut between two deltas.
     joiner: Joiner,
-    /// What the deltas of the current message said.
+    /// Text of the current message's deltas.
     message: String,
     tools: Tools,
     end: End,
@@ -85,7 +85,7 @@ impl GeminiDecoder {
             "init" => self.init(parse(text)?, out),
             "error" => {
                 let line: ErrorLine<'_> = parse(text)?;
-                self.end.said(line, out)
+                self.end.error_line(line, out)
             }
             "result" => {
                 let line: ResultLine<'_> = parse(text)?;
@@ -121,11 +121,11 @@ impl GeminiDecoder {
             }
             "assistant" => {
                 let Chars(bytes) = serde_json::from_str(line.content?.get()).ok()?;
-                self.end.goes_on(out);
+                self.end.continues(out);
                 if line.delta == Some(false) {
-                    let said = std::mem::take(&mut self.message);
-                    // The whole message once more.
-                    if !said.is_empty() && said == Joiner::default().push(&bytes) {
+                    let streamed = std::mem::take(&mut self.message);
+                    // The complete message once more.
+                    if !streamed.is_empty() && streamed == Joiner::default().push(&bytes) {
                         return Some(());
                     }
                 }
@@ -145,7 +145,7 @@ impl GeminiDecoder {
 
     fn tool_use(&mut self, line: &ToolUseLine<'_>, out: &mut Events) -> Option<()> {
         let name = line.tool_name.as_deref()?;
-        self.end.goes_on(out);
+        self.end.continues(out);
         self.end.tool_called();
         let input = line.parameters.map_or(Value::Null, value);
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
@@ -159,7 +159,7 @@ impl GeminiDecoder {
 
     fn tool_result(&mut self, line: &ToolResultLine<'_>, out: &mut Events) -> Option<()> {
         let mut call = self.tools.end(line.tool_id.as_deref())?;
-        self.end.goes_on(out);
+        self.end.continues(out);
         self.message.clear();
         let output = line.output();
         let error = line.error.and_then(ErrorObject::read);
@@ -231,7 +231,7 @@ impl Decoder for GeminiDecoder {
     }
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
-        // What it says after it has begun is no reason not to begin.
+        // Later output does not explain a failed start.
         stderr::kind_of_stderr(stderr).filter(|_| self.session.is_none())
     }
 

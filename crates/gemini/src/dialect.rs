@@ -1,4 +1,4 @@
-//! What Gemini CLI does in its own way as an agent of the Agent Client Protocol.
+//! Gemini CLI's dialect of the Agent Client Protocol.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::decoder::mcp::Servers;
 use crate::decoder::{shell, stderr};
 use crate::tool_names;
 
-/// Before the new mode, where the CLI says in the agent's place that there is one.
+/// Prefix of the new mode in the CLI's message in the agent's place.
 const NEW_MODE: &str = "[MODE_UPDATE] ";
 
 /// Gemini CLI, run with `gemini --acp`.
@@ -123,7 +123,7 @@ impl Dialect for GeminiDialect {
     /// answered, and when it found that it goes round in circles.
     fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
         let (kind, message) = match stop_reason? {
-            // The CLI says nothing of it.
+            // The CLI does not report it.
             "end_turn" if !turn.has_answer() && !self.slash_commands && !self.used_tokens => (
                 ErrorKind::Permission,
                 "the model was not asked: a hook held the prompt back",
@@ -147,9 +147,9 @@ impl Dialect for GeminiDialect {
     }
 
     fn error(&self, error: &RpcError, during: During) -> AgentError {
-        let said = error.said();
+        let message = error.full_message();
         if during == During::Prompt && error.data.is_none() {
-            let failure = Failure::new(None, &said);
+            let failure = Failure::new(None, &message);
             return if failure.is_understood() {
                 failure.into_error(None)
             } else {
@@ -157,7 +157,7 @@ impl Dialect for GeminiDialect {
             };
         }
         let mut plain = error.plain(during);
-        if let Some(kind) = stderr::kind_of_stderr(&said) {
+        if let Some(kind) = stderr::kind_of_stderr(&message) {
             plain.kind = kind;
             plain.retryable = kind.is_retryable();
         }
@@ -223,7 +223,7 @@ fn name_in(id: &str) -> Option<&str> {
     Some(&id[..at]).filter(|name| !name.is_empty())
 }
 
-/// What became of a file, of which the CLI shows the difference.
+/// The change of a file of which the CLI shows the difference.
 fn change(item: &Value) -> Option<AgentEvent> {
     if item["type"] != "diff" {
         return None;
@@ -239,7 +239,7 @@ fn change(item: &Value) -> Option<AgentEvent> {
     ))))
 }
 
-/// The input with what came from a cache, of which nothing is said, and the output without the
+/// The input including cache reads, which are not reported separately, and the output without the
 /// reasoning. Where nothing was used, nothing is known.
 fn usage(tokens: &Value) -> Option<Usage> {
     let input = tokens["input_tokens"].as_u64();

@@ -1,4 +1,4 @@
-//! How Gemini CLI is started.
+//! Launch of Gemini CLI.
 
 mod locations;
 mod mcp;
@@ -152,7 +152,7 @@ fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     check_session_ids(params)?;

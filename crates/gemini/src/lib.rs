@@ -71,7 +71,7 @@ static CAPABILITIES: Capabilities = {
     can.mcp.except_tools = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
-    // What a broken answer had said stays, and the next one follows it.
+    // The text of a broken answer is kept, and the next one follows it.
     can.final_text = true;
     can.usage = true;
     can.live_usage = true;

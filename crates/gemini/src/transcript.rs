@@ -1,4 +1,4 @@
-//! What the CLI records of a session: it prints figures only at the end of a run.
+//! The CLI's record of a session: it prints figures only at the end of a run.
 //!
 //! A session is in `tmp/<project>/chats/session-<time>-<begin of its id>.jsonl` in the CLI's folder, a
 //! sub-agent's in `tmp/<project>/chats/<session>/<id>.jsonl`. An answer that calls tools is written again
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_core::provider::{RecordFiles, is_uuid};
 
-/// What is in the lines that count: figures, and the begin of a session.
+/// Contained in lines that count: figures, and the begin of a session.
 const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];
 
 /// How much of a session's id is in the name of its file.
@@ -32,12 +32,12 @@ pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
     Some(RecordFiles::new(projects, paths, FIGURES))
 }
 
-/// What a run has used, by the lines that its session's files gain.
+/// Usage of a run, by the new lines of its session's files.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     /// When the session began.
     begun: Option<String>,
-    /// What each answer used, by its id.
+    /// Usage of each answer, by its id.
     answers: HashMap<String, Usage>,
 }
 
@@ -128,7 +128,7 @@ impl Recorded {
         (before != Some(usage)).then_some(())
     }
 
-    /// What the run has used.
+    /// Usage of the run.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let answers = self.answers.values().copied();
         answers

@@ -1,4 +1,4 @@
-//! What every provider must pass, with what there is to know about Gemini CLI 0.61.0.
+//! Provider conformance tests for Gemini CLI 0.61.0.
 #![cfg(test)]
 
 use std::path::PathBuf;
@@ -200,7 +200,7 @@ fn list(values: &[String]) -> impl Iterator<Item = String> {
         .filter(|value| !value.is_empty())
 }
 
-/// What the rules deny beside what a run that only reads is denied anyway.
+/// Tools that the rules deny beside those denied to every read-only run.
 fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Rules {

@@ -188,7 +188,7 @@ fn a_prompt_that_a_hook_holds_back() {
     assert_eq!(result(&events).status, RunStatus::Completed);
     assert_eq!(result(&events).text, "Ready.");
 
-    // The CLI says that the turn has ended, and nothing else.
+    // The CLI only reports the end of the turn.
     let events = replay.turn("Do what is forbidden.");
     let done = result(&events);
     assert_eq!(names(&events), ["error", "turn_end", "done"]);
@@ -209,13 +209,13 @@ fn a_prompt_that_a_hook_holds_back() {
 }
 
 #[test]
-fn what_a_session_had_before_is_not_reported_again() {
+fn earlier_turns_are_not_reported_again() {
     let recording = include_str!("sessions/acp_load/stdout.ndjson");
     let id = "38dc108a-3b14-4d20-b926-3650013e6eca";
     let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
     assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
     replay.grant_modes();
-    let events = replay.turn("what was said?");
+    let events = replay.turn("what came before?");
     assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
     assert_eq!(
         result(&events).text,
@@ -235,11 +235,7 @@ fn what_a_session_had_before_is_not_reported_again() {
     );
 
     assert_eq!(replay.order(Order::Clear), Ok(()));
-    assert_eq!(
-        replay.assembler().session_id(),
-        None,
-        "nothing was said in it"
-    );
+    assert_eq!(replay.assembler().session_id(), None, "it has no turn yet");
     let events = replay.turn("anew");
     assert_eq!(result(&events).text, "I will remember the word PINEAPPLE.");
     let id = replay.assembler().session_id();
@@ -338,7 +334,7 @@ fn tools_are_reported_as_well_as_the_cli_reports_them() {
 }
 
 #[test]
-fn a_session_of_another_process_goes_on() {
+fn a_session_of_another_process_is_resumed() {
     let recording = include_str!("sessions/resume/stdout.ndjson");
     let id = "dda5e8ee-af75-423d-a39e-6e82901640a4";
     let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));
@@ -380,7 +376,7 @@ fn other_recordings_have_nothing_that_is_not_known() {
 }
 
 #[test]
-fn whatever_comes_every_turn_is_a_run_and_every_order_is_settled_once() {
+fn every_turn_is_a_run_and_every_order_is_settled_once() {
     let recordings = [
         include_str!("sessions/acp_errors/stdout.ndjson"),
         include_str!("sessions/acp_cancel/stdout.ndjson"),

@@ -1,4 +1,4 @@
-//! How Magpie is started.
+//! Launch of Magpie.
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{AgentError, ExecuteParams, PermissionMode};

@@ -1,4 +1,4 @@
-//! It is found by its name in the facade, in runs with fallbacks and in the program.
+//! Magpie by name: in the facade, in runs with fallbacks and in the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};

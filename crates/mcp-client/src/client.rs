@@ -41,7 +41,7 @@ pub struct Client {
 pub struct ServerTool {
     /// Its name, without the server's.
     pub name: String,
-    /// What it is for, if the server says so.
+    /// Its description, if the server has one.
     pub description: Option<String>,
     /// The JSON Schema of its input.
     pub input_schema: Value,
@@ -68,7 +68,7 @@ impl From<rmcp::model::Tool> for ServerTool {
     }
 }
 
-/// What a tool has answered.
+/// Result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallResult {
@@ -95,7 +95,7 @@ impl CallResult {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FailedConnection {
-    /// What is wrong.
+    /// The error.
     pub error: ClientError,
     /// The first line on stdout that was no message.
     pub garbage: Option<String>,

@@ -41,7 +41,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// Why a server cannot be used, or did not do what was asked of it. The text says "it" of the server.
+/// Error of a server or a request. "It" in the texts is the server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {

@@ -20,7 +20,7 @@ pub enum Protocol {
     Newest,
 }
 
-/// How a server is started.
+/// Options for starting a server.
 #[derive(Clone, Setters)]
 #[non_exhaustive]
 pub struct ConnectOptions {
@@ -31,7 +31,8 @@ pub struct ConnectOptions {
     /// Gets each request that is waited for.
     #[setters(strip_option)]
     pub waiting: Option<watch::Sender<Method>>,
-    /// Where it works, unless its `cwd` says otherwise, which may be relative to this. This process's directory.
+    /// Working directory of a server without a `cwd`, which may be relative to this. Default: that of this
+    /// process.
     #[setters(strip_option, into)]
     pub directory: Option<PathBuf>,
     /// All its variables but those of the server's own `env`. Those of this process.

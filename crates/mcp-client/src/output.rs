@@ -1,4 +1,4 @@
-//! What a server writes: messages and other lines on stdout, and stderr.
+//! Output of a server: messages and other lines on stdout, and stderr.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ const STDERR_LINES: usize = 5;
 /// The longest text of the server's in a message.
 const LONGEST_TEXT: usize = 300;
 
-/// What a server writes beside messages. Dropping it ends the reading.
+/// Output of a server beside messages. Dropping it ends the reading.
 pub(crate) struct Output {
     garbage: Arc<Mutex<Option<String>>>,
     stderr: Arc<Mutex<Vec<u8>>>,

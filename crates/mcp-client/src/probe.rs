@@ -5,11 +5,11 @@ use crate::client::{Client, ServerTool};
 use crate::error::ClientError;
 use crate::options::{ConnectOptions, Protocol};
 
-/// What a server says of itself. No text in it holds a secret of the server's.
+/// A server's self-description. No text in it contains a secret of the server.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ProbeAnswer {
-    /// Its name and version, if it says them.
+    /// Its name and version, if it reports them.
     pub server: Option<(String, String)>,
     /// The version of the protocol that is spoken with it.
     pub protocol: Option<String>,
@@ -17,11 +17,11 @@ pub struct ProbeAnswer {
     pub tools: Vec<ServerTool>,
 }
 
-/// How it went.
+/// Result of a probe.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Probed {
-    /// What it said, or what is wrong.
+    /// Its answer, or the error.
     pub answer: Result<ProbeAnswer, ClientError>,
     /// The first line on stdout that was no message.
     pub garbage: Option<String>,

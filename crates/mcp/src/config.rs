@@ -23,8 +23,8 @@
 //! # Which forms there are
 //!
 //! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of
-//! `mcp.servers`; without any of these, of the text's own object. Whatever else a settings file holds
-//! is left alone. Comments, commas at the ends of lists and a byte order mark are taken.
+//! `mcp.servers`; without any of these, of the text's own object. Everything else in a settings file
+//! is left alone. Comments, trailing commas and a byte order mark are accepted.
 //!
 //! | Field | Form |
 //! |---|---|
@@ -63,7 +63,7 @@ use server::Problem;
 pub use server::is_slip;
 pub use write::to_json;
 
-/// Why a configuration cannot be used. It holds no value, because that may be secret.
+/// Error in a configuration. It contains no value, because that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", location(server.as_deref(), *position))]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub struct ConfigError {
     pub server: Option<String>,
     /// Line and column, counted from 1, where the text is no JSON.
     pub position: Option<(usize, usize)>,
-    /// What is wrong there: the field and why.
+    /// The problem: the field and the reason.
     pub problem: String,
 }
 
@@ -101,13 +101,13 @@ fn location(server: Option<&str>, position: Option<(usize, usize)>) -> String {
     }
 }
 
-/// What a configuration says.
+/// A parsed configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parsed {
     /// The servers, in the order in which they are there, without those that are disabled.
     pub servers: Vec<McpServer>,
-    /// What has no effect, because it is not known or does not go with the rest: server, field and why,
+    /// Fields without effect, because they are unknown or conflict with the rest: server, field and reason,
     /// for a person.
     pub ignored: Vec<String>,
     /// The servers that [`parse_available`] has left out: name, and field and why.
@@ -245,7 +245,7 @@ fn looks_like_a_server(object: &Object<'_>) -> bool {
     })
 }
 
-/// What stands beside servers in a file that is nothing but servers.
+/// Whether a member of a file of servers is not a server.
 fn is_no_server(name: &str) -> bool {
     matches!(name, "$schema" | "inputs")
 }

@@ -17,12 +17,12 @@ use teamster_core::provider::ConfigFormat;
 use node::Node;
 use splice::line;
 
-/// Why a file cannot be changed. The messages begin with the place in it where there is one.
+/// Error of changing a file. The messages begin with the position in it, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub(crate) String);
 
-/// What to do with a server of the user's that has the same name.
+/// Handling of a user's server with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clash {
@@ -125,7 +125,7 @@ pub fn remove(
     let (bom, body) = split_bom(text);
     let before = read(body, format, key)?;
     let Ok(there) = table(&before, body, format, key) else {
-        // Whatever is there now, it holds no entry.
+        // The file now has no entry of ours.
         return Ok(text.to_owned());
     };
     refuse_twice(there, Some(entries), body, format, key)?;
@@ -148,7 +148,7 @@ pub fn remove(
     Ok(format!("{bom}{result}"))
 }
 
-/// Reads the result again: it holds the entries, and whatever else was there.
+/// Reads the result again: it holds the entries, and everything else that was there.
 fn verify_merged(
     before: &Node,
     result: &str,
@@ -170,7 +170,7 @@ fn verify_merged(
     Ok(())
 }
 
-/// Reads the result again: it holds whatever was there, but these entries.
+/// Reads the result again: it holds everything that was there except these entries.
 fn verify_removed(
     before: &Node,
     result: &str,
@@ -217,7 +217,7 @@ fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(bom)
 }
 
-/// What the text means.
+/// The parsed text.
 fn read(body: &str, format: ConfigFormat, key: &str) -> Result<Node, EditError> {
     match format {
         ConfigFormat::Json => json::read(body, key),

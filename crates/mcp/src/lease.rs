@@ -82,7 +82,7 @@ mod protocol;
 pub struct LeaseError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong, with the next step.
+    /// The problem, with the next step.
     pub what: String,
 }
 
@@ -109,7 +109,7 @@ impl From<LeaseError> for AgentError {
     }
 }
 
-/// How a lease ended.
+/// End of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
@@ -148,8 +148,8 @@ pub enum Released {
 /// ```
 #[derive(Debug)]
 pub struct Lease {
-    /// The path that was asked for.
-    asked: PathBuf,
+    /// The requested path.
+    requested: PathBuf,
     /// Nothing after the release.
     held: Option<Held>,
 }
@@ -170,18 +170,20 @@ impl Lease {
     }
 
     fn begin(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
-        let asked = &edit.table.file;
-        let held = protocol::acquire(disk, &real_file(asked)?, edit)
-            .map_err(|stop| LeaseError::of(asked, stop))?;
+        let requested = &edit.table.file;
+        let held = protocol::acquire(disk, &real_file(requested)?, edit)
+            .map_err(|stop| LeaseError::of(requested, stop))?;
         Ok(Self {
-            asked: asked.clone(),
+            requested: requested.clone(),
             held: Some(held),
         })
     }
 
     /// The file that was changed: the one behind all symbolic links.
     pub fn file(&self) -> &Path {
-        self.held.as_ref().map_or(&self.asked, |held| &held.file)
+        self.held
+            .as_ref()
+            .map_or(&self.requested, |held| &held.file)
     }
 
     /// Takes the entries out again.
@@ -193,12 +195,12 @@ impl Lease {
             return Ok(Released::Nothing);
         };
         held.release().map_err(|stop| {
-            let error = LeaseError::of(&self.asked, stop);
+            let error = LeaseError::of(&self.requested, stop);
             LeaseError {
                 what: format!(
                     "{}; after that, `teamster mcp restore {}` takes this run's servers out of it",
                     error.what,
-                    self.asked.display()
+                    self.requested.display()
                 ),
                 ..error
             }

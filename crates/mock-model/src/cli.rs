@@ -1,4 +1,4 @@
-//! What is particular to a CLI: how it is pointed at a server, and what its tools are called.
+//! CLI-specific parts: configuration for a server, and names of tools.
 
 mod claude;
 mod cline;
@@ -95,7 +95,7 @@ clis! {
     Embedded in embedded,
 }
 
-/// How a CLI is pointed at this server only.
+/// Configuration that points a CLI at this server only.
 ///
 /// All keys in it are made up. Beside the address it has what keeps a CLI from asking others:
 /// telemetry, updates and lists of models are off where the CLI lets them be.
@@ -129,7 +129,7 @@ pub struct Pointing {
 }
 
 /// Variables that lead any CLI elsewhere: to settings outside of its home, or to a proxy, which would
-/// be asked for `127.0.0.1` too.
+/// be used for `127.0.0.1` too.
 const ELSEWHERE: [&str; 10] = [
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -154,7 +154,7 @@ fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
 pub struct HomeFile {
     /// Where it is, from the home folder.
     pub path: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub content: String,
 }
 
@@ -190,7 +190,7 @@ impl Cli {
         Self::ALL.into_iter().find(|cli| cli.id() == id)
     }
 
-    /// Whose request it is, by what it calls itself (the header `user-agent`) and by the names of
+    /// The CLI of a request, by the header `user-agent` and by the names of
     /// the tools that it offers to the model.
     pub(crate) fn who(user_agent: &str, tools: &[String]) -> Option<Self> {
         let with = |tools: &[String]| {
@@ -221,10 +221,10 @@ impl fmt::Display for Cli {
     }
 }
 
-/// What a CLI does in its own way, beside its tools.
+/// Peculiarities of a CLI, beside its tools.
 #[derive(Clone, Copy)]
 struct Habits {
-    /// What it asks for itself, outside of a conversation.
+    /// Requests for its own purposes, outside of a conversation.
     own_request: fn(&ParsedBody<'_>) -> Option<OwnRequest>,
     /// Whether it has put this message into the model's place by itself.
     own_message: fn(Protocol, &Value) -> bool,
@@ -258,7 +258,7 @@ pub(crate) struct ParsedBody<'a> {
     pub(crate) turn: usize,
 }
 
-/// What a CLI asks for itself, whatever the script says.
+/// A request of a CLI for its own purposes, independent of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnRequest {
     /// A text, such as a title for the session; it gets this one.
@@ -267,7 +267,7 @@ pub(crate) enum OwnRequest {
     Search(String),
 }
 
-/// What any CLI asks for itself with this request.
+/// Recognizes a request of any CLI for its own purposes.
 pub(crate) fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     let mut all = Cli::ALL.into_iter();
     all.find_map(|cli| (cli.habits().own_request)(request))
@@ -330,7 +330,7 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// Beside the name, where the protocol has namespaces (OpenAI Responses, for MCP).
     pub(crate) namespace: Option<String>,
-    /// What it is given: an object, or a string for a tool that takes free text (OpenAI Responses).
+    /// Its input: an object, or a string for a tool that takes free text (OpenAI Responses).
     pub(crate) input: Value,
 }
 
@@ -350,7 +350,7 @@ mod tests {
 
     /// A program that starts the CLI gives it none of ours.
     #[test]
-    fn what_arguments_say_is_in_a_file_too() {
+    fn settings_in_arguments_are_in_a_file_too() {
         for cli in Cli::ALL {
             let pointing = cli.point_at("http://127.0.0.1:1");
             assert!(

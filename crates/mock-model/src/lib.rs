@@ -2,7 +2,7 @@
 //! speak: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini
 //! `streamGenerateContent`, all streamed.
 //!
-//! With it a real CLI runs without a network, without a key and with a model that says the same
+//! With it a real CLI runs without a network, without a key and with a model that gives the same answers
 //! each time: to try a program that drives such CLIs, and to test it. One [`Script`] serves all of
 //! them: it names what tools do (`shell`, `read_file`, `write_file`, `mcp`), and each CLI gets the
 //! call of its own tool.

@@ -1,4 +1,4 @@
-//! What the model says: a script in TOML.
+//! Scripts of the model's answers, in TOML.
 
 mod check;
 #[cfg(test)]
@@ -15,9 +15,9 @@ pub use check::ScriptError;
 
 /// A conversation with a model, from the model's side.
 ///
-/// Each `[[turn]]` is one answer of the model; what its tools gave and what the user says next lie
+/// Each `[[turn]]` is one answer of the model; the results of its tools and the user's next prompt lie
 /// between two of them. Which turn it is follows from the request itself, so a script can be played
-/// by several processes at once, and a resumed session goes on where it was.
+/// by several processes at once, and a resumed session continues where it was.
 ///
 /// ```
 /// let script: teamster_mock_model::Script = r#"
@@ -41,13 +41,13 @@ pub use check::ScriptError;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Script {
-    /// What it shows, for people.
+    /// Description for people.
     #[serde(default)]
     pub description: Option<String>,
     /// The answers in their order.
     #[serde(rename = "turn")]
     pub turns: Vec<Turn>,
-    /// What the model says in the conversations of sub-agents.
+    /// Answers of the model in the conversations of sub-agents.
     #[serde(default, rename = "agent")]
     pub agents: Vec<SubAgent>,
     /// Not looked at here: for who plays the script, such as a test that keeps there what it expects.
@@ -83,17 +83,17 @@ impl SubAgent {
 #[non_exhaustive]
 pub struct Turn {
     /// Answer so only the first so many requests for this turn (since the server was started), and
-    /// those after them as the next `[[turn]]` says, which is then the same turn of the
+    /// those after them by the next `[[turn]]`, which is then the same turn of the
     /// conversation. This is how a request fails and its repetition does not.
     #[serde(default)]
     pub times: Option<u32>,
     /// Wait so long, in milliseconds, before anything is answered.
     #[serde(default)]
     pub delay_ms: u64,
-    /// What is said, in order.
+    /// Parts of the answer, in order.
     #[serde(default)]
     pub parts: Vec<Part>,
-    /// What the answer used.
+    /// Usage of the answer.
     #[serde(default)]
     pub usage: Tokens,
     /// Why the model stopped. Unset, it is `tool_use` if a tool is called and `end` if not.
@@ -116,7 +116,7 @@ pub enum Part {
     Thinking(Pieces),
     /// Call the CLI's tool that runs a shell command.
     Shell(String),
-    /// Call the CLI's tool that runs a shell command, which goes on in the background.
+    /// Call the CLI's tool that runs a shell command, which continues in the background.
     BackgroundShell(String),
     /// Call the CLI's tool that reads a file. The path may be relative to where the agent works.
     /// Codex has none and runs `cat`.
@@ -134,13 +134,13 @@ pub enum Part {
         server: String,
         /// The tool's name on the server.
         tool: String,
-        /// What it is given.
+        /// Its input.
         #[serde(default = "empty_object")]
         arguments: Value,
     },
     /// Call the CLI's tool that starts a sub-agent.
     Agent {
-        /// What the sub-agent is asked; an `[[agent]]` of the script has its answers.
+        /// The sub-agent's prompt; an `[[agent]]` of the script has its answers.
         prompt: String,
         /// Go on at once, where the CLI has a choice. With `false`, Codex is made to call the tool that
         /// waits for it, too.
@@ -153,14 +153,14 @@ pub enum Part {
     Ask(String),
     /// Call the CLI's tool that searches the web. What it finds is made up.
     WebSearch(String),
-    /// Say that the service itself has searched the web for this, and what it found. The answer goes on
+    /// Report a web search by the service itself, and its results. The answer continues
     /// after it.
     ServiceSearch(String),
     /// Call a tool by the CLI's own name for it.
     Tool {
         /// The name.
         name: String,
-        /// What it is given.
+        /// Its input.
         #[serde(default = "empty_object")]
         input: Value,
     },
@@ -204,7 +204,7 @@ pub struct Pieces(pub Vec<String>);
 
 impl Pieces {
     /// The whole text.
-    pub fn whole(&self) -> String {
+    pub fn concat(&self) -> String {
         self.0.concat()
     }
 }
@@ -266,12 +266,12 @@ impl Default for Tokens {
     }
 }
 
-/// Why the model stopped.
+/// Stop reason of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stop {
-    /// It had said what it wanted to.
+    /// It was complete.
     End,
     /// It waits for its tools.
     ToolUse,
@@ -287,7 +287,7 @@ pub enum Stop {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HttpError {
-    /// What it means. Each protocol has its own status and body for it.
+    /// The kind of error. Each protocol has its own status and body for it.
     pub kind: ErrorKind,
     /// The HTTP status, in place of the protocol's.
     #[serde(default)]
@@ -316,7 +316,7 @@ impl HttpError {
     }
 }
 
-/// What an error of a model service means.
+/// Kind of a model service's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -414,7 +414,7 @@ impl Script {
             .parse()
     }
 
-    /// What is to be answered in the turn `turn` of the conversation (from 0) to the request that
+    /// The answer in the turn `turn` of the conversation (from 0) to the request that
     /// is the `attempt`th for it (from 0). `None` after the end of the script.
     pub fn answer(&self, turn: usize, attempt: u32) -> Option<&Turn> {
         answer(&self.turns, turn, attempt)

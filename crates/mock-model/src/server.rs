@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{Cli, Protocol, Script};
 
-/// How the server answers.
+/// Settings of the server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Where the agent works, for tools that take absolute paths only. Unset, paths stay as the
     /// script has them.
     pub directory: Option<PathBuf>,
-    /// Whose tools are called when a request does not identify its CLI.
+    /// The CLI whose tools are called if a request does not identify its own.
     pub cli: Option<Cli>,
 }
 
@@ -57,7 +57,7 @@ pub struct Request {
     pub protocol: Option<Protocol>,
     /// The CLI that sent the request, if it can be identified.
     pub cli: Option<Cli>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// The turn of the conversation, from 0; absent for what the CLI asks beside it.
     pub turn: Option<usize>,
@@ -71,14 +71,14 @@ pub struct Request {
 }
 
 /// A running server. It listens on `127.0.0.1` only. When this is dropped it ends, and so do its
-/// connections, whatever they are in the middle of.
+/// connections, even in the middle of an answer.
 pub struct MockModel {
     address: SocketAddr,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct Shared {
     script: Script,
     settings: Settings,

@@ -59,7 +59,7 @@ impl Protocol {
     }
 }
 
-/// How one protocol is read and written. Nothing here does any I/O.
+/// Encoding and decoding of a protocol, without I/O.
 pub(crate) trait Wire: Sync {
     /// A request, as far as its protocol matters.
     fn asked(&self, path: &str, body: &Value) -> ParsedRequest;
@@ -68,7 +68,7 @@ pub(crate) trait Wire: Sync {
     fn stream(&self, reply: &Reply) -> Vec<Frame>;
 
     /// The same answer in one body, for a request that wants no stream.
-    fn whole(&self, reply: &Reply) -> Value;
+    fn complete(&self, reply: &Reply) -> Value;
 
     /// An HTTP error; `message` is in place of the usual one.
     fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure;
@@ -91,13 +91,13 @@ pub(crate) struct ParsedRequest {
 pub(crate) enum RequestKind {
     /// The next answer in a conversation.
     Answer {
-        /// Which it is, from 0: how often what the model said was followed by something that it did
-        /// not say (results of its tools, or the user's next prompt). Text that is still there from
+        /// The number of the turn, from 0: how often text of the model was followed by something that it did
+        /// not write (results of its tools, or the user's next prompt). Text that is still there from
         /// an answer which broke off has nothing after it and does not count.
         turn: usize,
     },
     /// Something that the CLI wants to know for itself, such as a title for the session: it gets
-    /// this text, whatever the script says.
+    /// this text, independent of the script.
     Helper(String),
     /// A search of the web for this by the service, which the CLI's own tool asks for.
     Search(String),
@@ -155,7 +155,7 @@ pub(crate) enum Say {
     Stall,
 }
 
-/// A part of the script as it is said to this CLI. `None` if it is a call of a tool that is not known.
+/// A part of the script in the form for this CLI. `None` for a call of an unknown tool.
 pub(crate) fn say(
     part: &Part,
     cli: Option<Cli>,
@@ -241,7 +241,7 @@ impl Frames {
         self.push(Frame::Pace);
     }
 
-    /// What means the same in every protocol. `false` if the protocol has to write this part itself.
+    /// Writes a part that is the same in every protocol. `false` if the protocol has to write this part itself.
     pub(crate) fn common(&mut self, say: &Say) -> bool {
         match say {
             Say::Pause(time) => self.push(Frame::Pause(*time)),
@@ -255,7 +255,7 @@ impl Frames {
         true
     }
 
-    /// Whatever comes after this is left out.
+    /// Everything after this is left out.
     pub(crate) fn end(&mut self, last: Option<Frame>) {
         if let Some(last) = last {
             self.push(last);
@@ -274,7 +274,7 @@ impl Frames {
     }
 }
 
-/// Who said an item of a conversation.
+/// The author of an item of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
     Model,
@@ -282,7 +282,7 @@ pub(crate) enum Speaker {
     Other,
 }
 
-/// Which turn of a conversation is asked for ([`RequestKind::Answer`]).
+/// The requested turn of a conversation ([`RequestKind::Answer`]).
 pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     let mut turn = 0;
     let mut before = Speaker::Other;
@@ -293,7 +293,7 @@ pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     turn
 }
 
-/// The texts of a conversation before the model's first answer, whatever the protocol.
+/// The texts of a conversation before the model's first answer, in every protocol.
 pub(crate) fn opening(body: &Value) -> Vec<&str> {
     let lists = ["messages", "input", "contents"];
     let is_model = |item: &Value| {
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_what_the_model_said_and_what_came_after_it() {
+    fn a_turn_is_text_of_the_model_and_its_successor() {
         use Speaker::{Model, Other};
         assert_eq!(turn([]), 0);
         assert_eq!(turn([Other, Other]), 0);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_opens_with_what_stands_before_the_models_first_answer() {
+    fn the_opening_is_the_part_before_the_models_first_answer() {
         use serde_json::json;
         let asked = json!({"role": "user", "content": [{"type": "text", "text": "main"}]});
         let messages = json!({"messages": [

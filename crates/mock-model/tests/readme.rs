@@ -58,10 +58,10 @@ fn the_tables_name_all_that_a_script_can_have() {
         ("[[turn]]\nusage = { x = 1 }", &[]),
         ("[[turn]]\nparts = [{ error = \"x\" }]", &[]),
     ] {
-        let said = wrong.parse::<Script>().expect_err(wrong).to_string();
-        let (_, expected) = said.split_once("expected").expect(&said);
+        let message = wrong.parse::<Script>().expect_err(wrong).to_string();
+        let (_, expected) = message.split_once("expected").expect(&message);
         let names: BTreeSet<&str> = expected.split('`').skip(1).step_by(2).collect();
-        assert!(names.len() >= 3, "{said}");
+        assert!(names.len() >= 3, "{message}");
         for name in names.into_iter().filter(|name| !left_out.contains(name)) {
             let named = ["`NAME`", "[NAME]", "{ NAME =", "\"NAME\""]
                 .iter()

@@ -13,10 +13,10 @@ use teamster_mock_model::{Cli, MockModel, Protocol, Settings};
 const HELLO: &str = "[[turn]]\nparts = [{ text = [\"Hel\", \"lo\"] }]\n";
 
 #[tokio::test]
-async fn a_streamed_answer_is_whole_and_its_request_is_kept() {
+async fn a_streamed_answer_is_complete_and_its_request_is_kept() {
     let model = server(HELLO).await;
     let answer = ask(&model, &conversation(0, true)).await;
-    assert_eq!((answer.status, answer.whole), (200, true));
+    assert_eq!((answer.status, answer.complete), (200, true));
     assert!(answer.head.contains("content-type: text/event-stream"));
     assert!(
         answer.body.starts_with("event: message_start\n"),
@@ -44,11 +44,11 @@ async fn a_streamed_answer_is_whole_and_its_request_is_kept() {
 async fn a_connection_serves_one_request_after_another() {
     let model = server(&format!("{HELLO}[[turn]]\nparts = [{{ text = \"Bye\" }}]")).await;
     let mut connection = Connection::to(&model).await;
-    for (turn, stream, said) in [(0, true, "Hel"), (1, false, "Bye"), (1, true, "Bye")] {
+    for (turn, stream, text) in [(0, true, "Hel"), (1, false, "Bye"), (1, true, "Bye")] {
         connection.ask(&conversation(turn, stream)).await;
         let answer = connection.answer().await.unwrap();
-        assert_eq!((answer.status, answer.whole), (200, true));
-        assert!(answer.body.contains(said), "{answer:?}");
+        assert_eq!((answer.status, answer.complete), (200, true));
+        assert!(answer.body.contains(text), "{answer:?}");
     }
     connection.send("HEAD", "/", b"").await;
     let (status, _) = connection.head().await.unwrap();
@@ -94,7 +94,7 @@ async fn an_error_has_the_status_the_body_and_the_type_that_the_script_wants() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_script_is_said() {
+async fn the_end_of_a_script_is_reported() {
     let model = server(HELLO).await;
     let answer = ask(&model, &conversation(1, true)).await;
     assert_eq!(answer.status, 400);
@@ -130,7 +130,7 @@ async fn a_helper_and_a_count_of_tokens_are_no_turns() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_to_a_model_is_said_to_be_none() {
+async fn other_requests_are_reported_as_such() {
     let model = server(HELLO).await;
     let mut connection = Connection::to(&model).await;
     for (method, path) in [
@@ -165,7 +165,7 @@ async fn a_body_that_is_no_json_uses_up_no_attempt() {
         (seen[0].status, seen[0].turn, &seen[0].body),
         (400, None, &Value::Null)
     );
-    // The connection goes on.
+    // The connection stays open.
     connection.ask(&conversation(0, true)).await;
     assert_eq!(connection.answer().await.unwrap().status, 500);
 }

@@ -1,4 +1,4 @@
-//! What a recorded command line says, for the decoder of a replay.
+//! Parses a recorded command line for the decoder of a replay.
 
 use teamster_core::ExecuteParams;
 

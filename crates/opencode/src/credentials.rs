@@ -1,4 +1,4 @@
-//! Where a login of OpenCode shows.
+//! Detection of OpenCode's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 

@@ -42,13 +42,13 @@ const RETRIES: u32 = 5;
 #[derive(Debug, Default)]
 pub struct OpenCodeDecoder {
     session: Option<Id>,
-    /// The model that was asked for: no line names one.
+    /// The requested model: no line names one.
     model: Option<String>,
     /// The MCP servers that the run was given, as far as that is known.
     mcp_servers: Vec<String>,
     /// The tools that the run's settings take away.
     withheld: Withheld,
-    /// An old session goes on.
+    /// An old session is resumed.
     resumed: bool,
     parts: Parts,
     tool_ids: HashSet<Id>,
@@ -59,15 +59,15 @@ pub struct OpenCodeDecoder {
     overcome: Option<CliError>,
     denials: Denials,
     told_about_sub_agents: bool,
-    /// That a request was repeated was seen in the output.
-    told_a_retry: bool,
+    /// A repeated request was seen in the output.
+    reported_retry: bool,
     /// The last line was no JSON, as when the CLI exits before it has printed all.
     broken: bool,
     /// Lines of help on stdout, in place of a run.
     help: Help,
 }
 
-/// What was denied since the last step began.
+/// Denials since the last step began.
 #[derive(Debug, Default)]
 struct Denials {
     /// The tool that was asked about and rejected, which ends the run unless it is set to go on.
@@ -184,7 +184,7 @@ impl OpenCodeDecoder {
         )));
     }
 
-    /// The run goes on after an error, which then was not its end.
+    /// The run continues after an error, which then was not its end.
     fn went_on(&mut self, out: &mut Events) {
         let Some(error) = self.error.take() else {
             return;
@@ -207,7 +207,7 @@ impl OpenCodeDecoder {
         };
         // The answer broke off and the CLI asks again, in the same message. It does not say why: the
         // connection was lost, or the stream had an error or an event that it cannot read.
-        self.told_a_retry = true;
+        self.reported_retry = true;
         out.push(AgentEvent::Retry(Box::new(
             Retry::new(
                 lost.tries,
@@ -257,12 +257,12 @@ impl OpenCodeDecoder {
             let text = format!("the conversation was compacted to this summary: {text}");
             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
         } else {
-            self.steps.said(message.as_ref(), &text);
+            self.steps.text(message.as_ref(), &text);
             say(message, text, out);
         }
     }
 
-    /// What the CLI calls a continuation shows that the message before it was no answer: it was the
+    /// The CLI's continuation shows that the message before it was no answer: it was the
     /// summary to which the conversation was compacted.
     fn compacted(&mut self, out: &mut Events) {
         if let Some(message) = self.steps.last_message_was_a_summary() {
@@ -362,7 +362,7 @@ fn say(message_id: Option<Id>, text: String, out: &mut Events) {
     out.push(AgentEvent::Text(Text::new(text).message_id(message_id)));
 }
 
-/// Whether a line is JSON at all, of whatever type.
+/// Whether a line is JSON of any type.
 fn is_json(line: &[u8]) -> bool {
     json_line::read(line, |text| parse::<serde::de::IgnoredAny>(text)).is_some()
 }

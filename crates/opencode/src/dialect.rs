@@ -1,4 +1,4 @@
-//! What OpenCode does in its own way as an agent of the Agent Client Protocol.
+//! OpenCode's dialect of the Agent Client Protocol.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::launch::{self, Withheld};
 /// Before the message of every error that the CLI does not expect.
 const INTERNAL: &str = "Internal error: ";
 
-/// What the CLI says if it cannot load a session, whatever the reason.
+/// The CLI's message if it cannot load a session, for any reason.
 const NO_SESSION: &str = "OpenCode service failure";
 
 /// OpenCode, run with `opencode acp`.
@@ -183,7 +183,7 @@ impl Dialect for OpenCodeDialect {
         true
     }
 
-    /// What the CLI does not ask about is in its settings, which it is given when it is started.
+    /// Tools that need no request are in the settings with which the CLI is started.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let begun_with = self.permission;
         let approve = match mode {

@@ -1,4 +1,4 @@
-//! How OpenCode is started.
+//! Launch of OpenCode.
 
 mod files;
 mod mcp;
@@ -139,7 +139,7 @@ fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
-    // Without it the CLI works in the directory that the variable PWD names, whatever directory it
+    // Without it the CLI works in the directory that the variable PWD names, not in the one that it
     // is started in.
     if !is_given(params, "--dir")
         && let Some(directory) = directory(params)?
@@ -152,7 +152,7 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
             args.add("--fork");
         }
     } else if !is_given(params, "--title") {
-        // An empty one is the begin of the prompt. Without it the model is asked for one, and what
+        // An empty one is the begin of the prompt. Without it the model has to make one, and what
         // that uses is reported nowhere.
         args.value("--title", "");
     }
@@ -187,7 +187,7 @@ fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt_delivery == PromptDelivery::Argv {

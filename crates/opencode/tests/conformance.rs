@@ -1,4 +1,4 @@
-//! What every provider must pass, with what there is to know about OpenCode 1.18.33.
+//! Provider conformance tests for OpenCode 1.18.33.
 #![cfg(test)]
 
 use std::path::Path;

@@ -30,7 +30,7 @@ fn tools(events: &[AgentEvent]) -> Vec<(String, String, ToolKind, String)> {
     events.iter().filter_map(tool).collect()
 }
 
-/// What the calls gave, and which of them failed.
+/// Outputs of the calls, and which of them failed.
 fn results(events: &[AgentEvent]) -> Vec<(String, String, Option<bool>)> {
     let result = |event: &AgentEvent| match event {
         AgentEvent::ToolResult(e) => Some((e.tool_id.to_string(), e.output.clone(), e.is_error)),
@@ -250,7 +250,7 @@ fn tools_are_reported_as_in_a_run() {
 }
 
 #[test]
-fn what_is_allowed_can_be_changed() {
+fn the_permission_mode_can_be_changed() {
     let recording = include_str!("sessions/permissions/stdout.ndjson");
     let mut replay = replay_of(recording, |params| params.model = Some("mocka/m1".into()));
     let events = replay.turn("two commands");
@@ -291,7 +291,7 @@ fn what_is_allowed_can_be_changed() {
 }
 
 #[test]
-fn a_session_that_goes_on_has_no_cost_before_its_second_turn() {
+fn a_resumed_session_has_no_cost_before_its_second_turn() {
     let recording = include_str!("sessions/resume/stdout.ndjson");
     let id = "ses_dfbcea29dffeIl2rnmG14e2Lq3";
     let mut replay = replay_of(recording, |params| {
@@ -308,7 +308,7 @@ fn a_session_that_goes_on_has_no_cost_before_its_second_turn() {
 }
 
 #[test]
-fn what_a_fork_is_of_is_not_reported_again() {
+fn turns_of_the_forked_session_are_not_reported_again() {
     let recording = include_str!("sessions/fork/stdout.ndjson");
     let mut replay = replay_of(recording, |params| {
         params.model = Some("mocka/m1".into());
@@ -337,7 +337,7 @@ fn nothing_is_reported_twice_if_the_process_ends_in_a_turn() {
 }
 
 #[test]
-fn whatever_comes_every_turn_is_a_run_and_every_order_is_settled_once() {
+fn every_turn_is_a_run_and_every_order_is_settled_once() {
     let recordings = [
         include_str!("sessions/acp_two_turns/stdout.ndjson"),
         include_str!("sessions/tools/stdout.ndjson"),

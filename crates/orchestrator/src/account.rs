@@ -1,4 +1,4 @@
-//! What the events of the agents make of a run: its lifecycle events and its outcome. Pure.
+//! Derives a run's lifecycle events and outcome from the events of its agents. Pure.
 
 mod ended;
 mod known;
@@ -33,12 +33,12 @@ pub(crate) struct Account {
     started: bool,
     /// The first attempt, until the run has started.
     begun: Option<RunEvent>,
-    /// What the agents have said, as far as it stands.
-    said: TextLedger,
+    /// Text of the agents that was not withdrawn.
+    text: TextLedger,
     log: Vec<Attempt>,
     /// The calls of all attempts, by the ids that they have in the log.
     tools: ToolLedger<Call>,
-    /// What of finished attempts counts against the budget.
+    /// Usage of finished attempts that counts against the budget.
     spent: Spent,
     /// Why nothing may be started over, in words.
     changed: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Account {
     now: Current,
 }
 
-/// The attempt that goes on.
+/// The current attempt.
 #[derive(Debug, Default)]
 struct Current {
     provider: String,
@@ -69,7 +69,7 @@ struct Current {
     open_before: usize,
     /// Uses of tools that count, until they turn out to have been denied.
     changes: Vec<(Id, String)>,
-    /// How many of them may have run, whatever comes: those before the last result of a tool.
+    /// How many of them may have run in any case: those before the last result of a tool.
     ran: usize,
     /// Something was changed that no denial takes back.
     changed: Option<String>,
@@ -111,7 +111,7 @@ impl Account {
             details,
             started: false,
             begun: None,
-            said: TextLedger::default(),
+            text: TextLedger::default(),
             log: Vec::new(),
             tools: ToolLedger::default(),
             spent: Spent::default(),
@@ -143,8 +143,8 @@ impl Account {
             runs_calls_after_answer: capabilities.runs_calls_after_answer,
             commands: params.slash_commands,
             began_ms: now_ms,
-            messages_before: self.said.count(),
-            emitted: self.said.count(),
+            messages_before: self.text.count(),
+            emitted: self.text.count(),
             open_before: self.tools.open().len(),
             ..Current::default()
         };
@@ -177,7 +177,7 @@ impl Account {
         }
     }
 
-    /// What follows from an event of the agent, at this time in milliseconds.
+    /// Processes an event of the agent, at this time in milliseconds.
     pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
         if let AgentEvent::Session(session) = event {
             self.now.session = Some(session.session_id.clone());
@@ -195,11 +195,11 @@ impl Account {
             AgentEvent::Thinking(thinking) if thinking.parent_tool_id.is_none() => self.turn(),
             AgentEvent::Retract(retract) => self.retract(&retract.message_id),
             AgentEvent::ToolUse(tool) => {
-                self.said.event(event);
+                self.text.event(event);
                 self.tool_use(tool, now_ms, out);
             }
             AgentEvent::ToolResult(result) => {
-                self.said.event(event);
+                self.text.event(event);
                 self.messages(out);
                 if result.parent_tool_id.is_none() {
                     self.now.turn_open = false;
@@ -224,7 +224,7 @@ impl Account {
             AgentEvent::TurnEnd(_) => {
                 self.now.turn_open = false;
                 self.now.used.event(event);
-                self.said.event(event);
+                self.text.event(event);
                 self.messages(out);
             }
             _ => {}
@@ -303,43 +303,43 @@ impl Account {
         ended
     }
 
-    /// After the end of an attempt: this is why it failed, whatever its result says.
+    /// After the end of an attempt: this is why it failed, in place of its result's error.
     pub(crate) fn blame(&mut self, error: &AgentError) {
         if let Some(attempt) = self.log.last_mut() {
             attempt.error = Some(error.clone());
         }
     }
 
-    /// After the end of an attempt: its last message stands, as what the agent said.
+    /// After the end of an attempt: its last message is kept.
     pub(crate) fn keep(&mut self, out: &mut Vec<RunEvent>) {
-        self.said.end_message();
+        self.text.end_message();
         self.messages(out);
     }
 
-    /// After the end of an attempt: the prompt is sent again, and what the agent said is void.
+    /// After the end of an attempt: the prompt is sent again, and the agent's text is discarded.
     pub(crate) fn discard(&mut self) {
-        self.said.truncate(self.now.messages_before);
+        self.text.truncate(self.now.messages_before);
     }
 
     /// The last message of the attempt.
     pub(crate) fn last_message(&self) -> Option<String> {
-        self.said.last_message_after(self.now.messages_before)
+        self.text.last_message_after(self.now.messages_before)
     }
 
-    /// The number of the attempt that goes on; between two, of the next.
+    /// The number of the current attempt; between two, of the next.
     pub(crate) fn attempt(&self) -> u32 {
         u32::try_from(self.log.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1)
     }
 
-    /// The number of the attempt that goes on; between two, of the last.
+    /// The number of the current attempt; between two, of the last.
     pub(crate) fn current_attempt(&self) -> u32 {
         let over = u32::from(self.now.is_over);
         self.attempt().saturating_sub(over)
     }
 
-    /// The model speaks or acts: a turn begins, unless one goes on.
+    /// The model writes or acts: begins a turn unless one is in progress.
     fn turn(&mut self) {
         if !mem::replace(&mut self.now.turn_open, true) {
             self.now.turns += 1;
@@ -349,11 +349,11 @@ impl Account {
     /// More of the text that the last event was: a delta, without the events that follow from it.
     #[inline]
     pub(crate) fn more_text(&mut self, text: &str) {
-        self.said.push_more(text);
+        self.text.push_more(text);
     }
 
     fn text(&mut self, text: &Text, out: &mut Vec<RunEvent>) {
-        self.said.push(text.message_id.as_ref(), &text.text);
+        self.text.push(text.message_id.as_ref(), &text.text);
         if self.details {
             self.messages(out);
             out.push(RunEvent::Chunk {
@@ -363,11 +363,11 @@ impl Account {
         }
     }
 
-    /// Tells the messages that are whole.
+    /// Emits the complete messages.
     fn messages(&mut self, out: &mut Vec<RunEvent>) {
-        let over = self.said.count_over();
+        let over = self.text.count_over();
         if self.details && self.now.emitted < over {
-            let messages = self.said.pieces().take(over).skip(self.now.emitted);
+            let messages = self.text.pieces().take(over).skip(self.now.emitted);
             out.extend(messages.map(|(_, content)| RunEvent::Message {
                 run_id: self.run_id.clone(),
                 content: content.to_owned(),
@@ -378,9 +378,9 @@ impl Account {
 
     fn retract(&mut self, retracted: &Id) {
         let now = &mut self.now;
-        let emitted = (self.said.pieces().take(now.emitted)).skip(now.messages_before);
+        let emitted = (self.text.pieces().take(now.emitted)).skip(now.messages_before);
         now.emitted -= emitted.filter(|(id, _)| *id == Some(retracted)).count();
-        self.said.retract_after(now.messages_before, retracted);
+        self.text.retract_after(now.messages_before, retracted);
     }
 
     fn tool_use(&mut self, tool: &ToolUse, now_ms: u64, out: &mut Vec<RunEvent>) {

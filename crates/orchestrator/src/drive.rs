@@ -32,7 +32,7 @@ use attempt::until;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
 
-/// What drives one run.
+/// Drives one run.
 pub(crate) struct Driver {
     run_id: Id,
     registry: Registry,
@@ -43,13 +43,13 @@ pub(crate) struct Driver {
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
     merge: Merge,
-    /// What the consumer gets.
+    /// The view of the consumer.
     view: View,
     /// Events that follow from the agents' events are wanted.
     derives: bool,
     /// The end of the run was reported.
     ended: bool,
-    /// What was not sent to the consumer of the log yet.
+    /// Parts not yet sent to the consumer of the log.
     parts: Vec<Part>,
     /// The number and the time of the log's last entry.
     seq: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Driver {
     sessions: HashSet<(String, Id)>,
 }
 
-/// How the run shall go on.
+/// Next step of the run.
 enum Course {
     Success,
     Error(AgentError),
@@ -279,7 +279,7 @@ impl Driver {
                     return Err(Stopped::Held(error));
                 }
             }
-            // A hold that is over is not news: the wait for room goes on.
+            // An expired hold is not reported: the wait for room continues.
             let until_ms = held.as_ref().map(|held| held.until_ms);
             if reported.is_none() || (until_ms.is_some() && reported != Some(until_ms)) {
                 reported = Some(until_ms);
@@ -406,7 +406,7 @@ impl Driver {
     }
 }
 
-/// Why no slot came.
+/// Reason why no slot was granted.
 enum Stopped {
     /// The run was stopped.
     Aborted,

@@ -1,4 +1,4 @@
-//! What happens to a run, as one stream for all its attempts.
+//! Events of a run as one stream over all its attempts.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use teamster_core::{AgentError, Id, NewerEvent};
@@ -11,7 +11,7 @@ use crate::outcome::wire;
 /// On the wire it is an object with a `type` such as `run:start` and fields in camelCase; optional
 /// fields are left out when absent.
 ///
-/// Whatever happens, a run has exactly one [`Start`](Self::Start), which is its first event, and
+/// A run always has exactly one [`Start`](Self::Start), which is its first event, and
 /// exactly one [`End`](Self::End), which is its last. Every [`ToolStart`](Self::ToolStart) gets its
 /// [`ToolEnd`](Self::ToolEnd), also when the run is aborted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum RunEvent {
         session_id: Option<Id>,
         /// The provider that is tried first.
         provider: String,
-        /// The model, as the agent says, else as it was asked for.
+        /// The model as reported by the agent, else as requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
@@ -107,7 +107,7 @@ pub enum RunEvent {
         reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
         delay_ms: u64,
-        /// What comes.
+        /// The next attempt.
         next: Next,
     },
     /// An attempt failed or could not begin, and the next candidate is tried.
@@ -120,7 +120,7 @@ pub enum RunEvent {
         reason: Box<AgentError>,
         /// How long the run waits before it, in milliseconds.
         delay_ms: u64,
-        /// What comes.
+        /// The next attempt.
         next: Next,
     },
     /// A tool call begins.
@@ -158,7 +158,7 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
-    /// A message of the agent, whole. Chunks that no message follows were withdrawn: the CLI dropped
+    /// A complete message of the agent. Chunks that no message follows were withdrawn: the CLI dropped
     /// them, or their attempt failed and the prompt was sent again.
     #[serde(rename = "assistant:message")]
     #[non_exhaustive]
@@ -175,9 +175,9 @@ pub enum RunEvent {
     UserMessage {
         /// The turn.
         run_id: Id,
-        /// What is said.
+        /// Text of the message.
         text: String,
-        /// Who says it, such as `terminal pts/3`.
+        /// The sender, such as `terminal pts/3`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
         /// The turn is in progress already.
@@ -284,7 +284,7 @@ impl RunEvent {
         }
     }
 
-    /// Whether it says again what an agent's event says: `tool:start`, `tool:end`, `assistant:chunk` and
+    /// Whether it repeats an agent's event: `tool:start`, `tool:end`, `assistant:chunk` and
     /// `assistant:message`. These are no entries of the run's log.
     pub fn is_derived(&self) -> bool {
         matches!(
@@ -327,11 +327,11 @@ pub struct Next {
     pub attempt: u32,
     /// The provider.
     pub provider: String,
-    /// The model, if one was asked for.
+    /// The model, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session that it goes on with, because of what was done already. Without it the prompt is
-    /// sent again, and the text of the failed attempt is void.
+    /// The session that it resumes, because changes were made already. Without it the prompt is
+    /// sent again, and the text of the failed attempt is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Id>,
 }

@@ -46,7 +46,7 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     events: mpsc::UnboundedReceiver<Batch>,
-    /// What was received and not yet read.
+    /// Received and not yet read.
     batch: vec::IntoIter<Part>,
     /// The room that its batch took.
     taken: usize,
@@ -91,7 +91,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// What comes next; `None` when there will be no more.
+    /// The next part; `None` at the end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
         loop {
             if let Some(event) = self.batch.next() {
@@ -105,7 +105,7 @@ impl Receiver {
         }
     }
 
-    /// What was sent together next; `None` when there will be no more.
+    /// The next batch of parts; `None` at the end.
     pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Part>>> {
         // More than was taken if the events were sent after an abort, when no consumer waits any more.
         self.room.add_permits(mem::take(&mut self.taken));

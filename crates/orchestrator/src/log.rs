@@ -7,7 +7,7 @@ use teamster_core::{Id, LogEntry};
 
 use crate::RunEvent;
 
-/// What of a run's log its consumer gets. The numbers of the entries are the same in each view.
+/// The part of a run's log that its consumer gets. The numbers of the entries are the same in each view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     /// All of it. The result of `run:end` is without its text, which `done` has.
@@ -59,7 +59,7 @@ impl Part {
 ///
 /// On the wire it is the event's own object after `seq`, `atMs` and `attempt`.
 ///
-/// The log has the `run:` events. A `tool:` or `assistant:` event says again what the agents' entries say, so
+/// The log has the `run:` events. A `tool:` or `assistant:` event repeats the agents' entries, so
 /// it is only in a [`Run`](crate::Run), with the number of the log's last entry before it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -68,9 +68,9 @@ pub struct LifecycleEntry {
     pub seq: u64,
     /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// The attempt that goes on, from 1; what follows its end belongs to it.
+    /// The current attempt, from 1; entries after its end belong to it.
     pub attempt: u32,
-    /// What happened.
+    /// The event.
     pub event: RunEvent,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Merge {
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    /// Who works.
+    /// The provider.
     provider: String,
     /// Attempts that were made and followed by another.
     made: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Merge {
     failed: Option<AgentError>,
 }
 
-/// How a run ended, and what only its task knows of it.
+/// End of a run, with the data that only its task has.
 #[derive(Debug)]
 pub(crate) struct Ending<'a> {
     /// Why it did not succeed.
@@ -53,15 +53,15 @@ pub(crate) struct Ending<'a> {
     pub(crate) duration_ms: u64,
     pub(crate) session_id: Option<&'a Id>,
     pub(crate) model: Option<&'a str>,
-    /// What the agents have said, as far as it stands.
-    pub(crate) said: TextLedger,
+    /// Text of the agents that was not withdrawn.
+    pub(crate) text: TextLedger,
     /// The calls of all attempts that have not ended.
     pub(crate) open: Vec<Id>,
-    /// What the last attempt has used, as far as it was reported.
+    /// Reported usage of the last attempt.
     pub(crate) used: UsageLedger,
 }
 
-/// The attempt that goes on.
+/// The current attempt.
 #[derive(Debug, Default)]
 struct Current {
     /// From the first error on: whether it is final shows later.
@@ -89,7 +89,7 @@ impl Merge {
         }
     }
 
-    /// What of the stream follows from an event of the run itself, of which the last attempt has used this.
+    /// Derives the stream's events from an event of the run; `used` is the usage of the last attempt.
     pub(crate) fn lifecycle(
         &mut self,
         event: &RunEvent,
@@ -109,7 +109,7 @@ impl Merge {
         }
     }
 
-    /// The result of the attempt that goes on, when it is over.
+    /// The result of the current attempt, when it is over.
     pub(crate) fn result(&self) -> Option<&RunResult> {
         self.now.result.as_deref()
     }
@@ -310,7 +310,7 @@ impl Merge {
     pub(crate) fn end(&mut self, ending: Ending<'_>, out: &mut Vec<LogEntry>) -> RunResult {
         let attempted = ending.attempts > self.made;
         let mut now = mem::take(&mut self.now);
-        let whole = attempted && now.result.is_some();
+        let complete = attempted && now.result.is_some();
         let mut own = None;
         if ending.aborted {
             let emitted = now.errors.iter().any(|e| e.kind == ErrorKind::Aborted);
@@ -340,25 +340,25 @@ impl Merge {
         let stopped = matches!(result.status, RunStatus::Aborted | RunStatus::Completed);
         if ending.aborted {
             result.status = RunStatus::Aborted;
-        } else if !whole || (ending.error.is_some() && stopped) {
+        } else if !complete || (ending.error.is_some() && stopped) {
             result.status = RunStatus::Failed;
         }
         result.aborted = ending.aborted;
-        if !(whole && ending.attempts == 1) {
+        if !(complete && ending.attempts == 1) {
             result.duration_ms = ending.duration_ms;
         }
-        if ending.attempts > 1 || (attempted && !whole) {
+        if ending.attempts > 1 || (attempted && !complete) {
             result.session_id = result.session_id.or_else(|| ending.session_id.cloned());
             result.model = result.model.or_else(|| ending.model.map(str::to_owned));
         }
-        if attempted && !whole {
-            result.final_message = ending.said.last_message();
+        if attempted && !complete {
+            result.final_message = ending.text.last_message();
         }
         let mut total = mem::take(&mut self.total);
         total.add(&mut result);
         total.put(&mut result);
-        result.pieces = ending.said.text_pieces();
-        result.text = ending.said.into_text();
+        result.pieces = ending.text.text_pieces();
+        result.text = ending.text.into_text();
         result.open_tool_ids = ending.open;
         let mut errors = mem::take(&mut self.emitted);
         errors.append(&mut result.errors);
@@ -379,8 +379,8 @@ impl Merge {
 }
 
 impl Current {
-    /// Its result; of an attempt that broke off, what was seen of it. What it does not say of figures, its
-    /// events have said.
+    /// Its result; of an attempt that broke off, what was seen of it. Missing figures are those of its
+    /// events.
     fn result(&mut self, used: UsageLedger) -> RunResult {
         let mut result = match self.result.take() {
             Some(result) => *result,
@@ -427,7 +427,7 @@ fn is_about(failure: &AgentError, error: &AgentError) -> bool {
     error.code == failure.code && error.kind == failure.kind && error.message == failure.message
 }
 
-/// What kept a run from another attempt.
+/// The reason why there was no further attempt.
 fn explanation(failure: &AgentError) -> Option<&str> {
     match failure.detail.as_deref() {
         Some(ErrorDetail::NotRetried { explanation, .. }) => Some(explanation),

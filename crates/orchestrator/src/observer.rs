@@ -1,4 +1,4 @@
-//! Who keeps account of runs.
+//! Observers of runs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use teamster_core::{ExecuteParams, Id};
 
 use crate::Outcome;
 
-/// What an observer does in answer to something: the run waits for it.
+/// The future of an observer's callback: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Records runs, for example in a database. The run itself calls it, so it sees the end even if the run's
@@ -48,7 +48,7 @@ pub struct Accepted<'a> {
     pub run_id: &'a Id,
     /// The provider that is tried first.
     pub provider: &'a str,
-    /// What it is asked.
+    /// Parameters of the run.
     pub params: &'a ExecuteParams,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,

@@ -100,7 +100,7 @@ impl Orchestrator {
         })
     }
 
-    /// Begins a run, as a task of the Tokio runtime. It goes on while its [`Run`] is there, and is
+    /// Begins a run, as a task of the Tokio runtime. It continues while its [`Run`] exists, and is
     /// aborted when that is dropped before its end.
     ///
     /// # Panics

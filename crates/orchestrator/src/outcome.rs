@@ -1,11 +1,11 @@
-//! What came of a run.
+//! The outcome of a run.
 
 pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, Id, RunResult, Usage};
 
-/// What came of a run, over all its attempts: its result, and what only a run of several attempts has.
+/// The outcome of a run over all its attempts: its result and what only several attempts have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub run_id: Id,
     /// The provider of the last attempt; without an attempt, of the first candidate.
     pub provider: String,
-    /// The model of the last attempt: as the agent says, else as it was asked for.
+    /// The model of the last attempt as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session to go on with: that of the last attempt, if it is known to exist.
@@ -79,7 +79,7 @@ impl Outcome {
 pub struct Attempt {
     /// The provider.
     pub provider: String,
-    /// The model: as the agent says, else as it was asked for.
+    /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Its session.
@@ -89,10 +89,10 @@ pub struct Attempt {
     pub resumed: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-    /// What it used.
+    /// Its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it cost, in USD.
+    /// Its cost in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// Why it failed, if it did.

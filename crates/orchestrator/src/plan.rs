@@ -7,28 +7,28 @@ use teamster_core::{AgentError, ErrorKind, Id, NotRetried};
 
 use crate::policy::{Action, AfterSideEffects, RetryPolicy};
 
-/// What the plan has to know of a candidate.
+/// A candidate as the plan sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanCandidate {
     pub(crate) provider: String,
     pub(crate) can_resume: bool,
 }
 
-/// What comes after an attempt that failed.
+/// The next step after a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The candidate of this number is tried after the delay. With `resume`, its session goes on;
+    /// The candidate of this number is tried after the delay. With `resume`, its session is resumed;
     /// else the prompt is sent again.
     Try {
         candidate: usize,
         delay: Duration,
         resume: bool,
     },
-    /// The run ends; if it could have gone on but for something, this says what.
+    /// The run ends; if only one thing kept it from another attempt, this names it.
     End(Option<(NotRetried, String)>),
 }
 
-/// How things stand after an attempt.
+/// State after an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptState<'a> {
     /// Why it failed.
@@ -37,7 +37,7 @@ pub(crate) struct AttemptState<'a> {
     pub(crate) attempted: bool,
     /// The session in which it worked.
     pub(crate) session: Option<&'a Id>,
-    /// What has been changed, or may have been, in this run.
+    /// A change made in this run, or a possible one.
     pub(crate) changed: Option<&'a str>,
     /// Since the run's acceptance.
     pub(crate) elapsed: Duration,
@@ -54,7 +54,7 @@ pub(crate) struct Plan {
     retries: u32,
     /// The least delays of further waits for this candidate, once there was one.
     waits: Option<ExponentialBackoff>,
-    /// What was looked at last would have been too late.
+    /// The last considered attempt would have been too late.
     late: bool,
     /// Attempts that count for the limit of the run.
     attempts: u32,
@@ -92,7 +92,7 @@ impl Plan {
         patient && left <= self.policy.max_wait
     }
 
-    /// What comes after this.
+    /// The next step after this attempt.
     pub(crate) fn after(&mut self, standing: AttemptState<'_>) -> Next {
         self.late = false;
         let wanted = wanted_wait(standing.error, standing.now_ms);
@@ -112,7 +112,7 @@ impl Plan {
         step.unwrap_or_else(|| Next::End(self.why_not(&standing)))
     }
 
-    /// What comes after an attempt whose session, which an earlier attempt of this run had left, is
+    /// The next step after an attempt whose session, left by an earlier attempt of this run, is
     /// gone; `standing` has the error of that earlier attempt. The same candidate begins a session if
     /// nothing was changed, which is not one of its retries: the attempt that is over was.
     pub(crate) fn after_lost_session(&mut self, standing: AttemptState<'_>) -> Next {
@@ -166,7 +166,7 @@ impl Plan {
             wanted.filter(|wanted| !wanted.is_zero() && *wanted <= self.policy.max_wait)?;
         let resume = self.resume(self.current, standing)?;
         // Such waits are not counted. So when the limit was not over when it should have been, the
-        // next ones get longer, or a service that always says `1 ms` would be asked a thousand
+        // next ones get longer, or a service that always answers `1 ms` would be called a thousand
         // times a second.
         let delays = delays(&self.policy);
         let waits = self.waits.as_mut().filter(|_| standing.attempted);
@@ -226,7 +226,7 @@ impl Plan {
             .is_none_or(|most| self.attempts < most)
     }
 
-    /// What a person should know when nothing comes any more.
+    /// Why there is no further attempt, for a person.
     fn why_not(&self, standing: &AttemptState<'_>) -> Option<(NotRetried, String)> {
         if let Some(most) = self.policy.max_elapsed.filter(|_| self.late) {
             let why = format!("not tried again: the time for attempts ({most:?}) would be over");
@@ -253,7 +253,7 @@ impl Plan {
     }
 }
 
-/// How long the service wants one to wait, where it says so.
+/// The delay that the service requires, if it reports one.
 pub(crate) fn wanted_wait(error: &AgentError, now_ms: u64) -> Option<Duration> {
     let millis = match (error.retry_after_ms, error.resets_at) {
         (Some(after), _) => after,

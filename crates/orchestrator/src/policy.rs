@@ -1,4 +1,4 @@
-//! What to do when an attempt fails.
+//! Policies for failed attempts.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, ErrorKind, ToolUse};
 
-/// What to do after an error.
+/// Reaction to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub enum Action {
     /// Wait until the limit resets and try the same candidate again. That does not count as a retry.
     /// When the reset is not known, is past, or is further away than [`RetryPolicy::max_wait`], as
     /// [`FallBack`](Self::FallBack). When the limit is not over then, further waits last at least as
-    /// long as the delays of retries, however soon the service says.
+    /// long as the delays of retries, even if the service names a shorter one.
     Wait,
     /// Try the next candidate at once. If there is none and the error is a limit that resets soon
     /// enough, as [`Wait`](Self::Wait); else the run ends.
@@ -40,7 +40,7 @@ impl Action {
     /// | `auth`, `model_not_found`, `not_found`, `context_window`, `internal` | fall back |
     /// | `session_not_found`, `permission`, `budget`, `max_turns`, `mcp`, `aborted`, `invalid` | end |
     ///
-    /// What an error says of itself ([`AgentError::retryable`]) corrects the table:
+    /// The error's own property ([`AgentError::retryable`]) corrects the table:
     /// [`RetryPolicy::action`].
     pub fn for_kind(kind: ErrorKind) -> Self {
         match kind {
@@ -62,7 +62,7 @@ impl Action {
     }
 }
 
-/// What a run does when an attempt fails, and how long it goes on trying.
+/// Policy for failed attempts: reactions, delays and limits.
 ///
 /// ```
 /// use teamster_core::ErrorKind;
@@ -95,15 +95,15 @@ pub struct RetryPolicy {
     /// Add a random part to each such delay, up to its own length, so that runs that failed together
     /// do not come again together. On.
     pub jitter: bool,
-    /// The longest that a run waits because a service says so (`retryAfterMs`, `resetsAt`), or because
+    /// The longest wait that a service can require (`retryAfterMs`, `resetsAt`), or that happens because
     /// its provider is on hold. 5 min.
     #[serde(with = "humantime_serde")]
     pub max_wait: Duration,
-    /// Other actions than those of [`Action::for_kind`]. What stands here is done whatever the error
-    /// says of itself.
+    /// Other actions than those of [`Action::for_kind`]. An entry here applies independently of
+    /// [`AgentError::retryable`].
     #[setters(skip)]
     pub actions: HashMap<ErrorKind, Action>,
-    /// What to do once something has been changed.
+    /// Reaction once something has been changed.
     pub side_effects: SideEffects,
 }
 
@@ -132,16 +132,16 @@ impl RetryPolicy {
         }
     }
 
-    /// What to do after errors of this kind, in place of [`Action::for_kind`].
+    /// Sets the action for errors of this kind, in place of [`Action::for_kind`].
     #[must_use]
     pub fn on(mut self, kind: ErrorKind, action: Action) -> Self {
         self.actions.insert(kind, action);
         self
     }
 
-    /// What to do after this error: what the policy says of its kind, else the table
-    /// ([`Action::for_kind`]), corrected by what the error says of itself. One that the table would
-    /// retry but that says that it will stay falls back; an internal one that says that it may pass is
+    /// The action after this error: that of the policy for its kind, else that of the table
+    /// ([`Action::for_kind`]), corrected by the error's own property: one that the table would
+    /// retry but that is marked as permanent falls back; an internal one that is marked as temporary is
     /// retried.
     ///
     /// ```
@@ -177,13 +177,13 @@ impl RetryPolicy {
     }
 }
 
-/// What a run does once a tool has been used that can change things. The prompt is never sent again
+/// Reaction of a run once a tool has been used that can change things. The prompt is never sent again
 /// then: the agent would do it all again.
 #[derive(Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SideEffects {
-    /// What is done in place of a new start.
+    /// The alternative to a new start.
     pub then: AfterSideEffects,
     /// The prompt that the agent gets when its session is resumed. Calls that were cut off are named after it: some
     /// CLIs forget them.
@@ -197,10 +197,10 @@ pub struct SideEffects {
     pub counts: Option<SideEffectRule>,
 }
 
-/// Says whether a use of a tool can change things.
+/// Decides whether a use of a tool can change things.
 pub type SideEffectRule = Arc<dyn Fn(&ToolUse) -> bool + Send + Sync>;
 
-/// What is done in place of a new start.
+/// The alternative to a new start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

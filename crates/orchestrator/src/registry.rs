@@ -38,7 +38,7 @@ pub(crate) use schedule::Key;
 )]
 pub(crate) struct Gone;
 
-/// Why a run was not registered.
+/// Error of registering a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RegisterError {
     /// A run of that id has not ended yet.
@@ -148,7 +148,7 @@ impl Registry {
             .unwrap_or_default()
     }
 
-    /// What holds this one back now.
+    /// The hold on this key, if any.
     #[cfg(test)]
     pub(crate) async fn held(&self, key: impl Into<Key>) -> Option<Held> {
         let key = key.into();

@@ -1,4 +1,4 @@
-//! What to run, with whom, and within which bounds.
+//! The request for a run: parameters, candidates and limits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ pub struct RunRequest {
     /// run that is active.
     #[setters(into)]
     pub run_id: Option<String>,
-    /// Who may do it, in order of preference. There is always a first.
+    /// Candidates in order of preference. There is always a first.
     #[setters(skip)]
     pub candidates: Vec<Candidate>,
-    /// What to do when an attempt fails.
+    /// Reaction to failed attempts.
     pub retry: RetryPolicy,
-    /// What all attempts may use together.
+    /// Budget of all attempts together.
     pub budget: Budget,
     /// For whom the run is, such as a user or a channel: slots go round between those who wait.
     #[setters(into)]
@@ -106,19 +106,19 @@ impl fmt::Debug for RunRequest {
     }
 }
 
-/// Who may do a run, and how.
+/// A candidate for a run.
 #[derive(Clone, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// What runs the agent.
+    /// The agent's runtime.
     #[setters(skip)]
     pub runtime: SharedRuntime,
     /// Its parameters, with the model and everything else in the words of its own CLI. Cancelling the first
     /// candidate's `cancel` aborts the run; those of the others have no effect.
     pub params: ExecuteParams,
-    /// Whose limits it shares: candidates of one group are held back together. Unset, the provider's
-    /// id. For a second account of the same provider, a name of its own.
+    /// The group with which it shares limits: candidates of one group are held back together. Default:
+    /// the provider's id. For a second account of the same provider, a name of its own.
     #[setters(skip)]
     pub group: Option<String>,
 }
@@ -139,7 +139,7 @@ impl Candidate {
     /// ([`goes_without`](Self::goes_without)). All can be set on what this gives.
     ///
     /// Denied tools are named in a CLI's own words too, but leaving them behind would allow what was
-    /// forbidden; and a session that goes on is known to its own CLI only, so that another would not know
+    /// forbidden; and a resumed session is known to its own CLI only, so that another would not know
     /// what it is about. With either this is an error.
     pub fn for_other_provider(
         runtime: SharedRuntime,
@@ -216,7 +216,7 @@ impl Candidate {
         self.runtime.id()
     }
 
-    /// Whose limits it shares.
+    /// The group with which it shares limits.
     pub fn group(&self) -> &str {
         self.group.as_deref().unwrap_or_else(|| self.runtime.id())
     }
@@ -232,7 +232,7 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// What a run may use, over all its attempts. A run that uses more ends with an error of the kind
+/// The budget of a run over all its attempts. A run that uses more ends with an error of the kind
 /// `budget`: where the CLI has a limit of its own it is given what is left and ends by itself; else it
 /// is stopped, in the way that lets it clean up. So does one that has completed by the time that is
 /// known: its answer is in the result, with the error.
@@ -264,7 +264,7 @@ impl Budget {
         self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
     }
 
-    /// Whether this candidate can be held to it; if not, an error that says why.
+    /// Whether this candidate can be held to it; if not, an error with the reason.
     pub fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
         let capabilities = candidate.runtime.capabilities();
         let cannot = |what: &str, why: &str| {

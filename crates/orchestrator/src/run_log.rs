@@ -22,7 +22,7 @@ use crate::log::{Part, RunLogEntry};
 pub struct RunLog {
     run: Run,
     parts: vec::IntoIter<Part>,
-    /// What is left of the last part.
+    /// Rest of the last part.
     agents: vec::IntoIter<LogEntry>,
 }
 
@@ -58,7 +58,7 @@ impl RunLog {
         }
     }
 
-    /// What comes next; `None` after `done`. Cancel-safe.
+    /// The next part; `None` after `done`. Cancel-safe.
     pub(crate) async fn next_part(&mut self) -> Option<Part> {
         loop {
             if let Some(part) = self.parts.next() {

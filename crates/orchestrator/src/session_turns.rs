@@ -10,7 +10,7 @@ use teamster_core::{AgentRuntime, AgentSession, Capabilities, EventStream, Execu
 /// the limits and the history of any run.
 ///
 /// Of the parameters a turn takes the prompt, the images, the timeouts and `cancel`. Everything else belongs to the
-/// session, which was opened with it. A turn that is retried goes on in the same session.
+/// session, which was opened with it. A retry of a turn continues in the same session.
 pub struct SessionTurns {
     session: Arc<dyn AgentSession>,
     capabilities: Capabilities,

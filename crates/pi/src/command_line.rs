@@ -1,4 +1,4 @@
-//! What a recorded command line says, for the decoder of a replay.
+//! Parses a recorded command line for the decoder of a replay.
 
 use teamster_core::ExecuteParams;
 
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_tools_are_kept_for_what_they_withhold() {
+    fn lists_of_tools_are_kept_for_the_tools_that_they_withhold() {
         let argv = ["pi", "--tools", "read,ls", "--", "--tools"].map(str::to_owned);
         let mut found = ExecuteParams::new("hi");
         read(&argv, &mut found);

@@ -1,4 +1,4 @@
-//! Where a login of Pi shows.
+//! Detection of Pi's login.
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 

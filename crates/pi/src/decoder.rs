@@ -28,7 +28,7 @@ use tools::Calls;
 use usage::Used;
 use wire::{CompactionEnd, Extension, Header, Message, MessageLine, RetryLine, Update};
 
-/// How much of what an extension says a notice shows, in bytes.
+/// Limit of an extension's message in a notice, in bytes.
 const NOTICE_BYTES: usize = 1000;
 
 /// Decodes the output of one run, or of the turns of a session.
@@ -86,8 +86,8 @@ impl PiDecoder {
             return self.answer.piece(&line.assistant_message_event, out);
         }
         // A field that is read leniently would be lost for half a surrogate pair in it.
-        let whole = surrogates::without_lone_escapes(text);
-        let text = whole.as_deref().unwrap_or(text);
+        let repaired = surrogates::without_lone_escapes(text);
+        let text = repaired.as_deref().unwrap_or(text);
         match &*kind {
             "session" => {
                 let line: Header<'_> = parse(text)?;
@@ -160,7 +160,7 @@ impl PiDecoder {
     fn message(&mut self, message: &Message, out: &mut Events) {
         let is_answer = message.role == "assistant";
         if is_answer {
-            self.answer.whole(&message.content, out);
+            self.answer.complete(&message.content, out);
             self.ending.answer(message);
             if message.model.is_some() {
                 self.model.clone_from(&message.model);
@@ -183,7 +183,7 @@ impl PiDecoder {
         }
     }
 
-    /// A request is made again: the answer that failed is void.
+    /// A request is repeated: the failed answer is withdrawn.
     fn retry(&mut self, line: &RetryLine, kind: &str, out: &mut Events) {
         if kind == "auto_retry_start" {
             self.answer.retract(out);
@@ -217,7 +217,7 @@ impl PiDecoder {
     }
 }
 
-/// What an extension says, or how it failed.
+/// The message of an extension, or its failure.
 fn extension(line: &Extension, out: &mut Events) {
     let (level, message) = if !line.error.is_empty() {
         let (path, error) = (&line.path, excerpt(&line.error, NOTICE_BYTES));
@@ -255,7 +255,7 @@ fn is_noise(kind: &str) -> bool {
     )
 }
 
-/// What of stderr says why a run failed: not that a session with a chosen id is new.
+/// The part of stderr that explains a failure: without the note that a session with a chosen id is new.
 fn evidence(stderr: &str) -> Cow<'_, str> {
     const IS_NEW: &str = "Warning: No project session found with id";
     let stderr = without_colors(stderr);

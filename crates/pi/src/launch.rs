@@ -1,4 +1,4 @@
-//! How Pi is started.
+//! Launch of Pi.
 
 mod files;
 mod session;
@@ -36,7 +36,7 @@ const EFFORTS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", 
 const READING: [&str; 4] = ["read", "grep", "find", "ls"];
 /// Those that change files.
 const EDITING: [&str; 2] = ["edit", "write"];
-/// What the CLI offers by default.
+/// Tools that the CLI offers by default.
 const USUAL: [&str; 4] = ["read", "bash", "edit", "write"];
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
@@ -55,7 +55,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(begin(args, stdin))
 }
 
-/// What a run and a session have in the same way.
+/// The common part of runs and sessions.
 fn begin(args: Args, stdin: Stdin) -> Launch {
     let (args, private_files) = args.into_parts();
     Launch {
@@ -106,7 +106,7 @@ fn as_word(prompt: &str, slash_commands: bool) -> String {
     }
 }
 
-/// A prompt of a session, or what is said in a turn, that is no command.
+/// A prompt of a session, or a message in a turn, escaped so that it is not a command.
 pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> String {
     if is_command(prompt, slash_commands) {
         format!(" {prompt}")
@@ -136,7 +136,7 @@ fn tail(prompt: &str) -> &str {
     if end.len() > MOST { "" } else { end }
 }
 
-/// Options. A value is a word of its own, which the CLI takes whatever it begins with; `check` has refused
+/// Options. A value is a word of its own, which the CLI accepts with any beginning; `check` has refused
 /// what begins with `-` all the same.
 fn options(params: &ExecuteParams, args: &mut Args) {
     let mut option = |flag: &str, value: &str| {
@@ -230,7 +230,7 @@ impl Withheld {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that says what to do.
+/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if trimmed(&params.prompt).is_empty() && params.prompt_delivery != PromptDelivery::Argv {

@@ -62,7 +62,7 @@ struct PiSession {
     abort_answered: bool,
     /// The last turn was interrupted.
     interrupted: bool,
-    /// What was said in a turn is waiting for the agent to hear it.
+    /// A message in a turn is waiting until the agent takes it.
     steering: bool,
     /// The provider of the model.
     model_provider: Option<String>,
@@ -70,7 +70,7 @@ struct PiSession {
     resumable: Option<Id>,
 }
 
-/// What a command was for.
+/// Purpose of a command.
 #[derive(Debug)]
 enum Purpose {
     State,

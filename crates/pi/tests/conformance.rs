@@ -1,4 +1,4 @@
-//! What every provider must pass, with what there is to know about Pi 0.87.1.
+//! Provider conformance tests for Pi 0.87.1.
 #![cfg(test)]
 
 use teamster_core::{ErrorKind, ExecuteParams, RunStatus, SystemPrompt, ToolKind};
@@ -45,8 +45,8 @@ fn suite() -> Suite {
         .changes_prompts(&["prompt_both"])
 }
 
-/// From `pi --help`. The value of a flag is the word after it, whatever it is; `=` is taken for a part of
-/// a flag's name.
+/// From `pi --help`. The value of a flag is the next word, even if it looks like a flag; `=` is taken
+/// for a part of a flag's name.
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
         .switches(&[
@@ -91,7 +91,7 @@ fn command_line() -> ArgvModel {
         .each(&["--extension|-e", "--skill", "--prompt-template", "--theme"])
 }
 
-/// What JavaScript's `trim` takes off.
+/// Characters that JavaScript's `trim` removes.
 fn is_blank(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }

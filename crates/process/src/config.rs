@@ -77,7 +77,7 @@ pub struct RuntimeConfig {
     /// one run. Unset, nothing is written.
     #[setters(into)]
     pub record_to: Option<PathBuf>,
-    /// The CLI's version, where it is known: a recording says it. The engine asks no program for it.
+    /// The CLI's version, if known, for recordings. The engine does not run the CLI to learn it.
     #[setters(into)]
     pub cli_version: Option<String>,
 }

@@ -15,7 +15,7 @@ use crate::notice::Notice;
 use crate::run_folder::RunFolder;
 use crate::trace::trace;
 
-/// What a run has changed, and gives back at its end.
+/// Changes of a run to configuration files, undone at its end.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigFiles {
     lease: Option<(PathBuf, Lease)>,
@@ -162,7 +162,7 @@ fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError>
                     ),
                 ));
             }
-            // The CLI says itself what is wrong with its file.
+            // The CLI reports the problem with its file itself.
             Err(error) => notices.push(Notice::warning(format!(
                 "{file}: the names of its MCP servers are not known: {error}"
             ))),
@@ -171,7 +171,7 @@ fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError>
     Ok(())
 }
 
-/// The first of these names that the table has too. An error says why that is not known.
+/// The first of these names that the table has too. The error is the reason why that is unknown.
 fn taken(table: &ConfigTable, servers: &[String]) -> Result<Option<String>, String> {
     let text = match fs::read_to_string(&table.file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

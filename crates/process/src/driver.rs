@@ -60,7 +60,7 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) term_grace: Duration,
     pub(crate) drain_grace: Duration,
     pub(crate) keep_background: bool,
-    /// What the run has on disk, until it is given back.
+    /// The run's files, until they are restored.
     pub(crate) on_disk: Option<OnDisk>,
     /// Reads the CLI's own record, until the end.
     pub(crate) follower: Option<Follower>,
@@ -74,7 +74,7 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     [a, b].into_iter().flatten().min()
 }
 
-/// When things happened.
+/// Times of the run's events.
 pub(crate) struct Clock {
     started: Instant,
     line: Instant,
@@ -83,7 +83,7 @@ pub(crate) struct Clock {
     back: Instant,
     /// How many chunks were read since others had their turn.
     chunks: u32,
-    /// When the CLI said that it was done, or closed its event stream.
+    /// When the CLI reported its end or closed its event stream.
     ended: Option<Instant>,
 }
 
@@ -102,7 +102,7 @@ impl Clock {
 }
 
 impl<R: Reader> Driver<R> {
-    /// Runs to the end, whatever happens.
+    /// Runs to the end, with or without errors.
     pub(crate) async fn run(mut self) {
         let mut stop = self.work().await;
         let by_itself = stop.is_none();
@@ -214,7 +214,7 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Ends the process step by step, and reads on meanwhile: what it says last may be the best.
+    /// Ends the process step by step and keeps reading: its last output may be the most useful.
     async fn stop(&mut self, leader_only: bool) {
         self.reader.stop_requested();
         if let Some(recording) = &mut self.recording {
@@ -390,7 +390,7 @@ impl<R: Reader> Driver<R> {
         true
     }
 
-    /// What the CLI records is no sign of life: the limits of time are about what it prints.
+    /// Records do not reset the watchdog: its limits apply to output.
     fn poll_record(&mut self, cx: &mut Context<'_>) {
         let Some(follower) = &mut self.follower else {
             return;

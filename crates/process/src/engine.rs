@@ -1,4 +1,4 @@
-//! Where the tasks of the runs live.
+//! Executor of the runs' tasks.
 
 use std::io;
 use std::sync::Mutex;

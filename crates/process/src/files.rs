@@ -11,15 +11,15 @@ use tempfile::NamedTempFile;
 /// was left by a process that was killed.
 pub const DRAFT_PREFIX: &str = ".new-";
 
-/// Who may read a file that takes the place of another.
+/// Permissions of a file that replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileMode {
     /// This user only: 0600.
     Private,
-    /// Who may read any new file: 0666, less the user's mask.
+    /// As for any new file: 0666, less the user's mask.
     New,
-    /// Who may read the file that is there; without one as [`New`](Self::New).
+    /// As the existing file; without one as [`New`](Self::New).
     Kept,
 }
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_placed_leaves_nothing() {
+    fn a_failed_placement_leaves_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("folder");
         fs::create_dir(&path).unwrap();

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Reads the record of one run. All that blocks is done on another thread.
 pub(crate) struct Follower {
     begun: SystemTime,
-    /// Read it while the run goes on, too.
+    /// Read it during the run too.
     live: bool,
     record: Option<Record>,
     looks: Option<Interval>,
@@ -44,7 +44,7 @@ impl Follower {
         }
     }
 
-    /// The next lines, while the run goes on.
+    /// The next lines during the run.
     pub(crate) fn poll(&mut self, reader: &impl Reader, cx: &mut Context<'_>) -> Poll<Vec<String>> {
         if !self.live {
             return Poll::Pending;

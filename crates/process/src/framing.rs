@@ -15,7 +15,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Only the byte `\n` ends a line: U+2028 and the like are text. One `\r` before it goes, a byte
 /// order mark at the very start goes, blank lines are skipped, and bytes that are not UTF-8 stay as
 /// they are. A line longer than the limit is thrown away as it comes, so that memory stays at the
-/// limit, and reading goes on after its newline. How the bytes were cut into chunks never shows.
+/// limit, and reading continues after its newline. How the bytes were cut into chunks never shows.
 ///
 /// ```
 /// use teamster_process::framing::{Frame, LineBuf};
@@ -42,7 +42,7 @@ pub struct LineBuf {
     at_start: bool,
 }
 
-/// What [`LineBuf`] finds.
+/// An item of [`LineBuf`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A line that is not blank, without its end.
@@ -127,7 +127,7 @@ impl LineBuf {
         }
     }
 
-    /// What is left when no more bytes come: a last line without newline. To be called when
+    /// The rest at the end of the input: a last line without newline. To be called when
     /// [`next`](Self::next) has returned `None`; afterwards the buffer is empty.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_over_long_line_is_reported_and_reading_goes_on() {
+    fn an_over_long_line_is_reported_and_reading_continues() {
         for chunk in [1, 2, 3, 7, 100] {
             let input = b"ok\n12345678901\n1234567890\nnext\n12345678901";
             let chunks: Vec<_> = input.chunks(chunk).collect();
@@ -339,7 +339,7 @@ mod tests {
             sizes in proptest::collection::vec(1_usize..20, 1..20),
         ) {
             let input = if bom { [BOM, &input].concat() } else { input };
-            let whole = frames(max, &[&input]);
+            let expected = frames(max, &[&input]);
             let mut rest = &input[..];
             let mut chunks = Vec::new();
             for size in sizes.iter().cycle() {
@@ -350,7 +350,7 @@ mod tests {
                 chunks.push(chunk);
                 rest = after;
             }
-            prop_assert_eq!(&frames(max, &chunks), &whole);
+            prop_assert_eq!(&frames(max, &chunks), &expected);
 
             // And the same as a plain split.
             let text = input.strip_prefix(BOM).unwrap_or(&input);

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// The process group of a helper: a program that is asked for its version, a server that is tried. What is
+/// The process group of a helper: a version query, a probed server. What is
 /// left of the group is killed (SIGKILL) when this is dropped.
 ///
 /// Runs and sessions have more than this: see the crate's page.

@@ -10,7 +10,7 @@ use teamster_core::provider::{
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
 
-/// Says whether the decoder has panicked.
+/// Whether the decoder has panicked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panicked(Arc<AtomicBool>);
 
@@ -26,7 +26,7 @@ pub(crate) fn panic_error() -> AgentError {
         ErrorCode::StreamEndedEarly,
         ErrorKind::Internal,
         "the decoder of this CLI's output panicked, so the run could not be read to its end; this \
-         is a bug in teamster, and the message on standard error says where",
+         is a bug in teamster, the message on standard error has the location",
     )
 }
 
@@ -56,7 +56,7 @@ impl<D: Decoder + ?Sized> Guarded<D> {
             return None;
         }
         // The decoder is never used again, so its state does not matter. Events are
-        // pushed whole.
+        // pushed as complete values.
         let decoder = &mut *self.decoder;
         let result = catch_unwind(AssertUnwindSafe(|| call(decoder)));
         if result.is_err() {

@@ -9,7 +9,7 @@ use nix::unistd::{Pid, getpgid};
 
 use crate::os;
 
-/// What is known of a process from here.
+/// Whether a process exists, as seen from this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Presence {
@@ -21,7 +21,7 @@ pub enum Presence {
     Unknown,
 }
 
-/// What a process can be sent.
+/// A signal for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessSignal {
@@ -166,7 +166,7 @@ pub fn children() -> Vec<u32> {
     os::own_children()
 }
 
-/// What process ids and start times are valid in: one start of one machine, and one namespace of process
+/// The scope of process ids and start times: one boot of one machine and one namespace of process
 /// ids. `None` where that is not known.
 pub fn process_space() -> Option<String> {
     os::process_space()

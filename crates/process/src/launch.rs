@@ -1,4 +1,4 @@
-//! What is started: program, arguments, environment and directory, checked before anything runs.
+//! Launch plan: program, arguments, environment and directory, checked before anything runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,8 +19,8 @@ use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
 
-/// Linux takes no argument and no variable of this many bytes or more (`MAX_ARG_STRLEN`), whatever
-/// the limit for all together is.
+/// Linux accepts no argument or variable of this many bytes or more (`MAX_ARG_STRLEN`),
+/// independently of the limit for all of them.
 const MAX_ARG_BYTES: usize = 128 << 10;
 
 /// A process that can be started.
@@ -87,7 +87,7 @@ impl Plan {
         })
     }
 
-    /// What it means that the system refused to start it.
+    /// The error for a process that the system refused to start.
     pub(crate) fn spawn_error(&self, error: &io::Error) -> AgentError {
         let program = self.program.display();
         match error.kind() {
@@ -351,7 +351,7 @@ pub fn run_mark() -> (&'static str, String) {
     (os::RUN_ID_VAR, RunId::new(None).within_ours())
 }
 
-/// What marks the processes of one run: owner's process id, owner's start time, counter, and the directory
+/// Mark of the processes of one run: owner's process id, owner's start time, counter, and the directory
 /// (see [`leftovers::place`]) if nothing of it is to outlive its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);

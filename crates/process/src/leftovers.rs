@@ -21,7 +21,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// A process as a test has it: whatever has this id now, [`kill`](Self::kill) leaves it alone.
+    /// A made-up process for tests: [`kill`](Self::kill) never signals the process with this id.
     pub fn new(pid: u32, command: impl Into<String>, run_id: impl Into<String>) -> Self {
         Self {
             pid,

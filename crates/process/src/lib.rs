@@ -30,7 +30,7 @@
 //! caller's. No error message holds a prompt, an argument or the value of a variable.
 //!
 //! **Reading.** Only the byte `\n` ends a line ([`framing`]). A line over
-//! [`max_line_bytes`](RuntimeConfig::max_line_bytes) becomes a notice and reading goes on. The CLI
+//! [`max_line_bytes`](RuntimeConfig::max_line_bytes) becomes a notice and reading continues. The CLI
 //! never waits for the consumer, because some CLIs lose what does not fit in the pipe when they
 //! exit: events that were not taken yet are kept in memory, then in an unlinked file, and beyond
 //! [`spill_limit_bytes`](RuntimeConfig::spill_limit_bytes) the run ends with
@@ -42,8 +42,8 @@
 //! the provider's.
 //!
 //! **Stopping.** Aborting the stream, cancelling the caller's token and dropping the stream all do
-//! the same: the provider's own first step, SIGTERM to the whole tree, a grace in which reading
-//! goes on, SIGKILL. [`AbortHandle::kill`](teamster_core::AbortHandle::kill) goes to the last step.
+//! the same: the provider's own first step, SIGTERM to the whole tree, a grace period in which reading
+//! continues, SIGKILL. [`AbortHandle::kill`](teamster_core::AbortHandle::kill) goes to the last step.
 //! If the Tokio runtime that drives the run is shut down, SIGKILL is all there is time for.
 //!
 //! **The end.** The CLI's own word, the exit of its process and the end of its pipes are three
@@ -112,19 +112,19 @@
 //!   replaced by `…`, wherever they are repeated in it. `version` is
 //!   [`cli_version`](RuntimeConfig::cli_version); a caller that learns it later can fill it in.
 //!
-//! `cargo xtask replay DIR` in the repository of `teamster` gives the events again, less what the engine
-//! itself says: notices about files, and why it stopped the CLI (`stopped` in `meta.json`). What the
-//! agent saw and said, prompt and output, is as it was and may be private, so only this user can read
+//! `cargo xtask replay DIR` in the repository of `teamster` gives the events again, without those of the engine
+//! itself: notices about files, and why it stopped the CLI (`stopped` in `meta.json`). The
+//! agent's prompt and output are unchanged and may be private, so only this user can read
 //! the files.
 //!
 //! Of an agent that can only be talked to, a run ([`SessionOptions::one_turn`](teamster_core::SessionOptions::one_turn))
 //! is recorded if every permission request is denied: a replay denies them too. What is written to it is not
-//! recorded; `params` in `meta.json` says what that depends on. Other sessions are not recorded.
+//! recorded; `params` in `meta.json` has what that depends on. Other sessions are not recorded.
 //!
 //! A folder that has one of these files is refused before anything starts: nothing is overwritten. A
 //! run that is refused for another reason leaves no files, one that the system could not start leaves
 //! them with `spawn_error`. If a file cannot be written later, because the disk is full for example, a
-//! notice says so, the rest is not recorded (`incomplete` in `meta.json`), and the run goes on.
+//! notice reports it, the rest is not recorded (`incomplete` in `meta.json`), and the run continues.
 //!
 //! # Where it runs
 //!

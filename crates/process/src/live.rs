@@ -1,4 +1,4 @@
-//! How many runs this process has.
+//! Number of live runs in this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

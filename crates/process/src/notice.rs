@@ -1,4 +1,4 @@
-//! What the engine itself has to say in a run.
+//! Notices of the engine.
 
 use teamster_core::{AgentEvent, NoticeLevel, NoticeSource};
 

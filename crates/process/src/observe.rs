@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::framing::{Frame, LineBuf};
 
-/// The longest line that is passed on whole, in bytes.
+/// The longest line that is passed on uncut, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// A callback for each line of the stream that carries no events, as it comes: standard error for most CLIs.

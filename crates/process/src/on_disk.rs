@@ -1,4 +1,4 @@
-//! What a run has on disk for its time: private files, a private home, a changed configuration file.
+//! Files of a run: private files, a private home, a changed configuration file.
 
 use std::fs;
 use std::io;
@@ -57,7 +57,7 @@ impl OnDisk {
         Ok(made)
     }
 
-    /// What there is to say so far.
+    /// Takes the notices so far.
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }

@@ -37,7 +37,7 @@ impl Orders {
     /// Whether there is a new order.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let is_waker = |waker: &Waker| waker.will_wake(cx.waker());
-        // It is asked for each chunk that is read, and there seldom is one.
+        // Polled for each chunk that is read; orders are rare.
         if !self.handle.is_aborted() && self.waker.as_ref().is_some_and(is_waker) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! What only an operating system knows: processes beside our own child.
+//! Access to processes beside our own child, by operating system.
 //!
 //! `linux` reads `/proc`. Elsewhere the same functions know less, and a run is ended by its process
 //! group alone.

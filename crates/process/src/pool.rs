@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_mins(10);
 /// Keeps one session for each key, such as a user or a thread.
 ///
 /// A session that is not used loses its process after [`idle`](PoolConfig::idle), and the one that was not
-/// used for the longest if there are more than [`max_hot`](PoolConfig::max_hot). It stays what it was: its
+/// used for the longest if there are more than [`max_live`](PoolConfig::max_live). It stays what it was: its
 /// next turn starts the process again and resumes it. So a pool bounds processes, not conversations; who
 /// is done with one [removes](Self::remove) it.
 ///
@@ -47,8 +47,8 @@ pub struct SessionPool {
 /// # use std::time::Duration;
 /// use teamster_process::PoolConfig;
 ///
-/// let config = PoolConfig::default().max_hot(4).idle(Duration::from_secs(60));
-/// assert_eq!(config.max_hot, 4);
+/// let config = PoolConfig::default().max_live(4).idle(Duration::from_secs(60));
+/// assert_eq!(config.max_live, 4);
 /// ```
 #[derive(Debug, Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -59,14 +59,14 @@ pub struct PoolConfig {
     pub idle: Duration,
     /// How many processes may wait for a turn at the same time. Those that play one are never ended, so
     /// there can be more of them for a while. 16.
-    pub max_hot: usize,
+    pub max_live: usize,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
         Self {
             idle: IDLE,
-            max_hot: 16,
+            max_live: 16,
         }
     }
 }
@@ -122,19 +122,19 @@ impl SessionPool {
 
     /// Ends the processes of those that were not used for the longest, as far as there are too many.
     fn cool(&self, entries: &Entries, but: &str) {
-        let mut hot: Vec<_> = (entries.sessions.iter())
-            .filter(|(key, entry)| *key != but && entry.session.is_hot())
+        let mut live: Vec<_> = (entries.sessions.iter())
+            .filter(|(key, entry)| *key != but && entry.session.is_live())
             .map(|(_, entry)| entry)
             .collect();
         // This one is about to have a process too.
-        let too_many = (hot.len() + 1).saturating_sub(self.config.max_hot.max(1));
+        let too_many = (live.len() + 1).saturating_sub(self.config.max_live.max(1));
         if too_many == 0 {
             return;
         }
-        hot.sort_by_key(|entry| entry.last_use);
+        live.sort_by_key(|entry| entry.last_use);
         // Without a runtime there is nothing that could have started a process.
         let Ok(handle) = engine() else { return };
-        for entry in hot.into_iter().take(too_many) {
+        for entry in live.into_iter().take(too_many) {
             let session = entry.session.clone();
             // A turn may have been sent to it meanwhile.
             handle.spawn(async move { session.close_if_idle().await });
@@ -148,10 +148,10 @@ impl SessionPool {
     }
 
     /// How many sessions have a process that waits for a turn.
-    pub fn hot(&self) -> usize {
+    pub fn live(&self) -> usize {
         let entries = self.entries();
-        let hot = |entry: &&Entry| entry.session.is_hot();
-        entries.sessions.values().filter(hot).count()
+        let live = |entry: &&Entry| entry.session.is_live();
+        entries.sessions.values().filter(live).count()
     }
 
     /// Ends all processes and waits for that. The sessions stay.

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorDetail, ErrorKind};
 /// Finds a program as a shell does: `name` in the directories of `path` (the value of a `PATH`
 /// variable), or `name` itself if it is a path.
 ///
-/// The error has the code [`ErrorCode::CliNotFound`] and says what was searched, or which file was
+/// The error has the code [`ErrorCode::CliNotFound`] and names the searched directories, or the file that was
 /// found that cannot be executed.
 pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentError> {
     if Path::new(name).components().count() > 1 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_names_what_was_searched() {
+    fn a_missing_program_is_reported_with_the_searched_path() {
         assert_eq!(
             message(find_program(
                 "no-such-cli",

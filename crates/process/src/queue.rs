@@ -45,7 +45,7 @@ struct State {
     memory_bytes: usize,
     ready: VecDeque<Batch>,
     ready_bytes: usize,
-    /// What the consumer took and may still hold.
+    /// Bytes that the consumer took and may still hold.
     taken_bytes: usize,
     spill: Spill,
     /// The end of the stream, and before it the batch that found no room.
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// What is on disk cannot be read back. That must be reported: by the run, which then ends, or by
+    /// Spilled entries cannot be read back. That must be reported: by the run, which then ends, or by
     /// ourselves if it is over.
     fn lose_spilled(&mut self, error: &std::io::Error, batch: &mut Vec<LogEntry>) {
         let error = AgentError::new(
@@ -271,7 +271,7 @@ mod tests {
         batch.iter().map(number).collect()
     }
 
-    /// What there is now; `None` if one would have to wait.
+    /// The entries that are ready; `None` if the caller has to wait.
     fn pull_now(consumer: &mut Consumer) -> Option<Vec<LogEntry>> {
         let mut cx = Context::from_waker(Waker::noop());
         match Pin::new(consumer).poll_next(&mut cx) {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_consumer_holds_counts_as_memory() {
+    fn entries_held_by_the_consumer_count_as_memory() {
         let (producer, mut consumer) = queue(10_000, Spill::new(None, 1 << 30));
         producer.push(&mut events(0..20, 200)).unwrap();
         pull_now(&mut consumer).unwrap();
@@ -349,7 +349,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_holds_whatever_the_turns(
+        fn the_order_is_kept_with_any_interleaving(
             turns in proptest::collection::vec((any::<bool>(), 0_usize..40, 0_usize..300), 1..60),
             memory in 0_usize..20_000,
         ) {

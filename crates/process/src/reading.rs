@@ -22,7 +22,7 @@ pub(crate) trait Reader: Send {
     /// Looks at what the caller wants; whether there is news.
     fn poll(&mut self, cx: &mut Context<'_>) -> bool;
 
-    /// What the process is to read next.
+    /// Takes the pending input of the process.
     fn take_input(&mut self) -> Vec<u8>;
 
     /// A line, or what is known of one that was too long.
@@ -55,7 +55,7 @@ pub(crate) trait Reader: Send {
     /// The process is about to be stopped.
     fn stop_requested(&mut self);
 
-    /// What the process is doing, as far as its output shows.
+    /// The CLI's current activity as seen in its output.
     fn phase(&self) -> Phase;
 
     /// The limits of time that hold now.

@@ -1,4 +1,4 @@
-//! What a CLI adds to its own record of the session during a run.
+//! New lines of a CLI's own session files during a run.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The files, each with how much of it was read.
 pub(crate) struct Record {
     files: RecordFiles,
-    /// What was made before this time has lines of earlier runs. Unset, all such files are known.
+    /// Files made before this time have lines of earlier runs. Unset, all such files are known.
     begun: Option<SystemTime>,
     offsets: BTreeMap<PathBuf, u64>,
 }
@@ -47,7 +47,7 @@ impl Record {
         }
     }
 
-    /// The lines that came since the last call and that are asked for. The last one counts without its
+    /// The requested lines since the last call. The last one counts without its
     /// newline only if the CLI is `gone`. A file that is not there, or was cut, has none. Blocks.
     pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {
         let mut lines = Vec::new();
@@ -147,14 +147,14 @@ fn read(
         let Ok(mut bytes @ 1..) = part.read_until(b'\n', &mut line).map(|n| n as u64) else {
             return;
         };
-        let mut whole = line.pop_if(|last| *last == b'\n').is_some();
-        let long = !whole && bytes == LARGEST_LINE;
+        let mut complete = line.pop_if(|last| *last == b'\n').is_some();
+        let long = !complete && bytes == LARGEST_LINE;
         if long {
             bytes += rest.skip_until(b'\n').unwrap_or(0) as u64;
             // If it ends with the file, the next read shows it.
-            whole = *offset + bytes < length;
+            complete = *offset + bytes < length;
         }
-        if !whole && !gone {
+        if !complete && !gone {
             return;
         }
         *offset += bytes;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_new_lines_that_are_asked_for() {
+    fn only_requested_new_lines() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         append(&path, "{\"usage\":1}\n");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_that_was_there_before_the_cli_only_what_is_new_counts() {
+    fn only_new_lines_of_an_existing_file_count() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         append(&path, "{\"usage\":1}\n");

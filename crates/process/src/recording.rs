@@ -24,9 +24,9 @@ use crate::notice::Notice;
 use crate::run_folder::create_private;
 use about::About;
 
-/// What came from the pipe that carries the events.
+/// Output of the pipe that carries the events.
 const EVENTS: &str = "stdout.ndjson";
-/// What came from the other one.
+/// Output of the other pipe.
 const OTHER: &str = "stderr.txt";
 /// The lines of the CLI's own record of the session.
 const RECORD: &str = "record.ndjson";

@@ -106,7 +106,7 @@ impl<P: CliProvider> CliRuntime<P> {
     }
 }
 
-/// The entries of a run or a turn that begins when they are first asked for.
+/// The entries of a run or a turn that begins when it is first polled.
 #[pin_project(project = EntriesProject)]
 pub(crate) enum Entries<F> {
     Starting(#[pin] F),

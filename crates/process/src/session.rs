@@ -90,7 +90,7 @@ struct Inner<P> {
 
 struct State {
     options: SessionOptions,
-    /// What the last process left, or the caller gave.
+    /// From the last process or the caller.
     session_id: Option<Id>,
     talk: Option<Talk>,
     /// There is no process because none was wanted any more.
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// The way to the process, if there is one that takes orders.
-    fn hot(&self) -> Option<Talk> {
+    fn live(&self) -> Option<Talk> {
         (self.talk.clone()).filter(|talk| {
             let known = &talk.known;
             // One that was killed is gone before its task has noticed.
@@ -180,7 +180,7 @@ impl<P: SessionProvider> Inner<P> {
     async fn talk(&self, turn: &Turn, abort: &AbortHandle) -> Result<Talk, Refused> {
         let before = {
             let state = lock(&self.state);
-            if let Some(talk) = state.hot() {
+            if let Some(talk) = state.live() {
                 return Ok(talk);
             }
             state.talk.clone()
@@ -224,7 +224,7 @@ impl<P: SessionProvider> Inner<P> {
             .resumes(params.session_id.is_some() && !params.slash_commands);
         if again {
             let outcome = match params.session_id {
-                Some(_) => "the session goes on in a new one",
+                Some(_) => "the session continues in a new one",
                 None => "a new session begins",
             };
             let message = format!(
@@ -293,7 +293,7 @@ impl<P: SessionProvider> Inner<P> {
 
     /// Has the process carry out an order. `None` if there is none that could, or if it ended meanwhile.
     async fn order(&self, wish: Wish) -> Option<Result<(), AgentError>> {
-        let talk = lock(&self.state).hot()?;
+        let talk = lock(&self.state).live()?;
         let (reply, settled) = oneshot::channel();
         talk.commands.send(Command::Order(wish, reply)).ok()?;
         settled.await.ok()
@@ -322,7 +322,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
     }
 
     fn interrupt(&self) {
-        if let Some(talk) = lock(&self.0.state).hot() {
+        if let Some(talk) = lock(&self.0.state).live() {
             // A process that is gone plays nothing.
             let _ = talk.commands.send(Command::Interrupt);
         }
@@ -409,14 +409,14 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
     fn close_if_idle(&self) -> SessionFuture<'_, ()> {
         Box::pin(async move {
             // Its task alone knows whether a turn is on its way to it.
-            if let Some(talk) = lock(&self.0.state).hot() {
+            if let Some(talk) = lock(&self.0.state).live() {
                 // If it fails, the process is gone.
                 let _ = talk.commands.send(Command::CloseIfIdle);
             }
         })
     }
 
-    fn is_hot(&self) -> bool {
-        (lock(&self.0.state).hot()).is_some_and(|talk| !talk.known.is_playing())
+    fn is_live(&self) -> bool {
+        (lock(&self.0.state).live()).is_some_and(|talk| !talk.known.is_playing())
     }
 }

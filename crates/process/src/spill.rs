@@ -21,7 +21,7 @@ pub(crate) struct Spill {
     dir: PathBuf,
     limit: u64,
     files: VecDeque<SpillFile>,
-    /// What waits, in bytes on disk.
+    /// Waiting bytes on disk.
     waiting: u64,
     events: u64,
     buf: Vec<u8>,
@@ -34,7 +34,7 @@ struct SpillFile {
     written: u64,
 }
 
-/// Why events could not be put on disk.
+/// Error of writing events to disk.
 #[derive(Debug)]
 pub(crate) enum SpillError {
     /// More would wait than is allowed.
@@ -123,10 +123,10 @@ impl Spill {
         self.buf.resize(left.min(READ_BYTES), 0);
         first.file.seek(SeekFrom::Start(first.read))?;
         first.file.read_exact(&mut self.buf)?;
-        let whole = record_bytes(&self.buf)?;
-        if whole > self.buf.len() {
+        let length = record_bytes(&self.buf)?;
+        if length > self.buf.len() {
             let have = self.buf.len();
-            self.buf.resize(whole, 0);
+            self.buf.resize(length, 0);
             first.file.read_exact(&mut self.buf[have..])?;
         }
         let mut at = 0;
@@ -175,7 +175,7 @@ fn append(entry: &LogEntry, records: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// What is in front of a record.
+/// Header of a record.
 struct Header {
     event: usize,
     native: Option<usize>,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_exactly() {
+    fn entries_come_out_unchanged() {
         let noted = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x\u{2028}");
         let mut noted = LogEntry::from(noted);
         noted.at_ms = 1_760_000_000_123;

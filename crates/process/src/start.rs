@@ -234,7 +234,7 @@ async fn on_disk(
 }
 
 /// How long a process may outlive its turn or its output. A CLI that is known not to end soon is not waited
-/// for longer than its provider says, however patient the runtime is.
+/// for longer than its provider's limit, even if the runtime's is longer.
 fn exit_grace(config: Option<Duration>, provider: Option<Duration>) -> Duration {
     match (config, provider) {
         (Some(config), Some(provider)) => config.min(provider),

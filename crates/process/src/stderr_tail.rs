@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_whole() {
+    fn a_short_text_is_complete() {
         assert_eq!(tail(10, &[b"one\n", b"two\n\xff"]), "one\ntwo\n\u{fffd}");
     }
 

@@ -1,4 +1,4 @@
-//! What the CLI reads.
+//! Input of the CLI.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -44,7 +44,7 @@ impl StdinWriter {
         }
     }
 
-    /// The CLI has said that it is done: nothing holds the pipe open any more.
+    /// Closes the pipe once the CLI has reported that it is done.
     pub(crate) fn release(&mut self) {
         self.hold = false;
     }

@@ -151,7 +151,7 @@ impl Tree {
         }
     }
 
-    /// SIGKILL to all we know, whatever their group is by now.
+    /// Sends SIGKILL to all known processes, including those that changed their group.
     pub(crate) fn kill_known(&mut self) {
         #[cfg(feature = "tracing")]
         self.killed.extend(self.known.iter().map(|it| it.process));
@@ -321,7 +321,7 @@ impl Drop for Tree {
     }
 }
 
-/// What there is to say about an exit: its code or its signal.
+/// Describes an exit: its code or its signal.
 pub(crate) fn describe(status: ExitStatus) -> (Option<i32>, Option<String>) {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.signal().map(|number| {

@@ -14,7 +14,7 @@ const STARTUP: Duration = Duration::from_mins(2);
 const IDLE: Duration = Duration::from_mins(5);
 const TOOL: Duration = Duration::from_mins(30);
 
-/// How long the CLI may say nothing in each phase.
+/// Longest silence of the CLI in each phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     startup: Duration,
@@ -55,7 +55,7 @@ impl Limits {
         }
     }
 
-    /// The error of a phase in which the CLI said nothing for too long.
+    /// The error of a phase in which the CLI printed nothing for too long.
     pub(crate) fn error(&self, phase: &Phase) -> AgentError {
         let limit = self.of(phase);
         let (code, message) = match phase {
@@ -159,7 +159,7 @@ mod tests {
     use std::pin::pin;
 
     #[test]
-    fn each_phase_has_its_limit_and_the_error_says_which() {
+    fn each_phase_has_its_limit_and_is_named_by_the_error() {
         let timeouts = Timeouts {
             idle: Some(Duration::from_secs(7)),
             ..Timeouts::default()

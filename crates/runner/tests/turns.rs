@@ -108,7 +108,7 @@ impl AgentSession for Scripted {
         Box::pin(async {})
     }
 
-    fn is_hot(&self) -> bool {
+    fn is_live(&self) -> bool {
         true
     }
 }

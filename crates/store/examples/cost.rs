@@ -1,4 +1,4 @@
-//! What a store adds to a run: the median of 50 times, in a file and, if `TEAMSTER_TEST_POSTGRES` is set,
+//! Time that a store adds to a run: the median of 50 times, in a file and, if `TEAMSTER_TEST_POSTGRES` is set,
 //! on a server.
 //!
 //! ```sh

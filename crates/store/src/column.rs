@@ -1,4 +1,4 @@
-//! What columns hold, and what it is outside.
+//! Values of columns.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// What a path that is not UTF-8 begins with in a column. No absolute path begins so.
+/// Prefix of a path in a column that is not UTF-8. No absolute path begins so.
 #[cfg(unix)]
 const BYTES: &str = "bytes:";
 

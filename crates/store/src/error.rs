@@ -1,4 +1,4 @@
-//! What can go wrong, with the next step in it.
+//! Errors, with the next step in each.
 
 use std::io;
 
@@ -60,7 +60,7 @@ pub enum StoreError {
     /// A key, an id or a text cannot be stored.
     #[error("invalid {what}: {reason}")]
     Invalid {
-        /// What.
+        /// The kind of value.
         what: &'static str,
         /// Why.
         reason: String,
@@ -91,27 +91,27 @@ pub enum StoreError {
         if *more { " and more" } else { "" }
     )]
     Ambiguous {
-        /// What was asked for.
+        /// The requested id or its beginning.
         prefix: String,
         /// Ids that begin so, newest first.
         candidates: Vec<String>,
         /// There are more than these.
         more: bool,
     },
-    /// The database did not do what was asked.
+    /// The database refused a request.
     #[error("cannot {doing} in the store {place}: {reason}")]
     Query {
-        /// What was asked.
+        /// The request.
         doing: &'static str,
         /// Which store.
         place: String,
         /// Why, and what to do.
         reason: String,
     },
-    /// The database did not answer in time. Whether it did what was asked is not known.
+    /// The database did not answer in time. Whether it executed the request is unknown.
     #[error("the store {place} did not {doing} within {seconds} s: is something blocking it?")]
     Slow {
-        /// What was asked.
+        /// The request.
         doing: &'static str,
         /// Which store.
         place: String,

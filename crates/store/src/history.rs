@@ -288,7 +288,7 @@ impl Store {
         self.fetch_runs(query).await
     }
 
-    /// What was last heard of before this time is lost, if it cannot be looked at.
+    /// A run with an older heartbeat is lost if its process cannot be checked.
     fn lost_before(&self) -> u64 {
         self.now().saturating_sub(millis(LOST_AFTER))
     }
@@ -338,7 +338,7 @@ impl Store {
         self.execute("forget old runs", query).await
     }
 
-    /// Forgets the run of this id, unless it goes on. Returns how many runs that were: one or none.
+    /// Forgets the run of this id unless it is running. Returns how many runs that were: one or none.
     ///
     /// # Errors
     ///

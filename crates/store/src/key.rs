@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::column::{check_given, check_id, printable};
 
-/// With whom and where one talks: what a program has sessions for. Every part is optional, and an empty
+/// Key of a program's sessions: user, place and the like. Every part is optional, and an empty
 /// one is as good as none.
 ///
 /// As text it is `channel:user:thread` with `_` for none; `:` and `%` in a part are written `%3A` and
@@ -31,7 +31,7 @@ pub struct Conversation {
     /// Such as `slack`, or the name of a script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Who.
+    /// The user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Which of their threads.
@@ -171,7 +171,7 @@ impl FromStr for Conversation {
 pub struct SessionKey {
     /// With whom and where.
     pub conversation: Conversation,
-    /// Whose session it is.
+    /// The provider of the session.
     pub provider: String,
 }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_with_the_reason() {
+    fn invalid_keys_are_refused_with_the_reason() {
         for (text, reason) in [
             ("", "names nothing"),
             ("_:_", "names nothing"),

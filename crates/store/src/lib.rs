@@ -60,7 +60,7 @@
 //!
 //! A run is one row. Of the prompt there is only a hash; of the answer nothing.
 //!
-//! Whatever kills a process leaves nothing wrong. Every write is one statement, so a row is as it was or
+//! A killed process leaves the store consistent. Every write is one statement, so a row is as it was or
 //! as it is to be. A run whose process is gone reads as [`RunState::Interrupted`]; where the process
 //! cannot be looked at, because it is on another machine, it does so when it was not heard of for
 //! [`LOST_AFTER`]. No clean-up is needed. A run that is heard of again, because its machine only slept, is

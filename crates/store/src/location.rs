@@ -84,7 +84,7 @@ impl Location {
     }
 }
 
-/// What stands behind `sqlite:`.
+/// Parses the part after `sqlite:`.
 fn sqlite(rest: &str) -> Result<Location, StoreError> {
     let wrong = |reason: &str| StoreError::Url {
         reason: reason.into(),

@@ -139,8 +139,8 @@ fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
             // the writes of a run, and what could be lost is a line of history.
             let patience = format!("PRAGMA busy_timeout = {}", PATIENCE.as_millis());
             for pragma in [&*patience, "PRAGMA synchronous = NORMAL"] {
-                // The pool would try again and again, and lose the reason: the first use of a file
-                // that is no database says so.
+                // The pool would retry and lose the reason: the first use of a file
+                // that is no database returns it.
                 let _ = sqlx::raw_sql(sqlx::AssertSqlSafe(pragma.to_owned()))
                     .execute(&mut *connection)
                     .await;
@@ -276,7 +276,7 @@ pub(crate) async fn up_to_date(
 ) -> Result<bool, StoreError> {
     let applied = match connection.list_applied_migrations(TABLE).await {
         Ok(applied) => applied,
-        // No such table, most likely. If it is anything else, the next step says so again.
+        // No such table, most likely. Any other error recurs in the next step.
         Err(MigrateError::Execute(sqlx::Error::Database(error)))
             if !matches!(error.code().as_deref(), Some("11" | "26")) =>
         {

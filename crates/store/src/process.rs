@@ -11,7 +11,7 @@ use teamster_process::{ProcessIdentity, process_space};
 pub(crate) struct Writer {
     /// Name of the machine, for a person.
     pub(crate) host: String,
-    /// What a process id belongs to: a start of a machine, and the namespace there. Containers may have
+    /// Scope of a process id: a boot of a machine, and the namespace there. Containers may have
     /// the name of their host but not its process ids.
     pub(crate) space: Option<String>,
     pub(crate) pid: u32,
@@ -31,7 +31,7 @@ impl Writer {
         }
     }
 
-    /// What is known of this process `here`.
+    /// Whether this process exists, as seen from `here`.
     pub(crate) fn presence(&self, here: &Self) -> Presence {
         // A process id of another space means another process.
         if self.space.is_none() || self.space != here.space {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_processes_that_cannot_be_seen() {
+    fn processes_that_cannot_be_seen_are_unknown() {
         let here = Writer::this();
         for there in [
             Writer {

@@ -24,7 +24,7 @@ const KEPT_ERRORS: usize = 100;
 
 /// Keeps account of runs in a [`Store`]: an observer for the requests of one conversation.
 ///
-/// A run is in the history from its acceptance on, and says every 15 seconds that it is still there. Its
+/// A run is in the history from its acceptance on, with a heartbeat every 15 seconds. Its
 /// session is written down as soon as it is known, so that nothing is lost with a process that is
 /// killed: in the history, and for the conversation, if one is named. A session that the CLI does not
 /// know any more is forgotten.
@@ -106,7 +106,7 @@ impl Recorder {
         self
     }
 
-    /// Wait for the database for at most this long, before a run goes on without it [default: 2 s]. At the
+    /// Wait for the database for at most this long, before a run continues without it [default: 2 s]. At the
     /// end of a run it is twice that: what is written there is tried once more, on a fresh connection.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -238,7 +238,7 @@ impl Shared {
     }
 }
 
-/// What the history keeps of an outcome: no copy of a long answer waits for the database.
+/// The outcome without its text, so that no copy of a long answer waits for the database.
 fn without_text(outcome: &Outcome) -> Outcome {
     let from = &outcome.result;
     let result = RunResult::default()

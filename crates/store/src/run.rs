@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! The record of a run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use teamster_orchestrator::Attempt;
 
 use crate::StoreError;
 
-/// How often a run says that it is still there.
+/// Interval of a run's heartbeats.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How long after its last word a run counts as interrupted, where its process cannot be looked at: on
@@ -48,7 +48,7 @@ pub struct NewRun {
     pub prompt_hash: String,
     /// The provider that is tried first.
     pub provider: String,
-    /// The model that is asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// The session that is resumed.
     pub session_id: Option<String>,
@@ -90,7 +90,7 @@ impl NewRun {
     }
 }
 
-/// Where a run stands.
+/// State of a run.
 ///
 /// The words of a run that is over are those of `status` in `run:end`, which the database and
 /// `teamster runs --json` have had from the beginning: `success` for
@@ -109,13 +109,13 @@ pub enum RunState {
     Running,
     /// The agent finished well.
     Success,
-    /// It did not; the error says why.
+    /// It did not; see the error.
     Error,
     /// The caller stopped it.
     Aborted,
     /// It has begun, and its process is gone: killed, crashed or switched off.
     Interrupted,
-    /// What only a newer version of this program knows.
+    /// A value added by a newer version of this program.
     #[serde(untagged)]
     Other(Word),
 }
@@ -198,7 +198,7 @@ impl RunState {
         }
     }
 
-    /// Whatever a row says, also if a newer program wrote it.
+    /// Accepts any value, also of a newer program.
     pub(crate) fn from_column(word: &str) -> Self {
         let shown = crate::column::printable(word);
         word.parse()
@@ -235,7 +235,7 @@ impl std::str::FromStr for RunState {
     }
 }
 
-/// What is known of a run. A figure that no CLI reported is absent, never 0.
+/// A run in the history. A figure that no CLI reported is absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -247,7 +247,7 @@ pub struct RunRecord {
     pub status: RunState,
     /// The provider that works on it, or worked on it last.
     pub provider: String,
-    /// The model: as the agent says, else as it was asked for.
+    /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session in which it works, or which it shall resume.
@@ -269,10 +269,10 @@ pub struct RunRecord {
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What all attempts used together.
+    /// Usage of all attempts together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What all attempts cost together, in USD.
+    /// Cost of all attempts together, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// Turns of all attempts, as the CLIs count them.

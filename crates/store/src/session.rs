@@ -57,7 +57,7 @@ impl SessionRecord {
     }
 }
 
-/// What is kept of a session.
+/// A session to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewSession {

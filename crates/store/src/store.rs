@@ -17,7 +17,7 @@ use crate::error::explain;
 use crate::location::Location;
 use crate::{StoreError, existing, open};
 
-/// How long a session is kept after its last use, if nothing else is said: 7 days.
+/// How long a session is kept after its last use by default: 7 days.
 pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 
 /// Which session belongs to which conversation, and the history of runs.
@@ -25,7 +25,7 @@ pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 /// A handle: clones are the same store, and share one connection. Several processes may have the same
 /// store open.
 ///
-/// Every write is one statement, so whatever kills a process, each row is as it was before or as it is
+/// Every write is one statement, so after a crash each row is as it was before or as it is
 /// after.
 #[derive(Clone)]
 pub struct Store {
@@ -164,7 +164,7 @@ impl Store {
         })
     }
 
-    /// What time it is, in milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         (self.clock)()
     }

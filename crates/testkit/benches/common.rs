@@ -11,10 +11,10 @@ use teamster::{CliProvider, ExecuteParams, claude::Claude};
 use teamster_core::provider::{Events, RunAssembler};
 use teamster_process::framing::{Frame, LineBuf};
 
-/// What one read of a pipe gives at most before it is enlarged, in bytes.
+/// Maximum of one read of a pipe before it is enlarged, in bytes.
 pub(crate) const CHUNK: usize = 64 * 1024;
 
-/// What Claude Code printed in a recorded run.
+/// Output of Claude Code in a recorded run.
 pub(crate) fn recorded(scenario: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/claude/2.1.197")

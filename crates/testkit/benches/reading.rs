@@ -37,8 +37,8 @@ fn framing(c: &mut Criterion) {
 
 fn claude_decoder(c: &mut Criterion) {
     let deltas = common::delta_lines(4 << 20);
-    let whole = common::recorded("write_edit");
-    for (name, input) in [("text deltas", &deltas), ("a run with tools", &whole)] {
+    let complete = common::recorded("write_edit");
+    for (name, input) in [("text deltas", &deltas), ("a run with tools", &complete)] {
         group(c, &format!("claude decoder, {name}"), input)
             .bench_function("bytes to events", |b| b.iter(|| common::decode(input)));
     }

@@ -1,6 +1,6 @@
 //! The suite of checks that every provider must pass: the same for all CLIs.
 //!
-//! A provider's test says what there is to know about its CLI, as data, and gets one test for each
+//! A provider's test describes its CLI as data, and gets one test for each
 //! check:
 //!
 //! ```text
@@ -12,9 +12,9 @@
 //! fn suite() -> Suite {
 //!     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude");
 //!     Suite::new(Claude, fixtures)
-//!         // Which line says that the run is over.
+//!         // Recognizes the line with the end of the run.
 //!         .run_is_over(|lines| lines.iter().any(|line| line["type"] == "result"))
-//!         // How the CLI reads its command line, and what it makes of it.
+//!         // How the CLI parses its command line.
 //!         .command_line(ArgvModel::new(Parser::Commander).one(&["--model"]), understand)
 //!         // Values that the CLI takes.
 //!         .plain(Plain { model: "sonnet", ..Plain::default() })
@@ -32,10 +32,10 @@
 //! | [`Suite::chunks`] | how the output is cut into chunks never shows |
 //! | [`Suite::cut_short`] | output that ends too early is a stream, and never `completed` |
 //! | [`Suite::text_once`] | no text is there twice; the answer is part of it |
-//! | [`Suite::texts`] | the text of a run is what the model said |
+//! | [`Suite::texts`] | the text of a run is that of the model |
 //! | [`Suite::tools`] | calls and results: what was run, and whether it failed |
-//! | [`Suite::calls`] | tool calls are announced before their results, as the capabilities say |
-//! | [`Suite::statuses`] | how each run ended, and what its error means |
+//! | [`Suite::calls`] | tool calls are announced before their results, as declared by the capabilities |
+//! | [`Suite::statuses`] | how each run ended, and the kind of its error |
 //! | [`Suite::truths`] | what holds for the end of any run |
 //! | [`Suite::reports`] | capabilities that are about output are true of the fixtures |
 //! | [`Suite::garbled`] | no line makes the decoder panic or breaks the grammar |
@@ -142,18 +142,18 @@ impl Default for Plain {
 /// A tool call that a recorded run is known to have.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// What it does.
+    /// Kind of the tool.
     pub kind: ToolKind,
     /// A part of its input, such as the command.
     pub input: &'static str,
     /// A part of its output.
     pub output: &'static str,
-    /// What its result says about failure: `None` where the CLI gives no way to know.
+    /// Whether its result is an error: `None` where the CLI does not report it.
     pub is_error: Option<bool>,
 }
 
 impl Tool {
-    /// A shell command that went well. Whether that is said is left open.
+    /// A shell command that went well, whether or not that is reported.
     pub fn shell(command: &'static str, output: &'static str) -> Self {
         Self {
             kind: ToolKind::Execute,
@@ -216,7 +216,7 @@ impl Suite {
         }
     }
 
-    /// By what the CLI says that its run is over: whether it is in these lines, which are all whole
+    /// Recognizes the CLI's end of a run: whether it is in these lines, which are all complete
     /// lines of JSON so far. Mind a turn that begins after it, as of work in the background: then the
     /// run is not over yet. For a CLI without such a line: the best that there is.
     #[must_use]
@@ -237,7 +237,7 @@ impl Suite {
         self
     }
 
-    /// What the prompt is on its way to the CLI, where the provider changes it on purpose.
+    /// The prompt as sent to the CLI, where the provider changes it on purpose.
     #[must_use]
     pub fn prompt_becomes(mut self, becomes: fn(&ExecuteParams) -> String) -> Self {
         self.prompt_becomes = becomes;
@@ -299,7 +299,7 @@ impl Suite {
         self
     }
 
-    /// Fixtures in which text is rightly there twice: because the model said it twice, or because
+    /// Fixtures in which text is rightly there twice: because the model repeated it, or because
     /// nothing in the output shows that it is stale.
     #[must_use]
     pub fn repeats(mut self, scenarios: &[&'static str]) -> Self {

@@ -1,7 +1,7 @@
 //! A program that pretends to be a coding-agent CLI and misbehaves on command.
 //!
 //! The program is `teamster-fake-agent`. It ignores its arguments, so that it can stand in for any
-//! CLI, and does what the script in the environment variable [`SCRIPT_ENV`] says: the script itself
+//! CLI, and executes the script in the environment variable [`SCRIPT_ENV`]: the script itself
 //! in TOML, or `@` and the path of a file with it. By hand, `teamster-fake-agent --script FILE`.
 //!
 //! Tests write scripts in Rust and hand them over by the environment:
@@ -32,7 +32,7 @@
 //!
 //! An error in the script is printed on standard error, with the line and column, and the exit code
 //! is 2; so is a step that cannot be done. Nothing lives longer than [`LIFE_LIMIT_SECONDS`] unless
-//! the script says so.
+//! the script sets another limit.
 //!
 //! With a plan in the place of a script it stands in for an agent in a loop, see
 //! [`stand_in`].
@@ -67,8 +67,8 @@ pub(crate) use run::limit_life;
 use crate::stand_in::{self, PLAN_ENV};
 use run::Runner;
 
-/// How long an agent, and each process that it spawns, lives at most unless its script says
-/// otherwise, in seconds. `SIGALRM` ends it then.
+/// The longest lifetime of an agent, and of each process that it spawns, unless its script sets
+/// another, in seconds. `SIGALRM` ends it then.
 pub const LIFE_LIMIT_SECONDS: u32 = 600;
 
 /// The exit code if the script is wrong or cannot be carried out.
@@ -95,7 +95,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The fake agent, and how it starts itself again for the processes that a script spawns.
 ///
-/// A program that has it as a subcommand says so:
+/// For a program that has it as a subcommand:
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
@@ -118,26 +118,26 @@ pub struct FakeAgent {
 }
 
 impl FakeAgent {
-    /// A fake agent which is the current program as a whole.
+    /// A fake agent which is the current program itself.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The program to start again. The current one unless said.
+    /// The program to start again. Default: the current one.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
     }
 
-    /// The arguments that lead from the program to [`run`](Self::run). None unless said.
+    /// The arguments that lead from the program to [`run`](Self::run). Default: none.
     #[must_use]
     pub fn prefix_args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.prefix_args = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Does what the script says; the arguments are those that follow the prefix.
+    /// Executes the script; the arguments are those that follow the prefix.
     ///
     /// It uses the process as its own (signals, standard streams) and may end it.
     pub fn run(&self, args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -205,7 +205,7 @@ pub(crate) fn start_process(agent: &FakeAgent, spawn: &Spawn) -> Result<(), Stri
 /// Going on, or the end of the process.
 type Flow = Result<(), Stop>;
 
-/// Why the process ends before its script does.
+/// Reason why the process ends before its script.
 #[derive(Debug)]
 enum Stop {
     /// The script wants it.
@@ -219,7 +219,7 @@ impl Stop {
         Self::Failed(format!("{what}: {error}"))
     }
 
-    /// Says in which step it happened, counted from 1.
+    /// Adds the step in which it happened, counted from 1.
     fn at_step(self, number: usize) -> Self {
         match self {
             Self::Failed(message) => Self::Failed(format!("step {number}: {message}")),

@@ -21,7 +21,7 @@ pub const STDOUT: &str = "stdout.ndjson";
 pub const STDERR: &str = "stderr.txt";
 /// Name of the file with the lines that the CLI added to its own record of the session.
 pub const RECORD: &str = "record.ndjson";
-/// Name of the file that says how the run was made and how it ended.
+/// Name of the file with the parameters and the end of the run.
 pub const META: &str = "meta.json";
 /// Name of the file with the rendered events.
 pub const SNAPSHOT: &str = "events.snap";
@@ -33,11 +33,11 @@ pub struct Fixture {
     pub dir: PathBuf,
     /// How the run was made and how it ended.
     pub meta: Meta,
-    /// What the CLI printed.
+    /// The CLI's standard output.
     pub stdout: Vec<u8>,
-    /// What it printed on standard error; bytes that are not UTF-8 are replaced.
+    /// Its standard error; bytes that are not UTF-8 are replaced.
     pub stderr: String,
-    /// What it added to its own record of the session, where a decoder asks for that.
+    /// New lines of its own record of the session, where a decoder reads those.
     pub record: Vec<String>,
 }
 
@@ -53,17 +53,17 @@ pub struct Meta {
     pub version: Option<String>,
     /// A name for the run; the folder's if it is not given.
     pub scenario: String,
-    /// What there is to see in it.
+    /// What the scenario shows.
     pub what_it_shows: String,
     /// The command, with the program.
     pub argv: Vec<String>,
     /// Environment variables that were set for the run, those with a text for a value.
     pub env: BTreeMap<String, String>,
-    /// What the agent was asked.
+    /// The prompt.
     pub prompt: String,
-    /// What the CLI got on standard input.
+    /// Input of the CLI on standard input.
     pub stdin: Option<String>,
-    /// What it was asked for by a protocol on standard input, and no command line says.
+    /// Parameters sent by a protocol on standard input, which are not on the command line.
     pub params: Option<RecordedParams>,
     /// The names of the MCP servers of the run.
     pub mcp_servers: Vec<String>,
@@ -92,11 +92,11 @@ pub struct RecordedParams {
     pub model: Option<String>,
     /// How hard the model was to think.
     pub effort: Option<String>,
-    /// What the agent was allowed without a request.
+    /// Permission mode of the agent.
     pub permission: PermissionMode,
 }
 
-/// That a run was stopped from outside.
+/// A stop from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
     /// Why.
@@ -127,14 +127,14 @@ pub enum FixtureError {
         #[source]
         source: Option<serde_json::Error>,
     },
-    /// A field of `meta.json` that says how the run ended has the wrong type.
+    /// A field of `meta.json` about the end of the run has the wrong type.
     #[error("{}: field `{field}` must be {expected}", path.display())]
     WrongField {
         /// The file.
         path: PathBuf,
         /// The field.
         field: &'static str,
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
     },
 }
@@ -188,7 +188,7 @@ impl Fixture {
 }
 
 impl Meta {
-    /// Reads `meta.json` in a folder. One that is not there says nothing.
+    /// Reads `meta.json` in a folder. A missing file has no values.
     pub fn load(dir: &Path) -> Result<Self, FixtureError> {
         let path = dir.join(META);
         let bytes = read_if_there(&path)?.unwrap_or_else(|| b"{}".to_vec());
@@ -226,7 +226,7 @@ impl Meta {
     }
 }
 
-/// What [`discover`] found.
+/// Result of [`discover`].
 #[derive(Debug, Default)]
 pub struct Discovered {
     /// The folders that are fixtures, sorted.

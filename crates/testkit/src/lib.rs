@@ -1,4 +1,4 @@
-//! What a test of a program that drives coding-agent CLIs needs.
+//! Test tools for programs that drive coding-agent CLIs.
 //!
 //! - [`mock_runtime`]: a runtime without any process, which plays scripts: for tests of code that runs
 //!   agents.

@@ -28,7 +28,7 @@ Faults:
   --ignore-eof  runs on for an hour after the end of its input
 ";
 
-/// How it misbehaves.
+/// Fault of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_as_the_protocol_says() {
+    fn it_answers_according_to_the_protocol() {
         let answers = answers(
             &[
                 request(1, "initialize", &json!({"protocolVersion": "2025-11-25"})),

@@ -1,8 +1,8 @@
 //! A runtime without a CLI and without a process, for tests of code that runs agents.
 //!
-//! A [`MockRuntime`] is an [`AgentRuntime`] like any other. What its runs say, how long they take and
-//! how they end is a [`Script`] each; what they were asked is [kept](MockRuntime::runs). A script only
-//! says what happens: `done` with its result is made from it by the same code that makes that of a real
+//! A [`MockRuntime`] is an [`AgentRuntime`] like any other. The events of its runs, how long they take and
+//! how they end are a [`Script`] each; their parameters are [kept](MockRuntime::runs). A script only
+//! has the events: `done` with its result is made from it by the same code that makes that of a real
 //! run, so the stream has the grammar of a real one.
 //!
 //! ```
@@ -42,7 +42,7 @@
 //! A script without a delay needs no Tokio runtime.
 //!
 //! A run is played as it is read: while the stream is not polled, a delay neither begins nor is noticed to
-//! have passed. A real CLI goes on without its reader.
+//! have passed. A real CLI continues without its reader.
 
 mod play;
 mod script;
@@ -64,7 +64,7 @@ use play::{Next, Play};
 pub use script::Script;
 pub use sessions::MockSessions;
 
-/// What the errors about parameters call it.
+/// Its identity in errors about parameters.
 static INFO: CliInfo = {
     let mut info = CliInfo::new("mock", "the mock runtime", "");
     info.version_args = &[];
@@ -92,7 +92,7 @@ pub struct MockRuntime {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Received {
-    /// What was asked. `cancel` is the caller's own token.
+    /// The parameters. `cancel` is the caller's own token.
     pub params: ExecuteParams,
     /// When the stream was first polled, on Tokio's clock.
     pub started: Instant,
@@ -110,7 +110,7 @@ struct State {
 
 type ScriptOf = dyn Fn(&ExecuteParams) -> Script + Send + Sync;
 
-/// What a run plays when no script waits any more.
+/// The script of a run when the queue is empty.
 #[derive(Default, Clone)]
 enum AfterLast {
     #[default]
@@ -142,8 +142,8 @@ impl MockRuntime {
             .send_modify(|state| state.scripts.push_back(script));
     }
 
-    /// With the last script for all runs that come after. Without this, a run for which there is no
-    /// script fails and says so.
+    /// Repeats the last script for all further runs. Without this, a run for which there is no
+    /// script fails with an error about that.
     #[must_use]
     pub fn repeat_last(self) -> Self {
         self.state
@@ -209,7 +209,7 @@ impl MockRuntime {
         self.wait_until(|state| state.runs.len() >= count).await;
     }
 
-    /// Waits until no run goes on.
+    /// Waits until no run is active.
     pub async fn wait_until_idle(&self) {
         self.wait_until(|state| state.active == 0).await;
     }
@@ -219,12 +219,12 @@ impl MockRuntime {
         let _ = self.state.subscribe().wait_for(so).await;
     }
 
-    /// Starts a run: what it plays, and the mark that it goes on.
+    /// Starts a run: its script, and the guard that keeps it active.
     fn begin(
         &self,
         params: &ExecuteParams,
         abort: &AbortHandle,
-    ) -> Result<(Script, GoingOn), AgentError> {
+    ) -> Result<(Script, ActiveRun), AgentError> {
         if abort.is_aborted() {
             return Err(RunAssembler::aborted_error());
         }
@@ -241,7 +241,7 @@ impl MockRuntime {
             state.active += 1;
             state.max_active = state.max_active.max(state.active);
         });
-        let going_on = GoingOn(self.state.clone());
+        let going_on = ActiveRun(self.state.clone());
         match taken {
             Ok(script) => Ok((script, going_on)),
             // Not while the state is locked: the function may ask this runtime something.
@@ -339,10 +339,10 @@ impl fmt::Debug for MockRuntime {
     }
 }
 
-/// A run goes on for as long as this lives.
-struct GoingOn(Arc<watch::Sender<State>>);
+/// A run is active for as long as this lives.
+struct ActiveRun(Arc<watch::Sender<State>>);
 
-impl Drop for GoingOn {
+impl Drop for ActiveRun {
     fn drop(&mut self) {
         self.0.send_modify(|state| state.active -= 1);
     }

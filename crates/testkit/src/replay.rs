@@ -13,19 +13,19 @@ use teamster_process::framing::{Frame, LineBuf};
 
 use crate::fixture::Fixture;
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
     /// Also give the lines that the events came from.
     pub include_native: bool,
 }
 
-/// What a replay gave.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The events, `done` last.
     pub events: Vec<AgentEvent>,
-    /// The line that each event came from, where it was asked for.
+    /// The line that each event came from, if requested.
     pub natives: Vec<Option<RawJson>>,
     /// Whether they are a stream as it must be.
     pub grammar: Result<(), grammar::Violation>,
@@ -79,7 +79,7 @@ impl Replay {
 
 /// Replays a fixture.
 ///
-/// A fixture of a program that never started gives what the engine says then.
+/// A fixture of a program that never started gives the engine's events for that.
 pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOptions) -> Replay {
     if let Some(error) = fixture.never_started() {
         return Replay::new(RunAssembler::refuse(spawn_error(error)).map(LogEntry::from));
@@ -143,7 +143,7 @@ pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
     calls
 }
 
-/// What a fixture was started with.
+/// Parameters with which a fixture was started.
 fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
     let mut params = ExecuteParams::new(&fixture.meta.prompt);
     params.env.clone_from(&fixture.meta.env);

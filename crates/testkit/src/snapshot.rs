@@ -4,7 +4,7 @@
 //! (`session#1`, `msg#1`, `tool#1`); what is measured or drawn by lot is hidden ([`Redactor`]);
 //! long strings are cut in the middle and followed by their length and a short hash, so that every
 //! change of them shows. A field is absent from the line when it is absent from the event, except
-//! where `-` says so. `done` is followed by the fields of its result, one a line.
+//! where `-` stands for it. `done` is followed by the fields of its result, one a line.
 //!
 //! ```text
 //! session      session#1 model=claude-opus-4-8 tools=2[Bash Read] mcp=[]

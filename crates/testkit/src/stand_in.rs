@@ -4,7 +4,7 @@
 //! The program is the fake agent with a [`Plan`] in the environment variable [`PLAN_ENV`] in the place of
 //! a script: the plan in TOML, or `@` and the path of a file with it. What it prints is made by hand after
 //! recorded runs. In a turn it touches flags under `.orchestrator`, writes the files that agents write,
-//! starts processes, dies or hangs, as the plan says or as chance has it; the same plan has the same
+//! starts processes, dies or hangs, by the plan or by chance; the same plan has the same
 //! chances each time. What happened is in a file of its own ([`witness`]), from which a test learns the
 //! truth.
 //!
@@ -45,7 +45,7 @@ use state::State;
 /// The exit code if the plan is wrong or cannot be carried out.
 const PLAN_FAILED: u8 = 2;
 
-/// How a stand-in ends, or why it cannot go on.
+/// Exit code of a stand-in, or the reason why it cannot continue.
 type Ending = Result<u8, String>;
 
 /// Plays a plan. `value` is that of [`PLAN_ENV`], the arguments are those of the program that is stood in

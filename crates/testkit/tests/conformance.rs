@@ -8,7 +8,7 @@ mod toy;
 
 use toy::{Fault, suite};
 
-/// That this check, of a provider that does this wrong, says so.
+/// Asserts that this check finds this fault of a provider.
 #[track_caller]
 fn finds(check: fn(&Suite) -> Verdict, fault: Fault, message: &str) {
     match check(&suite(fault)) {
@@ -36,7 +36,7 @@ fn chunks() {
 
 #[test]
 fn cut_short() {
-    let message = "completed (exit code Some(0)), though no line says that it is over";
+    let message = "completed (exit code Some(0)), though no line reports the end";
     finds(Suite::cut_short, Fault::EndIsCompleted, message);
 }
 
@@ -81,7 +81,7 @@ fn calls() {
     finds(Suite::calls, late, "not announced before its result");
     let nothing = "expected the calls [(Execute, None)], got []";
     finds(Suite::calls, late, nothing);
-    let hidden = "announces_tools: the suite says that all calls are";
+    let hidden = "announces_tools: the suite declares that all calls are";
     finds(Suite::calls, Fault::HidesAnnouncing, hidden);
     let kind = "there is no call of kind Execute";
     finds(Suite::calls, Fault::NoToolKind, kind);
@@ -109,8 +109,8 @@ fn truths() {
 
 #[test]
 fn reports() {
-    let said = "thinking: the capabilities say true, the fixtures false";
-    finds(Suite::reports, Fault::SaysThinking, said);
+    let message = "thinking: the capabilities declare true, the fixtures show false";
+    finds(Suite::reports, Fault::SaysThinking, message);
     let hidden = "cost: the capabilities say false, the fixtures true";
     finds(Suite::reports, Fault::HidesCost, hidden);
 }

@@ -123,7 +123,7 @@ impl Run {
     }
 }
 
-/// What came out of a run.
+/// Outcome of a run.
 struct Story {
     events: Vec<AgentEvent>,
     result: RunResult,

@@ -1,4 +1,4 @@
-//! What the fake agent does, proved with real processes.
+//! Tests of the fake agent with real processes.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]

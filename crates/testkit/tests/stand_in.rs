@@ -58,7 +58,7 @@ impl Place {
         params
     }
 
-    /// What happened, without the processes.
+    /// Events without the processes.
     fn seen(&self) -> Vec<What> {
         let seen = witness::read(self.plan.witness()).unwrap();
         seen.into_iter().map(|seen| seen.what).collect()

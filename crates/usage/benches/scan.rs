@@ -158,7 +158,7 @@ fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// What reading the files takes, without looking at them.
+/// Time to read the files without parsing them.
 fn floor(home: &Path) -> u64 {
     let mut folders = vec![home.to_owned()];
     let mut buffer = vec![0; 256 << 10];
@@ -183,7 +183,7 @@ fn floor(home: &Path) -> u64 {
     bytes
 }
 
-#[expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
+#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn main() {
     let size = std::env::var("TEAMSTER_BENCH_MB");
     let size: u64 = size.map_or(500, |size| size.parse().expect("a number of megabytes")) << 20;

@@ -1,4 +1,4 @@
-//! What was used, each request once.
+//! Usage by request, each counted once.
 
 mod entry;
 mod history;
@@ -22,7 +22,7 @@ pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};
 pub(crate) use totals::{ModelTotals, Totals};
 
-/// What was used, each request once, whatever the order in which its records came.
+/// Usage by request, each counted once, independent of the order of its records.
 ///
 /// A request that has a [`Key`] takes 65 bytes here, and with what hash tables keep free 75 to 150: 75 to
 /// 150 MB for a million requests.
@@ -38,12 +38,12 @@ pub struct Accounts {
     amendments: ByKey<u64>,
     /// Requests of which only copies were found, and the alias that a line of the original has.
     copies: Vec<(Key, Key)>,
-    /// What the processes of each session report of it.
+    /// Totals reported by the processes of each session.
     totals: HashMap<u32, Vec<Totals>>,
     /// Of each session, in milliseconds since 1970-01-01 UTC, when requests were made whose cost is part of
     /// a sum that others report.
     reported_spans: HashMap<u32, Vec<(i64, i64)>>,
-    /// What began before is not read as a whole.
+    /// Sessions that began earlier are only read in part.
     mark: Option<Timestamp>,
     /// The directory in which each session began, and when that was recorded.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
@@ -125,14 +125,14 @@ impl Accounts {
         self.sums.values().chain(&self.loose)
     }
 
-    /// Takes in that a request which is known by an alias had at least so many output tokens. It makes no
-    /// request: where none has the alias, it says nothing.
+    /// Records that a request known by an alias had at least this many output tokens. It creates no
+    /// request: without one of this alias it has no effect.
     pub fn amend(&mut self, alias: Key, output_tokens: u64) {
         let most = self.amendments.entry(alias).or_default();
         *most = (*most).max(output_tokens);
     }
 
-    /// Whether a session has a record here, of whatever time.
+    /// Whether a session has a record here, of any time.
     pub fn knows_session(&self, session: &str) -> bool {
         self.names.get(session).is_some()
     }
@@ -142,7 +142,7 @@ impl Accounts {
         &self.prices
     }
 
-    /// What was read for this and what was wrong with it.
+    /// Statistics and problems of reading.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }

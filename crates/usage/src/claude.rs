@@ -38,10 +38,10 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// What every line that counts has in it, and few others.
+/// Contained in every line that counts, and in few others.
 static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
-/// What stands before the time of a line.
+/// Prefix of the time of a line.
 static TIME: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\"timestamp\":\""));
 
 /// How far before the end of a line its time stands at most, in bytes.
@@ -106,7 +106,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     read
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
     /// The session that the file's path names.
@@ -268,7 +268,7 @@ impl Reader {
             && entry.request_id.is_none()
             && !is_unique(id)
         {
-            // What is said when an answer begins is no other answer.
+            // The line at the beginning of an answer is not another answer.
             if figures.is_zero() {
                 return Some(());
             }

@@ -1,6 +1,6 @@
 //! Cline's sessions: `sessions/<session>/<name>.messages.json`, one JSON value each.
 //!
-//! Each answer of the model has its figures. A file says itself whose it is; a sub-agent's id begins with that
+//! Each answer of the model has its figures. A file names its session; a sub-agent's id begins with that
 //! of the session which started it.
 
 use std::borrow::Cow;
@@ -23,9 +23,9 @@ pub(crate) const TRAITS: Traits = Traits::NONE;
 const DEPTH: usize = 2;
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
-/// What the name of a file with messages ends with.
+/// Suffix of a file with messages.
 const MESSAGES: &str = ".messages.json";
-/// What is in a sub-agent's id behind that of the session.
+/// Separates the session in a sub-agent's id.
 const SUB_AGENT: &str = "__agent_";
 
 /// All sessions.
@@ -84,7 +84,7 @@ struct Model<'a> {
     provider: Option<Cow<'a, str>>,
 }
 
-/// What was read from or written to a cache is a part of the input.
+/// Reads from and writes to a cache are part of the input.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {

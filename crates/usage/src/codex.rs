@@ -4,9 +4,9 @@
 //! A request leaves a `token_count` with the total of the thread, which is often repeated, and in newer
 //! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one, and
 //! it is not the one of a record: after a process that was killed between the two, the totals of both are
-//! no longer the same. A resumed thread goes on in its file. A fork's file refers to the history before it, or in older versions
-//! begins with a copy of it that has new times. What is copied is known by the turn, whose id shows that
-//! it is older than the thread.
+//! no longer the same. A resumed thread continues in its file. A fork's file refers to the history before
+//! it, or in older versions begins with a copy of it that has new times. Copies are known by the turn,
+//! whose id shows that it is older than the thread.
 
 mod limits;
 mod wire;
@@ -45,7 +45,7 @@ pub(crate) fn sources(places: &Places, found: &mut Sources) {
 }
 
 /// A session's rollouts. Those of sub-agents name it only inside, so that of these all are taken that are
-/// no older than it: they are few, since what is older than the time that is asked for is left out.
+/// no older than it: they are few, since those before the requested time are left out.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     let since = found.since.is_some();
     let ending = format!("-{session}.jsonl");
@@ -91,7 +91,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What a rollout has said so far.
+/// State of a rollout so far.
 #[derive(Default)]
 struct Reader<'a> {
     /// The session that is looked for; another one's file is left alone.
@@ -110,12 +110,12 @@ struct Reader<'a> {
     /// Whether the file is of a version that writes a record of each request.
     writes_records: bool,
     model: Option<String>,
-    /// Whether requests are asked for with priority, which costs more.
+    /// Whether requests are made with priority, which costs more.
     fast: bool,
     directory: Option<String>,
     /// The total of the thread, as far as it is counted.
     counted: Option<Tokens>,
-    /// What the last `token_usage_record` said, until its `token_count` has come.
+    /// The last `token_usage_record`, until its `token_count` has come.
     recorded: Option<Tokens>,
     shared_session: Shared,
     shared_model: Shared,
@@ -134,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes in what holds where reading goes on: the model, and the total that is counted.
+    /// Restores the state where reading continues: the model, and the total that is counted.
     fn go_on(&mut self, source: &Source) -> io::Result<()> {
         let mut before = |_| {};
         let mut nowhere = Sink::new(&mut before);
@@ -179,7 +179,7 @@ impl Reader<'_> {
             Kind::Settings => {
                 let settings = wire::parse::<Settings<'_>>(line)?.payload.thread_settings;
                 self.fast = settings.service_tier.as_deref() == Some("priority");
-                // In a turn the context says which model it is; settings are those of the next one.
+                // In a turn the context has the model; settings are those of the next one.
                 if self.model.is_none() {
                     set(&mut self.model, settings.model.as_deref());
                 }
@@ -279,7 +279,7 @@ impl Reader<'_> {
             self.recorded = None;
             return;
         }
-        // What a fork's file says first may be the total of the thread that it is a fork of.
+        // The first total in a fork's file may be that of the parent thread.
         let inherited = before.is_none() && self.forked && self.writes_records;
         if self.copied || inherited || before.is_some_and(|before| before.same(&total)) {
             return;

@@ -3,7 +3,7 @@
 //! A `session.usage_record` reports each request, sub-agents' too, as soon as it is made. At the end of a
 //! process a `session.shutdown` reports sums: over the session's life, as the line with which the process
 //! resumed it shows, or up to version 1.0.65 over the process's. Versions up to 1.0.92 or so write no
-//! records. Of them, what a process used is the sum, or its difference to the one before; and if such a
+//! records. Of them, what a process used is the sum, or its difference to the previous one; and if such a
 //! process is killed, its usage is unknown.
 
 use std::borrow::Cow;
@@ -31,9 +31,9 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// What the lines that count have in them.
+/// Contained in lines that count.
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"session."));
-/// What is in a line that shows that a model was asked.
+/// Contained in a line that shows a request to a model.
 static TURN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"assistant.message\""));
 
 /// The name of a session's file.
@@ -118,7 +118,7 @@ struct Call<'a> {
     accounting: Option<Accounting<'a>>,
 }
 
-/// What a request is known by.
+/// The id of a request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Accounting<'a> {
@@ -212,7 +212,7 @@ impl Tokens {
     }
 }
 
-/// What is known of a model in a session.
+/// Usage of a model in a session so far.
 #[derive(Clone, Copy, Default)]
 struct Known {
     tokens: Tokens,
@@ -221,9 +221,9 @@ struct Known {
 }
 
 impl Known {
-    /// What is new in a total, if all that was known can be in it.
+    /// The difference of a total to the known usage, if the total can include it.
     fn new_in(&self, total: &Self) -> Option<Self> {
-        // A figure that is missing in the new sum says nothing about whether it goes on from the old one.
+        // A figure that is missing in the new sum does not show whether it continues the old one.
         let within =
             |(old, new): (Option<u64>, Option<u64>)| new.is_none_or(|new| old.unwrap_or(0) <= new);
         let [old, new] = [self.tokens.figures(), total.tokens.figures()];
@@ -267,14 +267,14 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
-    /// Named as the folder until the file says it.
+    /// Named as the folder until the file names it.
     session: Option<Arc<str>>,
     directory: Option<Arc<str>>,
     model: Shared,
-    /// What is counted of each model.
+    /// Counted usage of each model.
     known: HashMap<String, Known>,
     /// Whether the process asked a model.
     asked: bool,
@@ -396,7 +396,7 @@ impl Reader {
                 record.sum = new.requests != 1;
                 sink.record(record);
             }
-            // Only of a sum that goes on are missing figures those before it.
+            // Only in a sum that continues, missing figures are those before it.
             let tokens = if goes_on {
                 total.tokens.with(known.tokens, Option::or)
             } else {

@@ -20,7 +20,7 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// What lines with figures, and the first one of a session, have in them.
+/// Contained in lines with figures, and in the first one of a session.
 static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"usage\""));
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"session\""));
 
@@ -76,7 +76,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
     session: Option<Arc<str>>,

@@ -2,9 +2,9 @@
 //! `tmp/<project>/chats/<session>/<id>.jsonl`, and of older versions `session-<time>-<id>.json`.
 //!
 //! An answer that calls tools is written again with their results, under the same id. A resumed session
-//! goes on in its file and begins with its messages once more, without figures. So a request is known by
+//! continues in its file and begins with its messages once more, without figures. So a request is known by
 //! its message's id. A session that is imported (`--session-file`) begins with copies of the other one's
-//! messages, with their ids and times. What the choice of a model uses (`auto`) is not in the files.
+//! messages, with their ids and times. The usage of model selection (`auto`) is not in the files.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,9 +28,9 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// What every message with figures has in it.
+/// Contained in every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
-/// What the line has in it with which a session begins, and with which it is resumed.
+/// Contained in the line with which a session begins or is resumed.
 static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"projectHash\""));
 
 /// How deep files of chats lie in `tmp`: project, `chats`, session, file.
@@ -83,7 +83,7 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str, &str) -> boo
     });
 }
 
-/// A line: the beginning of a session, a message, or a change of what was said before.
+/// A line: the beginning of a session, a message, or a change of an earlier message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
@@ -164,7 +164,7 @@ impl Tokens {
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader::of_file(&source.path);
     if source.path.extension().is_some_and(|e| e == "json") {
-        return reader.whole(&source.path, sink);
+        return reader.read_file(&source.path, sink);
     }
     lines::read(
         &source.path,
@@ -174,7 +174,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
     /// The session that started this one, if this is a sub-agent's.
@@ -244,14 +244,14 @@ impl Reader {
         }
     }
 
-    /// Takes the time at which the session began, which the file says again when it is resumed.
+    /// Takes the time at which the session began, which the file repeats when it is resumed.
     fn begin(&mut self, time: Option<Cow<'_, str>>) {
         let time = time.and_then(|time| time.parse().ok());
         self.begun = self.begun.or(time);
     }
 
     /// A whole file of an older version.
-    fn whole(&mut self, path: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
+    fn read_file(&mut self, path: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
         let bytes = match small_file(path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 sink.diagnostics.oversize_lines += 1;
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_stays_absent_and_more_cached_than_input_is_no_panic() {
+    fn missing_figures_stay_absent_and_more_cached_than_input_is_no_panic() {
         let (found, _) = records(&[
             BEGIN,
             r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":1,"cached":60}}"#,
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_an_older_version_is_read_as_a_whole() {
+    fn a_file_of_an_older_version_is_read_in_full() {
         let folder = tempfile::tempdir().unwrap();
         let chats = folder.path().join("tmp/abc/chats");
         std::fs::create_dir_all(&chats).unwrap();

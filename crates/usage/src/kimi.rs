@@ -22,7 +22,7 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// What lines with figures, and those with the model's name, have in them.
+/// Contained in lines with figures, and in those with the model's name.
 static RECORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage.record\""));
 static REQUEST: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"llm.request\""));
 
@@ -113,7 +113,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line.
+/// State between lines.
 struct Reader {
     session: Arc<str>,
     directory: Option<Arc<str>>,

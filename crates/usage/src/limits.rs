@@ -26,7 +26,7 @@ pub struct Limit {
     pub used_percent: f64,
     /// When the window ends and the limit is whole again.
     pub resets_at: Option<Timestamp>,
-    /// When the service said so.
+    /// When the service reported it.
     pub at: Timestamp,
 }
 
@@ -43,7 +43,7 @@ impl Limit {
     }
 }
 
-/// Reads the limits in a line; none if it says nothing of them.
+/// Reads the limits in a line; none if it has none.
 pub(crate) type ReadLimits = fn(&[u8]) -> Vec<Limit>;
 
 /// The limits that were reported last, of each CLI that keeps them on the disk.
@@ -69,14 +69,14 @@ fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> 
     files.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.path.cmp(&other.path)));
     let mut last: Vec<Limit> = Vec::new();
     for (changed, source) in files.into_iter().take(FILES) {
-        // What a file says is no younger than the file.
+        // A file's content is no newer than the file.
         if last
             .first()
             .is_some_and(|limit| SystemTime::from(limit.at) > changed)
         {
             break;
         }
-        // A file that cannot be read says nothing.
+        // A file that cannot be read has no limits.
         let _ = lines::read_before(&source.path, source.size, END, &mut |line| {
             let found = of_line(line);
             let newer = match (found.first(), last.first()) {

@@ -22,7 +22,7 @@ pub(crate) struct Line<'a> {
     pub(crate) complete: bool,
 }
 
-/// What the name of a compressed file ends with.
+/// Suffix of a compressed file.
 pub(crate) const COMPRESSED: &str = ".zst";
 
 fn is_compressed(path: &Path) -> bool {
@@ -51,8 +51,8 @@ pub(crate) fn read(
     read_limited(&mut file, LONGEST, each, sink)
 }
 
-/// Calls `each` with the lines of the `size` bytes before `start`, or of the last of them: what a reader
-/// that goes on from `start` has to know. Nothing is counted.
+/// Calls `each` with the lines of the `size` bytes before `start`, or of the last of them: the context
+/// that a reader needs to continue from `start`. Nothing is counted.
 pub(crate) fn read_before(
     path: &Path,
     start: u64,

@@ -1,4 +1,4 @@
-//! What a session has used since a mark.
+//! Usage of a session since a mark.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::scan;
 use crate::source::{Found, Sources};
 use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
 
-/// What one model has used since a mark.
+/// Usage of one model since a mark.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelTick {
@@ -23,9 +23,9 @@ pub struct ModelTick {
     pub usage: Usage,
     /// Requests to it.
     pub requests: u64,
-    /// What the CLI's file reports, in USD.
+    /// Cost reported in the CLI's file, in USD.
     pub reported_cost_usd: Option<f64>,
-    /// What the prices give, in USD; absent if they do not know the model of one request.
+    /// Cost by the price table in USD; absent if it lacks the model of a request.
     pub estimated_cost_usd: Option<f64>,
     /// Premium requests that Copilot counts.
     pub premium_requests: Option<f64>,
@@ -78,7 +78,7 @@ impl TickMeter {
         self
     }
 
-    /// Sets the mark to now. `session` is the one that goes on, where there is one; no other's files are
+    /// Sets the mark to now. `session` is the one to be resumed, if any; no other's files are
     /// looked at.
     pub fn mark(&mut self, session: Option<&str>) {
         self.mark_at(session, Timestamp::now());
@@ -107,8 +107,8 @@ impl TickMeter {
         };
     }
 
-    /// What was used since the mark, by model, in the order of their names. `session` is the one that
-    /// the turn was in: after a `/clear` it is another one than at the mark. Without one, all sessions
+    /// Usage since the mark by model, in the order of their names. `session` is the one that
+    /// the turn was in: after a `/clear` it differs from that at the mark. Without one, all sessions
     /// of the CLI are looked at, other agents' too.
     pub fn read(&self, session: Option<&str>) -> Vec<ModelTick> {
         self.read_with_diagnostics(session).0

@@ -2,7 +2,7 @@
 //! `storage/message/<session>/msg_<id>.json`.
 //!
 //! A fork's messages are copies under new ids; their times and figures stay, and so a request is known by
-//! those. A sub-agent is a session that has a parent. A cost of 0 says only that the CLI knows no price.
+//! those. A sub-agent is a session that has a parent. A cost of 0 only means that the CLI knows no price.
 //! The request for a title is not there.
 
 mod database;
@@ -26,16 +26,16 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// What every message with figures has in it.
+/// Contained in every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
 
 /// The largest message of an older version that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Where OpenCode or a fork of it keeps its messages.
+/// Location of the messages of OpenCode or a fork of it.
 pub(crate) struct Store<'p> {
     pub(crate) provider: Provider,
-    /// What its database is called, and its files begin with.
+    /// Name of its database and prefix of its files.
     pub(crate) name: &'static str,
     /// The folder of data.
     pub(crate) data: Option<&'p Path>,
@@ -124,7 +124,7 @@ impl Store<'_> {
     }
 }
 
-/// What is known of a session.
+/// A session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
     parent: Option<String>,
@@ -152,7 +152,7 @@ struct Message<'a> {
     path: Option<Folders<'a>>,
 }
 
-/// In milliseconds since 1970.
+/// Times in milliseconds since 1970.
 #[derive(Deserialize)]
 struct Times {
     created: Option<f64>,
@@ -287,7 +287,7 @@ fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
     }
 }
 
-/// What remains from message to message.
+/// State between messages.
 pub(super) struct Reader {
     provider: Provider,
     sessions: Sessions,

@@ -22,9 +22,9 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// What every entry with figures has in it.
+/// Contained in every entry with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
-/// What the line begins with that says which session it is.
+/// Prefix of the line that names the session.
 const HEADER: &[u8] = br#"{"type":"session","#;
 
 /// How deep files lie below the folder of sessions: directory, file.
@@ -86,7 +86,7 @@ struct Message<'a> {
     usage: Option<Figures>,
 }
 
-/// What came from a cache or went to one is beside `input`; `reasoning` is a part of `output`.
+/// Cache reads and writes are beside `input`; `reasoning` is a part of `output`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -132,7 +132,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
     session: Option<Arc<str>>,

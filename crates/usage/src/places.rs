@@ -1,9 +1,9 @@
-//! Where the CLIs keep their files.
+//! Locations of the CLIs' files.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Where each CLI keeps its files. A place may not exist: then its CLI has left nothing.
+/// Locations of each CLI's files. A location may not exist: then its CLI has left nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Places {

@@ -1,6 +1,6 @@
-//! What tokens cost, by a dated table in this repository.
+//! Prices of tokens, by a dated table in this repository.
 //!
-//! An estimate is what the service's list price comes to. It knows of no discount and no subscription. What a CLI itself reports is better.
+//! An estimate uses list prices, without discounts and subscriptions. A cost reported by the CLI is better.
 
 mod file;
 mod surcharges;
@@ -43,7 +43,7 @@ pub struct PriceList {
     file: Option<Arc<FilePrices>>,
 }
 
-/// Where a model's prices are.
+/// Source of a model's prices.
 #[derive(Debug, Clone, Copy)]
 enum Found {
     File(usize),
@@ -185,7 +185,7 @@ pub fn date() -> &'static str {
     &Table::get().date
 }
 
-/// What tokens cost by these prices.
+/// The cost of tokens by these prices.
 fn cost(
     prices: &Prices,
     usage: &Usage,
@@ -214,7 +214,7 @@ fn size(usage: &Usage) -> u64 {
     .fold(0, u64::saturating_add)
 }
 
-/// What tokens cost, of which `hour` were written to a cache for an hour.
+/// The cost of tokens, of which `hour` were written to a cache for an hour.
 fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
     let input = usage.input_tokens.unwrap_or(0);
     let read = usage.cache_read_tokens.unwrap_or(0);

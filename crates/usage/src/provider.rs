@@ -31,7 +31,7 @@ macro_rules! readers {
                 }
             }
 
-            /// What this CLI has left in these places.
+            /// Files of this CLI in these places.
             pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
                 match self {
                     $(Self::$provider => $module::sources(places, found),)*
@@ -51,7 +51,7 @@ macro_rules! readers {
                 }
             }
 
-            /// What its files are like.
+            /// Properties of its files.
             pub(crate) fn traits(self) -> Traits {
                 match self {
                     $(Self::$provider => $module::TRAITS,)*
@@ -86,18 +86,18 @@ readers! {
     Embedded in embedded,
 }
 
-/// What the files of a CLI are like, and what they are paid by.
+/// Properties of a CLI's files and its billing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traits {
-    /// What stands before a place in a file is not needed to read on from there.
+    /// A file can be read from any place without its beginning.
     pub(crate) reads_on: bool,
-    /// Whose model it most likely is where a name has no vendor.
+    /// The most likely vendor of a model's name without one.
     pub(crate) first_vendor: Option<Vendor>,
     /// Searches of the web are counted, and paid by the search.
     pub(crate) pays_searches: bool,
     /// It counts premium requests in the place of a cost.
     pub(crate) premium_requests: bool,
-    /// Reads the limits of a subscription out of a line; none if it says nothing of them.
+    /// Reads the limits of a subscription out of a line; none if it has none.
     pub(crate) limits: Option<ReadLimits>,
 }
 
@@ -112,7 +112,7 @@ impl Traits {
 }
 
 impl Provider {
-    /// What this CLI keeps of one session, its sub-agents included.
+    /// Files of one session of this CLI, its sub-agents included.
     pub(crate) fn of_session(self, places: &Places, session: &str, found: &mut Sources) {
         // An id comes from outside and becomes part of a path.
         if session.is_empty() || Path::new(session).components().count() != 1 || session == ".." {

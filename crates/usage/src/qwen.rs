@@ -20,7 +20,7 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// What lines with figures have in them.
+/// Contained in lines with figures.
 static RESPONSE: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new(b"\"qwen-code.api_response\""));
 
@@ -102,7 +102,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// What remains from line to line.
+/// State between lines.
 #[derive(Default)]
 struct Reader {
     session: Shared,

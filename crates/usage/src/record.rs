@@ -1,4 +1,4 @@
-//! What a CLI's file says of one request.
+//! A CLI's record of one request.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -24,22 +24,22 @@ impl Key {
     }
 }
 
-/// What a CLI's file says of one request to a model, or of several.
+/// A CLI's record of one request to a model, or of several.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
-    /// Whose file it is.
+    /// The provider of the file.
     pub provider: Provider,
-    /// What the request is known by. Records with the same key are one request: of each figure the
+    /// The key of the request. Records with the same key are one request: of each figure the
     /// largest counts. Of sums with the same key one counts. Without a key it counts each time.
     pub key: Option<Key>,
-    /// What another file knows the request by: [`Accounts::amend`](crate::Accounts::amend).
+    /// The key of the request in another file: [`Accounts::amend`](crate::Accounts::amend).
     pub alias: Option<Key>,
     /// The session in which it was made. A sub-agent's is that of the session which started it.
     pub session: Arc<str>,
     /// The model as the CLI writes it.
     pub model: Option<Arc<str>>,
-    /// Who was asked for the model, where the CLI writes it beside the model: its price depends on that.
+    /// Vendor of the model, if the CLI names it: the price depends on it.
     pub vendor: Option<Arc<str>>,
     /// When it was made.
     pub at: Timestamp,
@@ -55,7 +55,7 @@ pub struct Record {
     pub fast: bool,
     /// Whether the service was limited to the United States, for a higher price.
     pub us_only: bool,
-    /// Cost in USD, where the CLI's own file says it.
+    /// Cost in USD, if the CLI's own file has it.
     pub cost_usd: Option<f64>,
     /// Whether the cost is part of a reported sum that another record has.
     pub cost_elsewhere: bool,
@@ -63,9 +63,9 @@ pub struct Record {
     pub premium_requests: Option<f64>,
     /// Whether a sub-agent made it.
     pub subagent: bool,
-    /// Whether the file says that this is a copy of what stands in another session's file.
+    /// Whether the file marks this as a copy from another session's file.
     pub copied: bool,
-    /// How many requests these are. What is no sum and has a key is 1, whatever stands here.
+    /// Number of requests. For a record with a key that is not a sum, the value is ignored and counts as 1.
     pub requests: u64,
     /// Whether these are sums, of which no one knows how large each request was. Then `requests` may be 0:
     /// where no one knows how many there were, or a figure is of requests that are counted elsewhere.

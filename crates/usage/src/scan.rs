@@ -17,7 +17,7 @@ use crate::{Accounts, Diagnostics, Places, Provider};
 /// How many records a thread collects before it enters them in the accounts.
 const BATCH: usize = 1024;
 
-/// How far a scan is. Another thread may look at it.
+/// Progress of a scan, readable from another thread.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Progress {
@@ -92,7 +92,7 @@ impl Scan {
         self
     }
 
-    /// How many threads read; as many as there are processors if this is not said.
+    /// Number of reading threads; default: one for each processor.
     #[must_use]
     pub fn threads(mut self, threads: NonZero<usize>) -> Self {
         self.threads = Some(threads);

@@ -1,4 +1,4 @@
-//! What is read: files and databases, and what was wrong with them.
+//! Sources: files and databases, and the problems of reading them.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use crate::{Key, Provider, Record};
 /// A file or a database that holds records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Whose it is.
+    /// The provider of the file.
     pub(crate) provider: Provider,
     /// Where it is.
     pub(crate) path: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Source {
 /// second, or once in two seconds.
 const GRANULARITY: Duration = Duration::from_secs(2);
 
-/// What is in a small file, if it is one and no larger than `longest` bytes: a pipe may never end.
+/// Content of a regular file of at most `longest` bytes: a pipe may never end.
 pub(crate) fn small_file(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let metadata = path.metadata()?;
     if !metadata.is_file() || metadata.len() > longest {
@@ -47,13 +47,13 @@ pub(crate) fn small_file(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
 /// The sources that were found.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// What was last changed before is left out: no record in it can be of later.
+    /// Files last changed before are left out: no record in them can be newer.
     pub(crate) since: Option<SystemTime>,
     /// The only session that is looked for.
     pub(crate) session: Option<String>,
-    /// What was found.
+    /// Sources found.
     pub(crate) found: Vec<Source>,
-    /// What could not be looked into.
+    /// Folders that could not be read.
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -120,7 +120,7 @@ impl Sources {
         }
     }
 
-    /// What is in a folder. One that is not there has nothing in it.
+    /// Entries of a folder. A missing folder has none.
     pub(crate) fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).and_then(|entries| {
             let paths = entries.map(|entry| Ok(entry?.path()));
@@ -131,7 +131,7 @@ impl Sources {
             .unwrap_or_default()
     }
 
-    /// What is known of a file or a folder, if it is there.
+    /// Metadata of a file or a folder, if it exists.
     pub(crate) fn metadata(&mut self, path: &Path) -> Option<Metadata> {
         path.metadata()
             .inspect_err(|error| self.failed(path, error))
@@ -151,7 +151,7 @@ impl Sources {
 /// How many paths are kept of what could not be read.
 const EXAMPLES: usize = 8;
 
-/// What was read and what was wrong with it. Nothing here ends a scan.
+/// Statistics and problems of reading. None of them ends a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -159,7 +159,7 @@ const EXAMPLES: usize = 8;
 pub struct Diagnostics {
     /// Files and databases that were read.
     pub files: u64,
-    /// Files that were left out because they were last changed before the time that is asked for.
+    /// Files that were left out because they were last changed before the requested time.
     pub old_files: u64,
     /// Bytes that were read.
     pub bytes: u64,
@@ -231,24 +231,24 @@ pub(crate) fn is_jsonl(path: &Path) -> bool {
         .is_some_and(|extension| extension == "jsonl")
 }
 
-/// What a reader finds.
+/// An item found by a reader.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are records")]
 pub(crate) enum Found {
     /// A record.
     Record(Record),
-    /// That a request which is known by an alias had at least so many output tokens.
+    /// A request known by an alias had at least this many output tokens.
     Amendment(Key, u64),
-    /// That the request with this key is a copy of one of which a line has this alias.
+    /// The request with this key is a copy of one of which a line has this alias.
     Copy(Key, Key),
-    /// What a session's processes report of it.
+    /// Totals reported by a session's processes.
     Totals(Box<Totals>),
 }
 
-/// Where a reader puts what it finds.
+/// Receiver of a reader's findings.
 pub(crate) struct Sink<'a> {
     take: &'a mut dyn FnMut(Found),
-    /// What was wrong.
+    /// Problems.
     pub(crate) diagnostics: Diagnostics,
     /// Whether the rest of the lines does not matter.
     pub(crate) done: bool,
@@ -268,7 +268,7 @@ impl<'a> Sink<'a> {
         (self.take)(Found::Record(record));
     }
 
-    /// Gives on what a file says of a request that stands in another file.
+    /// Passes on what a file has of a request in another file.
     pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
         (self.take)(Found::Amendment(alias, output_tokens));
     }

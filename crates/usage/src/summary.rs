@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Accounts, Diagnostics, Dimension, Figures, Group, Joined, Limit, prices};
 
-/// What agents have used, in groups.
+/// Usage of agents, in groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageSummary {
-    /// What the figures are grouped by.
+    /// Dimension of the groups.
     pub by: Dimension,
     /// From when on requests count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,11 +34,11 @@ pub struct UsageSummary {
     pub total: Figures,
     /// Models of which not every request has a price.
     pub unpriced: Vec<UnpricedModel>,
-    /// What estimates are made with.
+    /// Source of the prices for estimates.
     pub prices: PriceSource,
-    /// What comes from the history of runs.
+    /// The share of the history of runs.
     pub history: HistoryShare,
-    /// What was read, and what was wrong with it.
+    /// Statistics and problems of reading.
     pub diagnostics: Diagnostics,
 }
 
@@ -67,7 +67,7 @@ pub struct UsageGroup {
     /// The time of the last request.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub last: Timestamp,
-    /// The models within the group, where they were asked for.
+    /// The models within the group, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_model: Vec<ModelFigures>,
 }
@@ -102,7 +102,7 @@ pub struct UnpricedModel {
     pub of: u64,
 }
 
-/// What estimates are made with.
+/// Source of the prices for estimates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -116,7 +116,7 @@ pub struct PriceSource {
     pub file: Option<String>,
 }
 
-/// What comes from the history of runs.
+/// The share of the history of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -178,7 +178,7 @@ impl LimitList {
 }
 
 impl Accounts {
-    /// What was used by a dimension, and with `models` by each model within its groups. `joined` is what
+    /// Usage by a dimension, and with `models` by each model within its groups. `joined` is what
     /// [`join`](Self::join) returned, and `of_others` the number of runs of agents whose files are not known.
     pub fn summary(
         &self,

@@ -29,7 +29,7 @@ fn each(check: impl Fn(Provider, &Path, &Value)) {
 }
 
 #[test]
-fn each_comes_to_what_was_used() {
+fn each_matches_the_real_usage() {
     each(|_, home, known| {
         let accounts = scan(home);
         assert_eq!(counted(&accounts), truth(known), "{}", home.display());

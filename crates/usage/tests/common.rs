@@ -1,4 +1,4 @@
-//! What the tests with recorded files have in common.
+//! Helpers of the tests with recorded files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) fn scan(home: &Path) -> Accounts {
     Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
 }
 
-/// What the accounts say, by session and model.
+/// Usage in the accounts, by session and model.
 pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     let mut sums = BTreeMap::<_, Sum>::new();
     accounts.each(&mut |record, _| {
@@ -43,7 +43,7 @@ pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     sums
 }
 
-/// What was used, by session and model.
+/// Real usage, by session and model.
 pub(crate) fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let total = truth["total"].as_array().unwrap().iter().map(|total| {

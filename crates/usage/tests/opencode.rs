@@ -70,7 +70,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn opencode_and_kilo_come_to_what_was_used_however_their_database_stands_there() {
+async fn opencode_and_kilo_match_the_real_usage_in_any_state_of_the_database() {
     for provider in [Provider::OpenCode, Provider::Kilo] {
         let scenarios = with_database_of(provider);
         assert!(scenarios.len() >= 5, "{}", scenarios.len());
@@ -117,7 +117,7 @@ async fn stands_there_in_all_ways(provider: Provider, scenario: &Path, known: &V
 }
 
 #[test]
-fn an_older_version_comes_to_what_was_used_by_its_files() {
+fn an_older_version_matches_the_real_usage_by_its_files() {
     let mut scenarios = scenarios(Provider::OpenCode);
     scenarios.retain(|(folder, _)| folder.join("home").exists());
     assert!(scenarios.len() >= 5, "{}", scenarios.len());
@@ -135,7 +135,7 @@ fn an_older_version_comes_to_what_was_used_by_its_files() {
 }
 
 #[tokio::test]
-async fn what_opencode_made_of_its_prices_is_the_reported_cost() {
+async fn the_cost_by_opencodes_prices_is_the_reported_cost() {
     for (scenario, known) in with_database() {
         let (home, data) = home();
         let _open = database(&data, &scenario).await;
@@ -192,7 +192,7 @@ async fn later(open: &mut SqliteConnection, by: i64) {
 }
 
 #[tokio::test]
-async fn a_meter_reports_what_a_session_and_its_sub_agents_used() {
+async fn a_meter_reports_the_usage_of_a_session_and_its_sub_agents() {
     let all = with_database();
     let (scenario, known) = all.iter().find(|(f, _)| f.ends_with("fork")).unwrap();
     let (home, data) = home();
@@ -217,7 +217,7 @@ async fn a_meter_reports_what_a_session_and_its_sub_agents_used() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_reported() {
+async fn other_files_than_databases_are_reported() {
     let (home, data) = home();
     fs::write(
         data.join("opencode.db"),

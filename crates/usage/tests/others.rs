@@ -11,7 +11,7 @@ use teamster_usage::{Dimension, Provider};
 use crate::common::{Sum, counted, scan, scenarios, truth};
 
 #[test]
-fn gemini_comes_to_what_was_used() {
+fn gemini_matches_the_real_usage() {
     let scenarios = scenarios(Provider::Gemini);
     assert!(scenarios.len() >= 5, "{}", scenarios.len());
     for (folder, known) in scenarios {
@@ -23,7 +23,7 @@ fn gemini_comes_to_what_was_used() {
 }
 
 #[test]
-fn copilot_comes_to_what_was_used_killed_or_not() {
+fn copilot_matches_the_real_usage_killed_or_not() {
     let scenarios = scenarios(Provider::Copilot);
     assert!(scenarios.len() >= 7, "{}", scenarios.len());
     for (folder, known) in scenarios {
@@ -184,7 +184,7 @@ proptest! {
 
     /// Figures of any kind where figures stand, and anything at all: no panic, and no more requests.
     #[test]
-    fn what_is_no_figure_breaks_nothing(
+    fn invalid_figures_break_nothing(
         seed in 0_usize..1000,
         with in prop_oneof![
             Just("-1".to_owned()), Just("1e300".to_owned()), Just("null".to_owned()),
@@ -201,7 +201,7 @@ proptest! {
             // A number behind a colon, somewhere.
             let numbers: Vec<_> = text
                 .match_indices(':')
-                // A sum says itself how many requests it is of.
+                // A sum has its number of requests.
                 .filter(|(place, _)| !text[..*place].ends_with("\"count\""))
                 .map(|(place, _)| place + 1)
                 .filter(|place| text[*place..].starts_with(|c: char| c.is_ascii_digit()))

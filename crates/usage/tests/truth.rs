@@ -36,7 +36,7 @@ fn scan(home: &Path) -> Accounts {
     Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
 }
 
-/// What the accounts say, by session and model.
+/// Usage in the accounts, by session and model.
 fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     let mut sums = BTreeMap::<_, Sum>::new();
     accounts.each(&mut |record, _| {
@@ -52,7 +52,7 @@ fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     sums
 }
 
-/// What was used, by session and model.
+/// Real usage, by session and model.
 fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let total = truth["total"].as_array().unwrap().iter().map(|total| {
@@ -67,7 +67,7 @@ fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
 }
 
 #[test]
-fn claude_comes_to_what_was_used() {
+fn claude_matches_the_real_usage() {
     let scenarios = scenarios(Provider::Claude);
     assert!(scenarios.len() >= 22, "{}", scenarios.len());
     for (folder, known) in scenarios {
@@ -86,7 +86,7 @@ const OTHER_MODEL: &str = "fork_other_model";
 const NO_CACHE_WRITES: &str = "0.144.6";
 
 #[test]
-fn codex_comes_to_what_was_used() {
+fn codex_matches_the_real_usage() {
     let scenarios = scenarios(Provider::Codex);
     assert!(scenarios.len() >= 10, "{}", scenarios.len());
     for (folder, known) in scenarios {
@@ -128,7 +128,7 @@ fn all_sessions_worked_where_they_were_started() {
 
 /// The sums that newer versions write at the end of a process: each counts once, over resumes and forks.
 #[test]
-fn claude_reports_what_its_sessions_cost() {
+fn claude_reports_the_cost_of_its_sessions() {
     let mut compared = 0;
     for (folder, known) in scenarios(Provider::Claude) {
         let Some(cost) = known["costUsd"].as_f64() else {
@@ -213,7 +213,7 @@ fn copies_of_a_file_with_sums_change_nothing() {
 
 /// Priority costs more, and the service's limits are in the file.
 #[test]
-fn codex_with_priority_costs_more_and_says_its_limits() {
+fn codex_with_priority_costs_more_and_reports_its_limits() {
     let home = data().join("codex/0.169.0/priority/home");
     let total = scan(&home).total();
     // 1,200 tokens of input at $12.50 and 40 of output at $75 for a million.
@@ -236,11 +236,11 @@ fn codex_with_priority_costs_more_and_says_its_limits() {
 
 /// Claude's own costs come from a table of its own, one that it has in the program.
 #[test]
-fn estimates_are_what_claude_itself_reports() {
+fn estimates_match_claudes_own_reports() {
     let mut compared = 0;
     for (folder, known) in scenarios(Provider::Claude) {
         let name = folder.file_name().unwrap().to_str().unwrap();
-        // Of a hot process each result has the sum so far, and a summary is not on the disk.
+        // Of a live session each result has the sum so far, and a summary is not on the disk.
         // Of newer versions it is in the files.
         if matches!(name, "clear" | "compact") || known["costUsd"].is_number() {
             continue;

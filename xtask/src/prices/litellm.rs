@@ -50,7 +50,7 @@ const PRICES: [(&str, &str); 5] = [
     ("cacheWrite1h", "cache_creation_input_token_cost_above_1hr"),
 ];
 
-/// Downloads the wheel below `target` and says where it is.
+/// Downloads the wheel below `target` and returns its path.
 pub(super) fn download(folder: &Path) -> anyhow::Result<PathBuf> {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps"])

@@ -8,7 +8,7 @@ use super::{Problem, Tree};
 pub(super) const PAGE: &str = "docs/architecture.md";
 const HEADING: &str = "## Provider anatomy";
 
-/// When a file has to be there.
+/// Condition for a required file.
 #[derive(Debug, PartialEq, Eq)]
 enum Need {
     Required,

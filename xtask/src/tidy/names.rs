@@ -1,4 +1,4 @@
-//! No CLI is asked for by its name outside of its provider's crate, and none has its name in other words there,
+//! No CLI is referred to by its name outside of its provider's crate, and none has its name in other words there,
 //! such as a file's (`CLAUDE.md`) or a variable's.
 
 use super::{File, Problem, Tree};

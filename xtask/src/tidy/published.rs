@@ -9,7 +9,7 @@ use super::{File, Problem, Tree};
 /// The licence texts, each of which stands in every package.
 const LICENSES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// What crates.io accepts.
+/// Limit of crates.io.
 const MOST_KEYWORDS: usize = 5;
 const LONGEST_KEYWORD: usize = 20;
 
@@ -56,7 +56,7 @@ fn versions(file: &File, manifest: &Table, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What is missing in the `[package]` of a published crate.
+/// Missing keys in the `[package]` of a published crate.
 fn missing(package: &Value) -> Vec<String> {
     let mut missing = Vec::new();
     for field in ["repository", "include"] {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_keys_are_named() {
         let manifest = "[package]\nkeywords = [\"longer-than-crates-io-takes\"]\n";
         let workspace = WORKSPACE.replacen("0.2.0", "0.3.0", 1);
         assert_eq!(

@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     (
         "crates/cli/tests/soak",
-        "the pace of what goes on for minutes",
+        "the pace of processes that run for minutes",
     ),
     (
         "crates/cli/src/chat/input.rs",

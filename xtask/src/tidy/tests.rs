@@ -24,7 +24,7 @@ pub(super) fn problems_of(checks: &[Check], files: &[(&str, &str)]) -> Vec<Strin
 }
 
 #[test]
-fn what_is_in_order_is_not_mentioned() {
+fn valid_packages_are_not_mentioned() {
     let manifest = "[package]\ndescription = \"x\"\nlicense.workspace = true\npublish = false\n\
                     [lints]\nworkspace = true\n";
     let readme = "[a](src/lib.rs) [b](https://x.org) [c](#d) [d](src/lib.rs#L1 \"t\")\n";
@@ -47,7 +47,7 @@ fn what_is_in_order_is_not_mentioned() {
 }
 
 #[test]
-fn every_check_finds_what_it_is_for() {
+fn every_check_finds_its_fault() {
     let long = "\n".repeat(MOST_LINES + 1);
     assert_eq!(
         problems(&[

@@ -30,7 +30,7 @@ fn each_is_started_as_an_acp_agent() {
 }
 
 #[test]
-fn what_they_cannot_honour_is_refused_by_name() {
+fn unsupported_parameters_are_refused_by_name() {
     for agent in [CLINE, KIMI, QWEN] {
         let error = args(agent, |params| params.permission = PermissionMode::ReadOnly);
         let error = error.unwrap_err();

@@ -39,8 +39,8 @@ fn an_agent_is_named_by_its_command() {
 }
 
 #[test]
-fn what_starts_no_program_is_refused() {
-    for (command, says) in [
+fn a_command_without_a_program_is_refused() {
+    for (command, message) in [
         ("", "there is no command"),
         (" \n", "there is no command"),
         ("agent 'x", "acp:agent 'x: a quotation mark is not closed"),
@@ -50,7 +50,7 @@ fn what_starts_no_program_is_refused() {
     ] {
         let error = AcpAgent::new(command).unwrap_err();
         assert!(error.message.starts_with("acp:"), "{error}");
-        assert!(error.message.contains(says), "{error}");
+        assert!(error.message.contains(message), "{error}");
     }
     assert!(AcpAgent::new("./a=b --acp").is_ok());
 }
@@ -71,7 +71,7 @@ fn it_is_talked_to_and_cannot_be_run() {
 }
 
 #[test]
-fn what_no_agent_can_be_asked_for_is_refused() {
+fn unsupported_parameters_are_refused() {
     let refused = |change: &dyn Fn(&mut ExecuteParams)| {
         let mut options = SessionOptions::default();
         change(&mut options.params);
@@ -93,7 +93,7 @@ fn what_no_agent_can_be_asked_for_is_refused() {
     }
 }
 
-/// What it gets first and then by `session/new`.
+/// The messages to it at its start and by `session/new`.
 fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
     let agent = agent("x");
     let mut assembler = SessionAssembler::new(agent.protocol(options), false);

@@ -8,7 +8,7 @@ use teamster_core::{
 
 use super::*;
 
-/// What has happened.
+/// Log of calls.
 type Log = Arc<Mutex<Vec<String>>>;
 
 #[derive(Clone, Default)]
@@ -132,7 +132,7 @@ impl AgentSession for FakeSession {
         Box::pin(async { self.0.note("closed") })
     }
 
-    fn is_hot(&self) -> bool {
+    fn is_live(&self) -> bool {
         false
     }
 }
@@ -188,7 +188,7 @@ async fn a_run_is_stopped_in_every_way() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_the_run_s_error() {
+async fn invalid_parameters_are_the_run_s_error() {
     let runtime = OneTurn::new(Fake::default());
     let mut params = ExecuteParams::new("hi");
     params.max_turns = Some(1);

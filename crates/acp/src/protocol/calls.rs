@@ -45,7 +45,7 @@ impl AcpProtocol {
         self.earlier.contains(cli_id)
     }
 
-    /// What a request for permission says of a call: that may be more, or about something else.
+    /// Takes in a permission request's data about a call: that may be more, or about something else.
     pub(super) fn know_of_request(&mut self, cli_id: &str, update: &CallUpdate<'_>) {
         let known = self
             .turn

@@ -1,4 +1,4 @@
-//! What is wanted of the agent.
+//! Orders to the agent.
 
 use teamster_core::AgentError;
 use teamster_core::provider::{Events, Order};

@@ -14,10 +14,10 @@ use crate::settings::ModeSwitch;
 use crate::wire::{Initialized, Opened};
 use crate::write;
 
-/// How far the beginning is.
+/// Stage of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The agent has said nothing yet.
+    /// The agent has not answered yet.
     Unconnected,
     /// It speaks the protocol.
     Connected,
@@ -27,7 +27,7 @@ pub(super) enum Stage {
     Ready,
 }
 
-/// How a session is opened.
+/// Method of opening a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     New,
@@ -36,7 +36,7 @@ pub(super) enum Opening {
     Fork,
 }
 
-/// What is sent to a session before its first turn.
+/// A message to a session before its first turn.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Model(String),
@@ -44,7 +44,7 @@ pub(super) enum Step {
     Mode(ModeSwitch),
 }
 
-/// What a session offers to choose, and what was chosen.
+/// Options of a session, and the chosen ones.
 #[derive(Debug, Default)]
 pub(super) struct Offers {
     /// The model, by a request of its own.
@@ -53,7 +53,7 @@ pub(super) struct Offers {
     pub(super) model_option: Option<String>,
     /// The option that is how hard the model thinks.
     pub(super) effort_option: Option<String>,
-    /// A model was chosen before, so it can be, whatever is offered.
+    /// A model was chosen before, so it can be, independently of the offer.
     pub(super) takes_models: bool,
     /// The mode that was chosen last.
     pub(super) chosen_mode: Option<ModeSwitch>,

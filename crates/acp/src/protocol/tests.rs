@@ -100,7 +100,7 @@ impl Talk {
                          "params": {"sessionId": SESSION, "update": update}}));
     }
 
-    fn says(&mut self, text: &str) {
+    fn text(&mut self, text: &str) {
         self.update(json!({"sessionUpdate": "agent_message_chunk",
                            "content": {"type": "text", "text": text}}));
     }

@@ -1,4 +1,4 @@
-//! What happens in a turn.
+//! Updates in a turn.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -52,7 +52,7 @@ impl AcpProtocol {
             self.dialect.meta(&value(meta));
         }
         match kind {
-            "agent_message_chunk" => self.said(&update, out),
+            "agent_message_chunk" => self.message_chunk(&update, out),
             "agent_thought_chunk" => self.thought(&update, out),
             // The prompt.
             "user_message_chunk" => Some(()),
@@ -168,7 +168,7 @@ impl AcpProtocol {
         id
     }
 
-    fn said(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
+    fn message_chunk(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
         let content = update.content?;
         let text = match chars_of(content) {
             Some(Chars(bytes)) => self.text.push(&bytes).into_owned(),
@@ -215,8 +215,8 @@ impl AcpProtocol {
         Some(())
     }
 
-    /// It is known what came after a piece of text that was held. Gives why the turn has failed if the
-    /// text said that.
+    /// Classifies held text now that the next event is known. Returns the turn's failure if the
+    /// text reports one.
     pub(super) fn resolve(&mut self, next: Next<'_>, out: &mut Events) -> Option<AgentError> {
         let held = self.held.take()?;
         match self.dialect.words(&held.text, next, &self.turn) {

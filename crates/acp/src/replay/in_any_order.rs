@@ -77,7 +77,7 @@ fn step(prompts: &'static [&'static str]) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is no answer, and the answers.
+/// Other lines, and answers.
 fn recorded(recordings: &[&str]) -> (Vec<Value>, Vec<Value>) {
     let lines = recordings.iter().flat_map(|recording| recording.lines());
     lines
@@ -123,7 +123,7 @@ fn put(value: &mut Value, left: &mut usize, new: &Value) -> bool {
     }
 }
 
-/// What the engine does.
+/// Simulates the engine.
 struct Engine {
     assembler: SessionAssembler,
     checker: Checker,

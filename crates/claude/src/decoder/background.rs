@@ -1,4 +1,4 @@
-//! Work that goes on beside the main agent: commands and agents in the background.
+//! Work beside the main agent: commands and agents in the background.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +42,7 @@ impl Background {
         self.in_turn = true;
     }
 
-    /// A turn is over. `origin`: what it answered, where the CLI says that.
+    /// A turn is over. `origin`: its trigger, if the CLI reports it.
     pub(super) fn turn_ends(&mut self, origin: Option<&Origin<'_>>) {
         self.in_turn = false;
         self.reported = false;
@@ -95,7 +95,7 @@ impl Background {
         self.tasks.insert(task.to_owned(), kind);
     }
 
-    /// The result of the main agent's call says that what it started goes on in the background.
+    /// The result of the main agent's call reports work in the background.
     pub(super) fn launched(&mut self, result: &RawValue) {
         let launched: Option<Launched<'_>> = serde_json::from_str(result.get()).ok();
         let Some(launched) = launched.filter(|it| it.status.as_deref() == Some("async_launched"))

@@ -47,7 +47,7 @@ impl ClaudeDecoder {
                 let text = excerpt(&tools::output(content), NOTICE_BYTES);
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, text);
             } else {
-                self.lanes[lane].say_plain(&tools::output(content), out);
+                self.lanes[lane].emit_plain(&tools::output(content), out);
             }
             return true;
         }
@@ -85,7 +85,7 @@ impl ClaudeDecoder {
         let blocks: Vec<_> = match &content {
             Content::Nothing => Vec::new(),
             Content::Text(text) => vec![(BlockKind::Text, &**text)],
-            Content::Blocks(blocks) => (blocks.iter()).filter_map(said).collect(),
+            Content::Blocks(blocks) => (blocks.iter()).filter_map(text_of).collect(),
         };
         for lane in &mut self.lanes {
             lane.remove(&id, &blocks, out);
@@ -221,7 +221,7 @@ impl ClaudeDecoder {
 }
 
 /// The text or the reasoning of a block.
-fn said<'a>(block: &'a Block<'_>) -> Option<(BlockKind, &'a str)> {
+fn text_of<'a>(block: &'a Block<'_>) -> Option<(BlockKind, &'a str)> {
     match &*block.kind {
         "text" => Some((BlockKind::Text, block.text.as_deref()?)),
         "thinking" => Some((BlockKind::Thinking, block.thinking.as_deref()?)),

@@ -4,13 +4,13 @@
 //! streamed requests only; `modelUsage`, `total_cost_usd` and `duration_api_ms` are running totals
 //! of the process, over all models, helpers and sub-agents. The running totals are complete where
 //! `usage` is not (it is zero after a request that was repeated without streaming), and a one-shot
-//! run is one process: so they are what the run used.
+//! run is one process: so they are the usage of the run.
 //!
-//! A later version (seen in 2.1.330) goes on counting from where the session was that it resumes, and
-//! says beside the totals what the process used since its last result: there, the sum of that is what
-//! the run used.
+//! A later version (seen in 2.1.330) continues from the totals of the resumed session, and
+//! reports beside the totals the usage of the process since its last result: there, the sum of that is
+//! the usage of the run.
 //!
-//! In a session of many turns each turn is a run: what it used is what the totals grew by.
+//! In a session of many turns each turn is a run: its usage is the increase of the totals.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -28,14 +28,14 @@ use super::wire::ResultLine;
 use crate::totals::ApiUsage;
 use crate::totals::{Baseline, ModelUsageLine};
 
-/// What is known of the turns so far.
+/// State of the turns so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     summary: RunSummary,
     /// Running figures of finished messages, and of the message that streams.
     finished: Usage,
     streaming: Usage,
-    /// What sub-agents used, in all and with each answer: their figures come more than once.
+    /// Usage of sub-agents, in all and with each answer: their figures come more than once.
     sub_agents: Usage,
     answers: HashMap<Id, Usage>,
     stop_reason: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct Turns {
     carried: Totals,
     /// Where the turn that is being played began.
     before: Before,
-    /// What was used before is not known.
+    /// Whether earlier usage is unknown.
     unknown: Unknown,
     /// Where the session began in this process, if it did and the CLI counts by process: what is more
     /// than that is the session's.
@@ -59,7 +59,7 @@ pub(super) struct Turns {
     limit: Option<Limit>,
 }
 
-/// Whether the totals hold what an earlier process used, and nothing says how much.
+/// Whether the totals include an unknown usage of an earlier process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Unknown {
     #[default]
@@ -123,7 +123,7 @@ impl Turns {
         let at_start = std::mem::take(&mut self.streaming);
         let at_end = Usage::from(usage?);
         self.unbooked = false;
-        // What the end does not repeat, the start has said.
+        // Figures missing at the end are those of the start.
         let message = Usage::default()
             .input_tokens(at_end.input_tokens.or(at_start.input_tokens))
             .output_tokens(at_end.output_tokens.or(at_start.output_tokens))
@@ -145,7 +145,7 @@ impl Turns {
         Some(self.so_far())
     }
 
-    /// What the run has used, before the CLI says it at the end of a turn.
+    /// Usage of the run before the CLI reports it at the end of a turn.
     fn so_far(&self) -> Usage {
         self.finished.plus(self.sub_agents)
     }
@@ -403,8 +403,8 @@ impl Turns {
         }
     }
 
-    /// The run is over. `pending` is what the CLI last wrote in the model's place; `in_turn`: the
-    /// end of a turn is missing, whatever the turns before it came to; `at_work`: that, or agents were
+    /// The run is over. `pending` is the CLI's last message in the model's place; `in_turn`: the
+    /// end of a turn is missing, independent of earlier turns; `at_work`: that, or agents were
     /// still at work.
     pub(super) fn finish(
         &mut self,
@@ -451,7 +451,7 @@ impl Turns {
         self.session_from = Some(self.all().usage);
     }
 
-    /// What comes now is another turn's.
+    /// Further lines are of another turn.
     pub(super) fn next_turn(&mut self) {
         self.before = Before {
             totals: self.all(),

@@ -1,8 +1,8 @@
-//! What an error of Claude Code means.
+//! Classification of Claude Code's errors.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// What the CLI says of a failure.
+/// The CLI's data on a failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence<'a> {
     /// HTTP status of the service's answer.
@@ -86,8 +86,8 @@ impl Evidence<'_> {
     }
 }
 
-/// What `api_error` means, as the program itself explains it. Words that say no more than what is
-/// beside them are left to that.
+/// Classifies `api_error` as explained by the program itself. Words that add nothing to the fields
+/// beside them are left to those.
 fn kind_of_api_error(word: &str) -> Option<ErrorKind> {
     Some(match word {
         "connection_failed"
@@ -115,7 +115,7 @@ fn kind_of_api_error(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// What `type` of the service's error means.
+/// Classifies the `type` of the service's error.
 fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
     Some(match word {
         "overloaded_error" | "api_error" => ErrorKind::Overloaded,
@@ -129,7 +129,7 @@ fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// What a message means, for those that say more than the fields beside them. All were seen in the
+/// Classifies messages that are more specific than the fields beside them. All were seen in the
 /// output of the real program or are among the messages that it carries.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
@@ -155,7 +155,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS)
 }
 
-/// What a failure means that was only explained on stderr.
+/// Classifies a failure that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("MCP config", ErrorKind::Mcp),
@@ -294,7 +294,7 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(refused.kind(), ErrorKind::Network);
-        // One that is not known says nothing.
+        // An unknown one is ignored.
         let unknown = Evidence {
             api_error: Some("new"),
             ..refused
@@ -332,7 +332,7 @@ mod tests {
             kind_of_stderr("Error: Session ID 1 is already in use."),
             Some(ErrorKind::Invalid)
         );
-        // Also what `--resume` says of an id that is no UUID, which "requires" something too.
+        // Also the message of `--resume` for an id that is no UUID, which "requires" something too.
         assert_eq!(
             kind_of_stderr(
                 "Error: --resume requires a valid session ID or session title when used with --print."

@@ -1,4 +1,4 @@
-//! The one kind of line that there are thousands of: a delta of the main agent, exactly as the CLI
+//! Fast path for the most frequent line: a delta of the main agent, exactly as the CLI
 //! prints it. It is recognised by its fixed parts, without a JSON parser.
 //!
 //! A line that differs in any way is left to the parser; a test holds that both give the same.
@@ -25,7 +25,7 @@ const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID;
 pub(super) enum FastDelta<'a> {
     Text(u64, Cow<'a, str>),
     Thinking(u64, Cow<'a, str>),
-    /// A piece of a tool's input, which comes again whole.
+    /// A piece of a tool's input, which comes again in full.
     Input,
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_the_cli_prints() {
+    fn accepts_lines_of_the_cli() {
         let text = line(r#"{"type":"text_delta","text":"Hé \"quoted\"\n\\"}"#);
         assert_eq!(
             delta(text.as_bytes(), SESSION),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_a_later_version_prints_with_the_id_of_the_message() {
+    fn accepts_lines_of_a_later_version_with_the_id_of_the_message() {
         let text = |id: &str| {
             let line = line(r#"{"type":"text_delta","text":"Hel"}"#);
             let line = line.strip_suffix('}').unwrap();

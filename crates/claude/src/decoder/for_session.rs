@@ -1,4 +1,4 @@
-//! What a session of many turns needs of the decoder beside its events.
+//! State of the decoder for sessions of many turns, beside its events.
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{self, parse};
@@ -42,12 +42,12 @@ impl ClaudeDecoder {
         self.turns.session_begins();
     }
 
-    /// What comes now is another turn's. The CLI may be about to stream already.
+    /// Further lines are of another turn. The CLI may be about to stream already.
     pub(crate) fn next_turn(&mut self) {
         self.turns.next_turn();
     }
 
-    /// A turn is over: nothing of what was said in it is needed any more.
+    /// A turn is over: its text is no longer needed.
     pub(crate) fn forget_turn(&mut self) {
         self.lanes.truncate(1);
         self.lanes[0].forget();

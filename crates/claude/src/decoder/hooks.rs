@@ -6,11 +6,11 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use super::NOTICE_BYTES;
 use super::wire::ResultLine;
 
-/// What stands before the prompt in the words of a hook that held it back.
+/// Separates the prompt in the message of a hook that blocked it.
 const PROMPT: &str = "\n\nOriginal prompt:";
 
 /// The error of a turn that a hook ended before the agent had done, which the CLI calls a success.
-/// `blocked` is what was said of a prompt that was held back.
+/// `blocked` is the reason for blocking a prompt.
 pub(super) fn stopped(line: &ResultLine<'_>, blocked: Option<String>) -> Option<AgentError> {
     let message = match blocked {
         // No prompt is in an error.

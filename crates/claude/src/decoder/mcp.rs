@@ -12,7 +12,7 @@ use crate::launch::mcp_tool_name;
 /// How the name of an MCP server's tool begins.
 const PREFIX: &str = "mcp__";
 
-/// What is known of MCP servers beside the CLI's own list of them.
+/// State of MCP servers beside the CLI's own list of them.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
     /// The names of this run's own.
@@ -97,7 +97,7 @@ impl Servers {
     }
 
     /// Servers that did not come up and were not reported before: their names and why.
-    /// `odd` are those on the CLI's list of whose state it says nothing that can be read.
+    /// `odd` are those on the CLI's list whose state cannot be read.
     pub(super) fn missing(
         &mut self,
         listed: &[McpServerStatus],
@@ -161,7 +161,7 @@ fn denies(rule: &str, tool: &str) -> bool {
         .is_some_and(|(server, _)| server == of_rule)
 }
 
-/// Whether a text is as the pattern says, in which `*` is for any text.
+/// Whether a text matches the pattern, in which `*` is for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, pattern)) = pattern.split_once('*') else {
         return pattern == text;

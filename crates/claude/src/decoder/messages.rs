@@ -26,21 +26,21 @@ struct Message {
     id: Option<Id>,
     /// It began as a stream whose end has not come.
     streaming: bool,
-    /// The model has said why it stopped.
+    /// The model has reported its stop reason.
     finished: bool,
-    /// It broke off, and its blocks from this index on will never come whole.
+    /// It broke off, and its blocks from this index on will never be completed.
     abandoned_from: Option<u64>,
     blocks: Vec<Block>,
-    /// Its whole blocks so far, in order.
-    whole: Vec<(BlockKind, String)>,
+    /// Its complete blocks so far, in order.
+    complete: Vec<(BlockKind, String)>,
 }
 
 #[derive(Debug)]
 struct Block {
     index: u64,
     kind: BlockKind,
-    /// What its deltas said; emptied when the whole block came.
-    said: String,
+    /// Text of its deltas; emptied when the complete block came.
+    text: String,
     joiner: Joiner,
     /// The whole block came.
     confirmed: bool,
@@ -51,7 +51,7 @@ struct Block {
 pub(super) enum BlockKind {
     Text,
     Thinking,
-    /// A tool call or anything else that comes whole.
+    /// A tool call or anything else that comes without deltas.
     Other,
 }
 
@@ -80,15 +80,15 @@ impl Lane {
         self.add(id, true);
     }
 
-    /// The model has said why the message that streams stops.
+    /// The model has reported the stop reason of the streaming message.
     pub(super) fn finished(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.finished = true;
         }
     }
 
-    /// The CLI ends the message that streams. Up to 2.1.290 it says of one that broke off no more than
-    /// that: the model has not said why it stopped, and another message may take its place.
+    /// The CLI ends the message that streams. Up to 2.1.290 one that broke off has only
+    /// this end: it has no stop reason, and another message may take its place.
     pub(super) fn closed(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.streaming &= !message.finished;
@@ -103,7 +103,7 @@ impl Lane {
     }
 
     /// The message that streams broke off; whole blocks of `from` and above will never come. As long
-    /// as nothing takes its place, what it said stays: it is all that there is.
+    /// as nothing takes its place, its text is kept: there is no other.
     pub(super) fn abandon(&mut self, from: u64) {
         if let Some(message) = self.messages.last_mut() {
             message.abandoned_from = Some(from);
@@ -133,9 +133,9 @@ impl Lane {
             return;
         }
         let text = block.joiner.push(text).into_owned();
-        block.said.push_str(&text);
+        block.text.push_str(&text);
         let id = message.id.clone();
-        self.say(id, kind, text, out);
+        self.emit(id, kind, text, out);
     }
 
     /// A whole block of text or thinking.
@@ -150,17 +150,17 @@ impl Lane {
         let message = &mut self.messages[at];
         let block = message.streamed(kind, text).map(|b| {
             b.confirmed = true;
-            std::mem::take(&mut b.said).len()
+            std::mem::take(&mut b.text).len()
         });
-        message.whole.push((kind, text.to_owned()));
-        let said = match block {
-            Some(said) => said,
+        message.complete.push((kind, text.to_owned()));
+        let emitted = match block {
+            Some(emitted) => emitted,
             None => match message.unlike(kind) {
-                // Its deltas said something else: the whole block wins.
+                // Its deltas differ: the whole block wins.
                 Some(unlike) => {
                     unlike.confirmed = true;
                     if message.id.is_some() {
-                        return self.say_again(at, out);
+                        return self.emit_again(at, out);
                     }
                     0
                 }
@@ -175,7 +175,7 @@ impl Lane {
             },
         };
         let id = message.id.clone();
-        self.say(id, kind, text[said..].to_owned(), out);
+        self.emit(id, kind, text[emitted..].to_owned(), out);
     }
 
     /// A whole block of another kind: the message is really there.
@@ -195,14 +195,14 @@ impl Lane {
         }
     }
 
-    /// Text that the CLI itself says: it belongs to no message.
-    pub(super) fn say_plain(&mut self, text: &str, out: &mut Events) {
-        self.say(None, BlockKind::Text, text.to_owned(), out);
+    /// Text of the CLI itself: it belongs to no message.
+    pub(super) fn emit_plain(&mut self, text: &str, out: &mut Events) {
+        self.emit(None, BlockKind::Text, text.to_owned(), out);
     }
 
     /// Retracts the streaming message if another one takes its place: the CLI drops a message that
     /// broke off before its first whole block, and asks the model again. Of one that broke off later
-    /// it may drop the rest, and says so.
+    /// it may drop the rest, and reports it.
     fn supersede(&mut self, by: Option<&Id>, out: &mut Events) {
         let Some(at) = self.messages.len().checked_sub(1) else {
             return;
@@ -218,15 +218,16 @@ impl Lane {
             Some(from) if is_whole => from,
             _ => 0,
         };
-        let said = |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.said.is_empty();
+        let unconfirmed =
+            |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.text.is_empty();
         let mut dropped = message.blocks.iter().filter(|b| b.index >= dropped_from);
-        if dropped.any(said) && message.id.is_some() {
+        if dropped.any(unconfirmed) && message.id.is_some() {
             message.blocks.retain(|b| b.confirmed);
-            self.say_again(at, out);
+            self.emit_again(at, out);
         }
     }
 
-    /// Retracts these whole blocks of a message, and what of it has not come whole.
+    /// Retracts these whole blocks of a message, and its incomplete ones.
     pub(super) fn remove(&mut self, id: &Id, blocks: &[(BlockKind, &str)], out: &mut Events) {
         let found = self
             .messages
@@ -236,35 +237,36 @@ impl Lane {
             return;
         };
         let message = &mut self.messages[at];
-        let whole = message.whole.len();
+        let complete = message.complete.len();
         for block in blocks {
-            let at = (message.whole.iter()).position(|(kind, text)| (*kind, &**text) == *block);
+            let at = (message.complete.iter()).position(|(kind, text)| (*kind, &**text) == *block);
             if let Some(at) = at {
-                message.whole.remove(at);
+                message.complete.remove(at);
             }
         }
-        let said = |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.said.is_empty();
-        let partial = message.blocks.iter().any(said);
+        let unconfirmed =
+            |b: &Block| b.kind != BlockKind::Other && !b.confirmed && !b.text.is_empty();
+        let partial = message.blocks.iter().any(unconfirmed);
         message.blocks.retain(|b| b.confirmed);
-        if partial || message.whole.len() < whole {
-            self.say_again(at, out);
+        if partial || message.complete.len() < complete {
+            self.emit_again(at, out);
         }
     }
 
-    /// Retracts a message and says its whole blocks again.
-    fn say_again(&mut self, at: usize, out: &mut Events) {
+    /// Retracts a message and emits its complete blocks again.
+    fn emit_again(&mut self, at: usize, out: &mut Events) {
         let message = &self.messages[at];
-        let whole = message.whole.clone();
+        let complete = message.complete.clone();
         let id = message.id.clone();
         if let Some(message_id) = id.clone() {
             out.push(AgentEvent::Retract(Retract::new(message_id)));
         }
-        for (kind, text) in whole {
-            self.say(id.clone(), kind, text, out);
+        for (kind, text) in complete {
+            self.emit(id.clone(), kind, text, out);
         }
     }
 
-    fn say(&mut self, message_id: Option<Id>, kind: BlockKind, text: String, out: &mut Events) {
+    fn emit(&mut self, message_id: Option<Id>, kind: BlockKind, text: String, out: &mut Events) {
         if text.is_empty() {
             return;
         }
@@ -314,7 +316,7 @@ impl Lane {
             finished: false,
             abandoned_from: None,
             blocks: Vec::new(),
-            whole: Vec::new(),
+            complete: Vec::new(),
         });
     }
 }
@@ -332,24 +334,24 @@ impl Message {
         &mut self.blocks[at]
     }
 
-    /// The block whose deltas said this whole text, or its beginning. Blocks of white space alone
+    /// The block whose deltas have this complete text, or its beginning. Blocks of white space alone
     /// get no whole copy, so they may stand before it.
     fn streamed(&mut self, kind: BlockKind, text: &str) -> Option<&mut Block> {
         let last = self.blocks.len().checked_sub(1)?;
         let at = self.blocks.iter().enumerate().position(|(at, b)| {
             b.kind == kind
                 && !b.confirmed
-                && text.starts_with(&b.said)
-                && (at == last || !b.said.trim().is_empty())
+                && text.starts_with(&b.text)
+                && (at == last || !b.text.trim().is_empty())
         })?;
         Some(&mut self.blocks[at])
     }
 
-    /// A block whose deltas said something, of which no whole copy has come.
+    /// A block with text in deltas of which no complete copy has come.
     fn unlike(&mut self, kind: BlockKind) -> Option<&mut Block> {
         self.blocks
             .iter_mut()
-            .find(|b| b.kind == kind && !b.confirmed && !b.said.trim().is_empty())
+            .find(|b| b.kind == kind && !b.confirmed && !b.text.trim().is_empty())
     }
 }
 
@@ -358,7 +360,7 @@ impl Block {
         Self {
             index,
             kind,
-            said: String::new(),
+            text: String::new(),
             joiner: Joiner::default(),
             confirmed: false,
         }

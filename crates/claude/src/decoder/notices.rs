@@ -10,7 +10,7 @@ use super::NOTICE_BYTES;
 use super::system::word;
 use super::wire::{ActiveGoal, OsNotification, RefusalContinuation, SystemLine};
 
-/// What a line says to a user. `None` for a subtype that is not known; an empty text says nothing.
+/// The message of a line for a user. `None` for an unknown subtype; an empty text is no message.
 pub(super) fn notice(line: &SystemLine<'_>) -> Option<(NoticeLevel, String)> {
     let subtype = line.subtype.as_deref()?;
     let level = match subtype {
@@ -157,7 +157,7 @@ pub(super) fn is_silent(kind: &str) -> bool {
     SILENT.contains(&kind)
 }
 
-/// What a line says that the CLI prints for its own screens. `None` for a type that is not known.
+/// The message of a line that the CLI prints for its own screens. `None` for an unknown type.
 pub(super) fn of_surface(kind: &str, text: &str) -> Option<String> {
     let message = match kind {
         "os_notification" => parse::<OsNotification<'_>>(text)?.message.into_owned(),

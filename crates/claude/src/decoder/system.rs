@@ -56,7 +56,7 @@ impl ClaudeDecoder {
             }
             "local_command_output" => {
                 let text = line.content.as_deref().unwrap_or_default();
-                self.lanes[0].say_plain(text, out);
+                self.lanes[0].emit_plain(text, out);
             }
             _ => {
                 let (level, text) = notice(&line)?;

@@ -48,7 +48,7 @@ fn delta(index: u64, json_text: &str) -> String {
     )
 }
 
-fn whole(id: &str, content: &Value) -> String {
+fn complete(id: &str, content: &Value) -> String {
     json!({"type": "assistant", "message": {"id": id, "model": "m", "content": [content]},
            "parent_tool_use_id": null, "session_id": SESSION})
     .to_string()

@@ -15,12 +15,12 @@ use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};
 /// How much of a failed tool's output is kept as the reason of a denial, in bytes.
 const REASON_BYTES: usize = 500;
 
-/// What has to be remembered of tool calls.
+/// State of tool calls.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     /// The calls of the turn.
     seen: HashSet<Id>,
-    /// What is to be read from the results of the calls that are open.
+    /// Details to read from the results of the open calls.
     open: HashMap<Id, Details>,
     /// The main agent's tasks, with their ids.
     tasks: Vec<(String, PlanEntry)>,
@@ -31,7 +31,7 @@ pub(super) struct Tools {
 /// The structured part of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Details {
-    /// That a file was written; which, as its call says.
+    /// A file was written; its path by the call.
     File(Option<String>),
     /// How the list of tasks changed.
     Tasks,
@@ -228,7 +228,7 @@ fn part(block: Block<'_>) -> String {
     }
 }
 
-/// What stands for an image or a document: its type and its size.
+/// Placeholder for an image or a document: its type and size.
 fn placeholder(kind: &str, source: &Source<'_>) -> String {
     match (&source.data, &source.url) {
         (None, Some(url)) => format!("[{kind}: {url}]"),

@@ -21,13 +21,13 @@ pub(super) struct Before {
     pub(super) api_ms: Option<f64>,
 }
 
-/// What all models used together.
+/// Usage of all models together.
 pub(super) fn total(models: &BTreeMap<String, ModelUsageLine>) -> Option<Usage> {
     let usage = models.values().map(|line| ModelUsage::from(*line).usage);
     usage.reduce(Usage::plus)
 }
 
-/// What each model used since, without those that used nothing.
+/// Usage of each model since then, without unused ones.
 pub(super) fn grown(
     now: &BTreeMap<String, ModelUsage>,
     before: &BTreeMap<String, ModelUsage>,

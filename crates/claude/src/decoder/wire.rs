@@ -116,7 +116,7 @@ pub(super) struct TombstoneLine<'a> {
     pub(super) message: Option<Removed<'a>>,
 }
 
-/// That message, as the CLI keeps it: one block of the model's, or the results of tools.
+/// The removed message as the CLI keeps it: one block of the model's, or the results of tools.
 #[derive(Deserialize)]
 pub(super) struct Removed<'a> {
     #[serde(borrow, rename = "type")]
@@ -133,8 +133,8 @@ pub(super) struct Message<'a> {
     pub(super) model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) content: Content<'a>,
-    /// What it used, as far as the service had said when the block was whole: all that went in, and
-    /// little of what came out.
+    /// Its usage as reported by the service when the block was complete: all of the input, and
+    /// little of the output.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) usage: Option<ApiUsage>,
 }
@@ -281,12 +281,12 @@ pub(super) struct ResultLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
-    /// What the turn answered, if that was no prompt.
+    /// The trigger of the turn, unless it was a prompt.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) origin: Option<Origin<'a>>,
 }
 
-/// What a turn answered.
+/// The trigger of a turn.
 #[derive(Deserialize)]
 pub(super) struct Origin<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]

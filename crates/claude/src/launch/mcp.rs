@@ -24,7 +24,7 @@ const SHORTEST_TOOL_TIMEOUT: Duration = Duration::from_secs(1);
 const LONGEST_TOOL_TIMEOUT_MS: u128 = i32::MAX as u128;
 
 /// How long the CLI waits for the servers of the run before it asks the model, in milliseconds: as
-/// long as it gives each of them to start. By its own default it goes on after 5 s, and the model has
+/// long as it gives each of them to start. By its own default it continues after 5 s, and the model has
 /// no tools of those that come later.
 const START_LIMIT: (&str, &str) = ("MCP_CONNECT_TIMEOUT_MS", "30000");
 

@@ -1,4 +1,4 @@
-//! How Claude Code is started for a session of many turns.
+//! Launch of Claude Code for a session of many turns.
 
 use teamster_core::provider::{Launch, Stdin};
 use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
@@ -27,7 +27,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     }
     let mut args = flags(&params);
     args.add("--input-format=stream-json");
-    // By its echo of a message the CLI says that it has taken it in.
+    // The CLI's echo of a message confirms it.
     args.add("--replay-user-messages");
     if !matches!(options.permissions, PermissionPolicy::Deny) {
         args.value("--permission-prompt-tool", "stdio");
@@ -37,7 +37,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
         args.add(arg);
     }
     let mut launch = started(&params, args, Stdin::Open(Vec::new()));
-    // With it the CLI says when no turn is to come by itself.
+    // With it the CLI reports when no turn is to come by itself.
     launch.env.push((STATES.to_owned(), "1".to_owned()));
     Ok(launch)
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_cannot_honour_is_refused_by_name() {
+    fn parameters_without_session_support_are_refused_by_name() {
         for (change, name) in [
             (
                 (|p| p.max_budget_usd = Some(1.0)) as fn(&mut ExecuteParams),

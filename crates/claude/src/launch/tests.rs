@@ -100,7 +100,7 @@ fn a_large_system_prompt_goes_into_a_file() {
 }
 
 #[test]
-fn a_prompt_is_a_command_only_if_asked_for() {
+fn a_prompt_is_a_command_only_if_requested() {
     let mut params = ExecuteParams::new("/clear");
     assert_eq!(args(&params)[5], " /clear");
     params.slash_commands = true;
@@ -128,7 +128,7 @@ fn images_go_with_the_prompt_as_one_line_of_input() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     type Change = fn(&mut ExecuteParams);
     let cases: &[(&str, Change)] = &[
         ("prompt:", |p| p.prompt = " \n".into()),

@@ -1,4 +1,4 @@
-//! What the CLI says.
+//! Output of the CLI in a session.
 
 use serde_json::json;
 use teamster_core::provider::{Decoder, Events, json_line};
@@ -54,7 +54,7 @@ impl ClaudeSession {
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
             }
             LineKind::Withdrawn { request_id } => self.withdrawn(&request_id),
-            // Who works for an earlier turn is not of this one; the CLI says when it has done.
+            // An agent of an earlier turn is not of this one; the CLI reports its end.
             LineKind::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
             LineKind::OfAgent { .. } | LineKind::Other => self.decode(line, out),
             LineKind::Message => {
@@ -118,7 +118,7 @@ impl ClaudeSession {
             out.error(refused("the prompt", word));
             self.give_up(out);
         } else {
-            let message = refused("what was said in the turn", word).message;
+            let message = refused("the message in the turn", word).message;
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
         }
     }
@@ -213,7 +213,7 @@ impl ClaudeSession {
         }
     }
 
-    /// Whether it is only said because the conversation is being cleared. The start of the new session is
+    /// Whether it only belongs to clearing the conversation. The start of the new session is
     /// reported.
     fn is_of_clearing(&self, session_id: Option<&str>, what: &LineKind) -> bool {
         let Some(clearing) = &self.clearing else {
@@ -313,7 +313,7 @@ impl ClaudeSession {
         });
     }
 
-    /// One of the CLI's turns is over, and the turn that was asked for is not.
+    /// One of the CLI's turns is over, and the caller's turn is not.
     fn add(&mut self, end: Box<TurnEnd>) {
         let Some(turn) = &mut self.playing else {
             return;
@@ -331,18 +331,18 @@ impl ClaudeSession {
 
     /// The turn is over, with this as its end.
     fn over(&mut self, end: Box<TurnEnd>, out: &mut Events) {
-        let mut whole = end.clone();
+        let mut sum = end.clone();
         self.add(end);
         if let Some(turn) = &mut self.playing {
             turn.over = true;
-            whole.is_error &= !turn.held_back;
-            whole.usage = turn.usage;
-            whole.cost_usd = turn.cost_usd;
+            sum.is_error &= !turn.held_back;
+            sum.usage = turn.usage;
+            sum.cost_usd = turn.cost_usd;
         }
-        out.push(AgentEvent::TurnEnd(whole));
+        out.push(AgentEvent::TurnEnd(sum));
     }
 
-    /// Whether the turn goes on only because agents are at work in the background.
+    /// Whether the turn is only kept open by agents in the background.
     pub(super) fn waits_for_agents(&self) -> bool {
         let turn = self.playing.as_ref();
         turn.is_some_and(|turn| !turn.over && turn.last_end.is_some())

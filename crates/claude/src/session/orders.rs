@@ -1,4 +1,4 @@
-//! What is wanted of the CLI.
+//! Orders to the CLI.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Order, OrderId, RunAssembler};
@@ -78,11 +78,11 @@ impl ClaudeSession {
         } else {
             Value::from(prompt)
         };
-        self.say(true, &content);
+        self.send_message(true, &content);
         Ok(())
     }
 
-    fn say(&mut self, is_prompt: bool, content: &Value) {
+    fn send_message(&mut self, is_prompt: bool, content: &Value) {
         let uuid = self.ids.uuid();
         self.exchange.write(&wire::message(&uuid, content));
         self.waiting.push(Waiting {
@@ -109,7 +109,7 @@ impl ClaudeSession {
     fn steer(&mut self, id: OrderId, text: String) {
         let sent = self.playing.as_ref().is_some_and(|turn| turn.sent);
         let why_not = if !self.is_playing() {
-            Some("there is no turn in which it could be said")
+            Some("there is no turn in progress")
         } else if self.interrupt.is_some() {
             Some("the turn is being interrupted")
         } else if text.trim().is_empty() {
@@ -123,7 +123,7 @@ impl ClaudeSession {
         } else if sent {
             // Never a command, which the CLI would not take into the turn.
             let text = Value::from(not_a_command(&text, false));
-            self.say(false, &text);
+            self.send_message(false, &text);
             // When the agent reads it may be long from now.
             self.exchange.settle(id, Ok(()));
         } else {
@@ -134,7 +134,7 @@ impl ClaudeSession {
     fn clear(&mut self, order: OrderId) {
         let from = self.decoder.session_id().cloned();
         if from.is_none() && self.resumable.is_none() {
-            // Nothing was said in it yet.
+            // It has no message yet.
             return self.exchange.settle(order, Ok(()));
         }
         let uuid = self.ids.uuid();
@@ -259,7 +259,7 @@ fn elicited(answer: PermissionAnswer) -> Value {
 
 /// The rules by which such a question is not asked again: those that the CLI suggests, or one for the
 /// tool. They are for this session; the CLI would write some of its own into the project's settings. A
-/// mode that it suggests would allow more than was asked for.
+/// mode that it suggests would allow more than requested.
 fn rules(question: &Question) -> Vec<Value> {
     let suggested = question.suggestions.iter();
     let mut rules: Vec<_> = suggested

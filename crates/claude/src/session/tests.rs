@@ -28,11 +28,11 @@ impl Talk {
         Self { session }
     }
 
-    fn say(&mut self, line: &Value) {
+    fn emit(&mut self, line: &Value) {
         self.session.line(line.to_string().as_bytes());
     }
 
-    /// What was written.
+    /// Messages written to the CLI.
     fn written(&self) -> Vec<Value> {
         let written = self.session.exchange(Exchange::take_written);
         let lines = String::from_utf8(written).unwrap();
@@ -48,8 +48,8 @@ impl Talk {
     fn turn(&mut self) {
         self.session.begin(Turn::new("x"));
         let uuid = self.written()[0]["uuid"].clone();
-        self.say(&init(OLD));
-        self.say(&replay(&uuid, OLD));
+        self.emit(&init(OLD));
+        self.emit(&replay(&uuid, OLD));
     }
 
     fn end(&mut self) -> (Vec<AgentEvent>, RunResult) {
@@ -77,7 +77,7 @@ fn replay(uuid: &Value, session: &str) -> Value {
 
 fn result(session: &str, more: &Value) -> Value {
     let mut line = json!({"type": "result", "subtype": "success", "is_error": false,
-        "result": "said", "num_turns": 1, "session_id": session});
+        "result": "answer", "num_turns": 1, "session_id": session});
     for (name, value) in more.as_object().unwrap() {
         line[name] = value.clone();
     }
@@ -139,7 +139,7 @@ fn tools_are_settled_when_the_session_is_opened() {
 fn unanswered_requests_are_refused_and_reported() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&json!({"type": "control_request", "request_id": "r-9",
+    talk.emit(&json!({"type": "control_request", "request_id": "r-9",
         "request": {"subtype": "hook_callback", "x": 1}}));
     assert_eq!(
         talk.written(),
@@ -148,7 +148,7 @@ fn unanswered_requests_are_refused_and_reported() {
             "request_id": "r-9", "error": "hook_callback is not supported"}})
         ]
     );
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
     assert_eq!(
         names(&events),
@@ -160,9 +160,9 @@ fn unanswered_requests_are_refused_and_reported() {
 fn a_question_between_two_turns_begins_none() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     talk.end();
-    talk.say(&ask("Bash"));
+    talk.emit(&ask("Bash"));
     assert_eq!(talk.session.turn(), None);
     let asked = talk.session.exchange(Exchange::take_asked);
     assert_eq!(asked[0].message.as_deref(), Some("why"));
@@ -182,11 +182,11 @@ fn a_question_between_two_turns_begins_none() {
 fn a_question_in_a_turn_is_an_event() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&ask("mcp__a__b"));
+    talk.emit(&ask("mcp__a__b"));
     let asked = talk.session.exchange(Exchange::take_asked);
     assert_eq!(asked[0].kind, teamster_core::ToolKind::Mcp);
     assert_eq!(asked[0].input, json!({"a": 1}));
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
     let AgentEvent::Permission(permission) = &events[1] else {
         panic!("{events:#?}");
@@ -201,9 +201,9 @@ fn a_prompt_that_is_refused_is_an_error() {
     let uuid = talk.written()[0]["uuid"].clone();
     let lifecycle =
         |state: &str| json!({"type": "command_lifecycle", "command_uuid": uuid, "state": state});
-    talk.say(&lifecycle("queued"));
+    talk.emit(&lifecycle("queued"));
     assert!(!talk.session.is_over());
-    talk.say(&lifecycle("refused"));
+    talk.emit(&lifecycle("refused"));
     let (events, result) = talk.end();
     assert_eq!(names(&events), ["error", "turn_end", "done"]);
     assert_eq!(
@@ -214,13 +214,13 @@ fn a_prompt_that_is_refused_is_an_error() {
 }
 
 #[test]
-fn what_was_said_and_is_refused_is_a_notice() {
+fn a_refused_message_is_a_notice() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Steer(OrderId(1), "y".into()));
     let uuid = talk.written()[0]["uuid"].clone();
-    talk.say(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "refused"}));
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "refused"}));
+    talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
     assert_eq!(
         names(&events),
@@ -233,13 +233,13 @@ fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Steer(OrderId(1), "y".into()));
-    talk.say(&result(
+    talk.emit(&result(
         OLD,
         &json!({"is_error": true, "result": "API Error: 500"}),
     ));
     assert!(!talk.session.is_over());
-    talk.say(&init(OLD));
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&init(OLD));
+    talk.emit(&result(OLD, &json!({})));
     let (events, result) = talk.end();
     assert_eq!(
         names(&events),
@@ -254,7 +254,7 @@ fn a_process_that_ends_between_the_two_parts_of_a_turn_has_not_completed_it() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Steer(OrderId(1), "y".into()));
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     let exit = teamster_core::provider::Exit {
         code: Some(0),
         ..teamster_core::provider::Exit::default()
@@ -268,7 +268,7 @@ fn a_process_that_ends_between_the_two_parts_of_a_turn_has_not_completed_it() {
 }
 
 #[test]
-fn clearing_what_is_empty_needs_no_cli() {
+fn clearing_an_empty_session_needs_no_cli() {
     let mut talk = Talk::new(|_| {});
     talk.session.order(Order::Clear(OrderId(1)));
     assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
@@ -277,8 +277,8 @@ fn clearing_what_is_empty_needs_no_cli() {
     let mut talk = Talk::new(|options| options.params.session_id = Some(OLD.into()));
     talk.session.order(Order::Clear(OrderId(1)));
     assert_eq!(talk.written().len(), 1);
-    talk.say(&init(NEW));
-    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    talk.emit(&init(NEW));
+    talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
     assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
     assert_eq!(talk.session.session_id().as_deref(), Some(NEW));
 }
@@ -287,13 +287,13 @@ fn clearing_what_is_empty_needs_no_cli() {
 fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     talk.end();
     talk.session.order(Order::Clear(OrderId(1)));
     talk.session.begin(Turn::new("next"));
     talk.written();
-    talk.say(&init(OLD));
-    talk.say(&result(
+    talk.emit(&init(OLD));
+    talk.emit(&result(
         OLD,
         &json!({"result": "Unknown command: /clear", "num_turns": 0}),
     ));
@@ -305,10 +305,10 @@ fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
     );
     assert_eq!(talk.written()[0]["message"]["content"], "next");
     assert_eq!(talk.session.session_id().as_deref(), Some(OLD));
-    talk.say(&init(OLD));
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&init(OLD));
+    talk.emit(&result(OLD, &json!({})));
     let (_, ended) = talk.end();
-    assert_eq!(ended.text, "said");
+    assert_eq!(ended.text, "answer");
 }
 
 #[test]
@@ -318,12 +318,12 @@ fn clearing_waits_for_the_end_of_the_turn() {
     talk.session.order(Order::Clear(OrderId(1)));
     talk.session.order(Order::Clear(OrderId(2)));
     assert!(talk.written().is_empty());
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     assert!(talk.written().is_empty(), "it is still the engine's turn");
     talk.end();
     assert_eq!(talk.written()[0]["message"]["content"], "/clear");
-    talk.say(&init(NEW));
-    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    talk.emit(&init(NEW));
+    talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
     assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
     assert_eq!(talk.written().len(), 1, "and once more");
 }
@@ -332,7 +332,7 @@ fn clearing_waits_for_the_end_of_the_turn() {
 fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     talk.end();
     talk.session.order(Order::Clear(OrderId(1)));
     talk.session.begin(Turn::new("never"));
@@ -346,8 +346,8 @@ fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
     let settled = talk.settled();
     assert_eq!(settled[0].0, OrderId(2));
     assert_eq!(settled[0].1.as_ref().unwrap_err().kind, ErrorKind::Aborted);
-    talk.say(&init(NEW));
-    talk.say(&result(NEW, &json!({"result": "", "num_turns": 0})));
+    talk.emit(&init(NEW));
+    talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
     assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
     assert!(talk.written().is_empty());
 }
@@ -362,7 +362,7 @@ fn without_a_turn_interrupt_and_steer_do_nothing() {
 }
 
 #[test]
-fn a_request_that_is_refused_says_why() {
+fn a_refused_request_has_the_reason() {
     let mut talk = Talk::new(|_| {});
     talk.session.order(Order::SetModel(OrderId(1), "x".into()));
     let request = talk.written()[0].clone();
@@ -370,9 +370,9 @@ fn a_request_that_is_refused_says_why() {
         &request,
         &json!({"subtype": "error", "error": "no such model"}),
     );
-    talk.say(&no);
+    talk.emit(&no);
     // Once more is once too often.
-    talk.say(&no);
+    talk.emit(&no);
     let settled = talk.settled();
     assert_eq!(settled.len(), 1);
     let error = settled[0].1.as_ref().unwrap_err();
@@ -386,7 +386,7 @@ fn an_interrupt_is_not_reported_twice_and_one_that_comes_too_late_changes_nothin
     talk.session.order(Order::Interrupt);
     talk.session.order(Order::Interrupt);
     assert_eq!(talk.written().len(), 1);
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     let (_, ended) = talk.end();
     assert_eq!(ended.status, RunStatus::Completed);
     talk.session.order(Order::Interrupt);
@@ -400,17 +400,17 @@ fn a_turn_that_begins_just_as_it_is_interrupted_has_an_end_of_its_own() {
     let uuid = talk.written()[0]["uuid"].clone();
     talk.session.order(Order::Interrupt);
     let requests = talk.written();
-    talk.say(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
-    talk.say(&answer(
+    talk.emit(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
+    talk.emit(&answer(
         &requests[0],
         &json!({"response": {"cancelled": false}}),
     ));
-    talk.say(&answer(&requests[1], &json!({})));
+    talk.emit(&answer(&requests[1], &json!({})));
     assert!(!talk.session.is_over());
-    talk.say(&init(OLD));
+    talk.emit(&init(OLD));
     assert_eq!(talk.written()[0]["request"]["subtype"], "interrupt");
     assert!(!talk.session.is_over());
-    talk.say(&result(
+    talk.emit(&result(
         OLD,
         &json!({"is_error": true, "terminal_reason": "aborted_streaming"}),
     ));
@@ -427,9 +427,9 @@ fn a_fork_is_not_the_session_that_it_came_from() {
     assert_eq!(talk.session.session_id(), None);
     talk.session.begin(Turn::new("x"));
     let uuid = talk.written()[0]["uuid"].clone();
-    talk.say(&init(NEW));
+    talk.emit(&init(NEW));
     assert_eq!(talk.session.session_id(), None, "nothing is written down");
-    talk.say(&replay(&uuid, NEW));
+    talk.emit(&replay(&uuid, NEW));
     assert_eq!(talk.session.session_id().as_deref(), Some(NEW));
 }
 
@@ -447,14 +447,14 @@ fn odd_lines_are_reported_and_harmless() {
         json!({"type": "brand_new"}),
         json!({"no": "type"}),
     ] {
-        talk.say(&odd);
+        talk.emit(&odd);
     }
     let asked = talk.session.exchange(Exchange::take_asked);
     assert_eq!(asked.len(), 1);
     talk.session
         .order(Order::Answer(asked[0].id, PermissionAnswer::AllowAlways));
     assert_eq!(talk.written().len(), 1);
-    talk.say(&result(
+    talk.emit(&result(
         OLD,
         &json!({"origin": 1, "errors": 2, "result": 3}),
     ));

@@ -1,4 +1,4 @@
-//! What a session reads of a line beside its events, and what it writes.
+//! Lines that a session reads beside its events, and the messages that it writes.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub(super) enum LineKind {
         /// It answers no message of ours: the CLI began it by itself.
         unasked: bool,
         failed: bool,
-        /// What it says.
+        /// Its text.
         text: String,
     },
     /// A message of ours was taken in.
@@ -43,7 +43,7 @@ pub(super) enum LineKind {
     Withdrawn { request_id: String },
     /// A sub-agent's, which this tool call started.
     OfAgent { parent: String },
-    /// Something that is said in the main agent's name.
+    /// A message in the main agent's name.
     Message,
     /// None of this.
     Other,
@@ -74,7 +74,7 @@ pub(super) struct Elicitation {
     pub(super) request_id: String,
     pub(super) server: String,
     pub(super) message: String,
-    /// Where the user has to go, if that is what is asked for.
+    /// The URL that the user has to visit, if any.
     pub(super) url: Option<String>,
     pub(super) schema: Option<Value>,
 }
@@ -116,7 +116,7 @@ struct Line<'a> {
     response: Option<&'a RawValue>,
 }
 
-/// Where the message came from that a turn answers. Without it, or with `human`, from us.
+/// Origin of the message that a turn answers. Without it, or with `human`, it is ours.
 #[derive(Deserialize)]
 struct Origin<'a> {
     #[serde(borrow)]
@@ -159,7 +159,7 @@ struct Response {
     error: Option<String>,
 }
 
-/// What a line says. `None` if it is no JSON object with a type.
+/// Parses a line. `None` if it is no JSON object with a type.
 pub(super) fn heard(text: &str) -> Option<SessionLine> {
     let line: Line<'_> = parse(text)?;
     let session_id = line.session_id.clone();

@@ -79,7 +79,7 @@ fn words_of_the_conversation_are_no_totals() {
 }
 
 #[test]
-fn what_cannot_be_found_is_not_known() {
+fn missing_files_give_no_totals() {
     let home = home(FIRST);
     for id in ["6601a899-f2a7-4de0-b47f-2f27c391db5b", "a title"] {
         let baseline = baseline(&resumed(home.path(), id));

@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
 use crate::sessions::play::{Play, PlayedTurn};
 use crate::sessions::{is_plain, times};
 
-/// What a message of the recorded model costs, in millionths of a dollar.
+/// Cost of a message of the recorded model, in millionths of a dollar.
 const COST_OPUS_5: f64 = 685.0;
 const COST_OPUS_5_5: f64 = 548.0;
 
@@ -20,8 +20,8 @@ fn played(scenario: &str) -> (Play, PlayedTurn) {
     (play, turn)
 }
 
-/// The session goes on after it, and nothing was left over.
-fn goes_on(mut play: Play, cost: f64) {
+/// The session continues after it, and nothing was left over.
+fn continues(mut play: Play, cost: f64) {
     let turn = play.play("[[mock:two]] second");
     is_plain(&turn, "Answer two.", Some(cost));
     play.rest();
@@ -49,7 +49,7 @@ fn a_turn_ends_when_its_agent_has_reported() {
                 (turn.tokens(), turn.cost()),
                 (Some((60, 125)), times(Some(cost), 5.0))
             );
-            goes_on(play, cost);
+            continues(play, cost);
         }
     }
 }
@@ -60,7 +60,7 @@ fn the_oldest_version_ends_it_so_too() {
     assert_eq!(turn.result.text, "Delegating.Agent started.Told.");
     assert_eq!(turn.tools().len(), 2);
     assert_eq!(turn.tokens(), Some((60, 125)));
-    goes_on(play, 685.0);
+    continues(play, 685.0);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_turn_waits_for_the_last_of_several_agents() {
         assert!(turn.outputs().contains(&("slow", Some(false))));
         // Five requests of the main agent, seven of the others.
         assert_eq!(turn.end(), (Some((144, 300)), times(Some(cost), 12.0)));
-        goes_on(play, cost);
+        continues(play, cost);
     }
 }
 
@@ -85,7 +85,7 @@ fn an_agent_whose_report_the_turn_takes_in_begins_no_other() {
         let (play, turn) = played(&format!("{version}/agent_tool"));
         assert_eq!(turn.result.text, "Delegating.Waiting.Heard it.");
         assert_eq!(turn.end(), (Some((48, 100)), times(Some(cost), 4.0)));
-        goes_on(play, cost);
+        continues(play, cost);
     }
 }
 
@@ -95,7 +95,7 @@ fn an_agent_that_ends_while_the_answer_is_written_is_reported_after_it() {
         let (play, turn) = played(&format!("{version}/agent_mainslow"));
         assert_eq!(turn.result.text, "Delegating.a b c d e f Told late.");
         assert_eq!(turn.end(), (Some((48, 100)), times(Some(cost), 4.0)));
-        goes_on(play, cost);
+        continues(play, cost);
     }
 }
 
@@ -113,7 +113,7 @@ fn an_interrupt_ends_the_agents_and_the_turn() {
             turn.notices().iter().any(|it| it.ends_with("(stopped)")),
             "{turn:#?}"
         );
-        goes_on(play, cost);
+        continues(play, cost);
     }
 }
 
@@ -131,12 +131,12 @@ fn an_agent_may_ask_for_permission_while_the_turn_waits_for_it() {
         assert_eq!(turn.result.text, "Delegating.It works on.All done.");
         assert_eq!(turn.tools().len(), 2);
         assert_eq!(turn.end(), (Some((60, 125)), times(Some(cost), 5.0)));
-        goes_on(play, cost);
+        continues(play, cost);
     }
 }
 
 #[test]
-fn an_agent_that_fails_is_a_notice_and_the_turn_goes_on() {
+fn a_failed_agent_is_a_notice_and_the_turn_continues() {
     let (play, turn) = played("2.1.330/agent_fails");
     assert_eq!(turn.result.status, RunStatus::Completed);
     assert_eq!(turn.result.text, "Delegating.It works on.All done.");
@@ -146,7 +146,7 @@ fn an_agent_that_fails_is_a_notice_and_the_turn_goes_on() {
         turn.end(),
         (Some((36, 75)), times(Some(COST_OPUS_5_5), 3.0))
     );
-    goes_on(play, COST_OPUS_5_5);
+    continues(play, COST_OPUS_5_5);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn an_agent_that_starts_another_waits_for_it() {
         turn.end(),
         (Some((84, 175)), times(Some(COST_OPUS_5_5), 7.0))
     );
-    goes_on(play, COST_OPUS_5_5);
+    continues(play, COST_OPUS_5_5);
 }
 
 #[test]
@@ -175,5 +175,5 @@ fn a_turn_waits_for_a_workflow() {
         turn.end(),
         (Some((96, 200)), times(Some(COST_OPUS_5_5), 8.0))
     );
-    goes_on(play, COST_OPUS_5_5);
+    continues(play, COST_OPUS_5_5);
 }

@@ -1,4 +1,4 @@
-//! What the CLI does without being asked.
+//! Turns that the CLI begins by itself.
 
 use teamster_core::RunStatus;
 

@@ -70,7 +70,7 @@ fn a_turn_whose_message_was_given_back_ends_without_a_word() {
 }
 
 #[test]
-fn an_interrupt_takes_back_what_was_said_and_not_yet_heard() {
+fn an_interrupt_withdraws_messages_not_yet_taken() {
     for (scenario, cost) in both("int_cancel") {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:slow]] first");
@@ -98,7 +98,7 @@ fn an_interrupt_takes_back_what_was_said_and_not_yet_heard() {
 }
 
 #[test]
-fn what_could_not_be_taken_back_is_interrupted_too() {
+fn a_message_that_could_not_be_withdrawn_is_interrupted_too() {
     // It was recorded without taking back the message that waited, so that had a turn after all.
     let mut play = Play::new("2.1.197/persist_cancel_async");
     play.turn("[[mock:slow]] first");

@@ -1,5 +1,5 @@
-//! Plays a recorded conversation with Claude Code: what the program said, line by line, against what the
-//! protocol does. The ids that the protocol gives to its messages and requests are put in the place of
+//! Plays a recorded conversation with Claude Code: its output, line by line, against the
+//! protocol. The ids that the protocol gives to its messages and requests are put in the place of
 //! those that were recorded.
 
 use std::collections::{HashMap, VecDeque};
@@ -51,7 +51,7 @@ impl PlayedTurn {
         self.result.total_cost_usd.map(micro)
     }
 
-    /// What the end of the turn says: tokens in and out, and the cost as in [`cost`](Self::cost).
+    /// Figures at the end of the turn: tokens in and out, and the cost as in [`cost`](Self::cost).
     pub(crate) fn end(&self) -> (Option<(u64, u64)>, Option<f64>) {
         let mut ends = self.events.iter().filter_map(|event| match event {
             AgentEvent::TurnEnd(end) => Some(end),
@@ -111,7 +111,7 @@ pub(crate) struct Play {
     requests: HashMap<String, VecDeque<String>>,
     /// Recorded ids and ours.
     ids: Vec<(String, String)>,
-    /// What the protocol has written since this was last emptied.
+    /// Messages of the protocol since this was last emptied.
     pub(crate) written: Vec<Value>,
     pub(crate) settled: Vec<(OrderId, Result<(), AgentError>)>,
     pub(crate) asked: Vec<PermissionRequest>,
@@ -224,7 +224,7 @@ impl Play {
         panic!("no line has {text}");
     }
 
-    /// The lines that are left. No turn that was asked for is being played.
+    /// The lines that are left. No turn of the caller is active.
     pub(crate) fn rest(&mut self) {
         while self.feed().is_some() {}
         assert_eq!(self.session.turn(), None);

@@ -1,4 +1,4 @@
-//! What is wanted beside turns, and what the CLI asks.
+//! Orders beside turns, and requests of the CLI.
 
 use serde_json::json;
 use teamster_core::provider::{Order, OrderId};
@@ -45,7 +45,7 @@ fn a_turn_waits_until_the_conversation_is_cleared() {
         play.order(Order::Clear(OrderId(3)));
         play.turn("[[mock:three]] x");
         play.order(Order::Steer(OrderId(4), "more".into()));
-        assert_eq!(play.written.len(), 2, "neither is said yet");
+        assert_eq!(play.written.len(), 2, "neither is sent yet");
         play.until(r#""type":"result""#);
         assert_eq!(play.written.len(), 4);
         assert_eq!(play.written[2]["message"]["content"], "[[mock:three]] x");
@@ -69,7 +69,7 @@ fn the_capture_without_ids_is_cleared_too() {
 }
 
 #[test]
-fn requests_are_settled_by_what_the_cli_answers() {
+fn requests_are_settled_by_the_cli_s_answers() {
     for (scenario, _) in both("setters") {
         let mut play = Play::new(&scenario);
         play.order(Order::SetPermission(OrderId(1), PermissionMode::Bypass));
@@ -167,7 +167,7 @@ fn the_cli_asks_and_is_answered() {
 }
 
 #[test]
-fn what_is_always_allowed_is_so_for_this_session_only() {
+fn always_allow_holds_for_this_session_only() {
     for (scenario, cost) in both("always") {
         let mut play = Play::with(&scenario, asked);
         play.turn("[[mock:write2]] first");

@@ -1,4 +1,4 @@
-//! What is said while a turn is played.
+//! Messages during a turn.
 
 use teamster_core::provider::{Order, OrderId};
 use teamster_core::{ErrorKind, RunStatus};
@@ -7,7 +7,7 @@ use crate::sessions::play::Play;
 use crate::sessions::{COST, COST_330, HELLO, both, times};
 
 #[test]
-fn what_is_said_while_a_tool_runs_is_taken_into_the_turn() {
+fn a_message_while_a_tool_runs_joins_the_turn() {
     for (scenario, cost) in both("steer_tool") {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:sleep2]] first");
@@ -25,7 +25,7 @@ fn what_is_said_while_a_tool_runs_is_taken_into_the_turn() {
 }
 
 #[test]
-fn several_things_said_while_tools_run_end_with_the_same_turn() {
+fn several_messages_while_tools_run_end_with_the_same_turn() {
     for (scenario, cost) in both("two_steer") {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:two_tools]] first");
@@ -43,7 +43,7 @@ fn several_things_said_while_tools_run_end_with_the_same_turn() {
 }
 
 #[test]
-fn what_is_said_while_the_model_writes_is_one_turn_with_it() {
+fn a_message_while_the_model_writes_joins_the_turn() {
     // Three answers with ids, and two without: the CLI joins what waits into one of its turns.
     for (scenario, steers, text, cost) in [
         ("2.1.197/steer_text", 1, "Answer two.", COST),
@@ -73,7 +73,7 @@ fn what_is_said_while_the_model_writes_is_one_turn_with_it() {
 }
 
 #[test]
-fn what_is_said_just_as_the_turn_ends_is_still_of_that_turn() {
+fn a_message_at_the_end_of_the_turn_still_joins_it() {
     for (scenario, cost) in both("steer_late") {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:text]] first");

@@ -45,7 +45,7 @@ fn a_message_is_one_line_with_an_id_of_its_own() {
     let mut play = Play::new("2.1.197/persist_replay");
     assert!(
         play.written.is_empty(),
-        "nothing is said before the first turn"
+        "nothing is sent before the first turn"
     );
     play.play("[[mock:text]] one");
     play.play("/help\nme");
@@ -114,7 +114,7 @@ fn an_image_is_part_of_the_message() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_an_error_of_the_turn_and_nothing_is_written() {
+fn an_invalid_message_is_an_error_of_the_turn_and_nothing_is_written() {
     let mut play = Play::new("2.1.197/persist_clear");
     let turn = play.play(" \n");
     assert_eq!(turn.names(), ["error", "turn_end", "done"]);
@@ -246,7 +246,7 @@ fn every_other_recorded_conversation_goes_through() {
 }
 
 #[test]
-fn a_process_that_is_killed_takes_its_turn_along_and_settles_what_is_left() {
+fn a_killed_process_ends_its_turn_and_settles_open_orders() {
     let mut play = Play::new("2.1.197/persist_sigint_then_msg");
     play.turn("[[mock:slow]] go");
     play.until("word5 ");

@@ -112,7 +112,7 @@ impl AgentSession for Played {
         Box::pin(async {})
     }
 
-    fn is_hot(&self) -> bool {
+    fn is_live(&self) -> bool {
         true
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn of(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
     list.iter().filter_map(change).collect()
 }
 
-/// What was done to a file: a word, or an object with it as its `type`.
+/// The kind of a change: a word, or an object with it as its `type`.
 fn change_kind(raw: &str) -> Option<ChangeKind> {
     let word = match Object::parse(raw) {
         Some(kind) => kind.text("type")?.into_owned(),

@@ -9,7 +9,7 @@ use teamster_core::{AgentEvent, TurnEnd, Usage};
 
 use crate::totals::{Baseline, Totals};
 
-/// What is known of the turns so far.
+/// State of the turns so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     before: Baseline,
@@ -38,7 +38,7 @@ impl Turns {
     }
 
     pub(super) fn completed(&mut self, total: Option<Totals>, out: &mut Events) {
-        // Zeros all over are no figures: a review gives them whatever it used.
+        // Zeros all over are no figures: a review reports them for any usage.
         let total = total.filter(|total| !total.is_zero());
         let usage = total.and_then(|total| match self.total {
             Some(last) => total.less(&last),

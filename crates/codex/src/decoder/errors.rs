@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::wire::Object;
 
-/// What the CLI's own messages mean, the more telling first. All were seen in the output of the real
+/// Kinds of the CLI's own messages, the more specific first. All were seen in the output of the real
 /// program or are among the messages that it carries.
 const MEANINGS: &[(&str, ErrorKind)] = &[
     ("no rollout found", ErrorKind::SessionNotFound),
@@ -31,7 +31,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("request timed out", ErrorKind::Network),
 ];
 
-/// What only stands on stderr.
+/// Kinds of messages that are only on stderr.
 const MEANINGS_OF_STDERR: &[(&str, ErrorKind)] = &[
     ("Not inside a trusted directory", ErrorKind::Permission),
     ("No prompt provided", ErrorKind::Invalid),
@@ -62,23 +62,23 @@ const LOGS: &[&str] = &[
     "codex_app_server: Codex could not find bubblewrap on PATH",
 ];
 
-/// What stands before the reason where the CLI gave up a stream.
+/// Prefix of the reason why the CLI gave up a stream.
 const DISCONNECTED: &str = "stream disconnected before completion: ";
 
 /// A failure that the CLI reports in its events.
 pub(crate) fn of_message(message: &str) -> AgentError {
     let mut kind = kind_of(message);
-    let mut said = Cow::Borrowed(message);
+    let mut text = Cow::Borrowed(message);
     if message.trim().is_empty() {
         // So it is with an answer of 400 that has no body.
-        said = "Codex says that its turn failed, and not why".into();
+        text = "Codex reports that its turn failed, without a reason".into();
     } else if let Some(body) = Object::parse(message) {
         if kind == ErrorKind::Internal {
             kind = ErrorKind::Invalid;
         }
-        said = words_of(&body).unwrap_or(said);
+        text = words_of(&body).unwrap_or(text);
     }
-    AgentError::new(ErrorCode::CliError, kind, said).retry_after_ms(retry_after_ms(message))
+    AgentError::new(ErrorCode::CliError, kind, text).retry_after_ms(retry_after_ms(message))
 }
 
 /// The service's message in the body of a 400 response. The CLI passes on the whole body of one it does not
@@ -102,7 +102,7 @@ pub(crate) fn of_reconnect(reason: &str) -> AgentError {
     error
 }
 
-/// The turn ended before the model was asked; what the hook said of it, or nothing.
+/// The turn ended before the model was asked; `why` is the hook's message, or empty.
 pub(crate) fn held_back(why: &str) -> AgentError {
     let mut message = "the model was not asked: a hook held the prompt back".to_owned();
     if !why.trim().is_empty() {
@@ -111,15 +111,15 @@ pub(crate) fn held_back(why: &str) -> AgentError {
     AgentError::new(ErrorCode::CliError, ErrorKind::Permission, message)
 }
 
-/// Why the model stopped, where a failure says so.
+/// The model's stop reason, if a failure has one.
 pub(crate) fn stop_reason(message: &str) -> Option<&str> {
-    // An answer that a filter stopped is asked for again, as if the connection had broken.
+    // The CLI repeats the request for an answer that a filter stopped, as if the connection had broken.
     let message = message.strip_prefix(DISCONNECTED).unwrap_or(message);
     let reason = message.strip_prefix("Incomplete response returned, reason: ")?;
     Some(reason.trim())
 }
 
-/// What a failure means that was only explained on stderr.
+/// Classifies a failure that was only explained on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     // Refused arguments, in the words of the parser that the CLI uses.
     if stderr.lines().any(|line| line.starts_with("error: ")) {
@@ -130,7 +130,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         .or_else(|| kind_of_service(stderr))
 }
 
-/// What is left of stderr without its noise.
+/// stderr without its noise.
 pub(crate) fn evidence(stderr: &str) -> String {
     let is_noise = |line: &&str| {
         NOISE.iter().any(|noise| line.starts_with(noise))
@@ -163,7 +163,7 @@ fn kind_of(message: &str) -> ErrorKind {
     ErrorKind::Internal
 }
 
-/// What the service's own words mean, which the CLI passes on.
+/// Classifies the service's own message, which the CLI passes on.
 fn kind_of_service(text: &str) -> Option<ErrorKind> {
     let about_a_model = text.contains("model")
         && ["does not exist", "is not supported"]
@@ -173,7 +173,7 @@ fn kind_of_service(text: &str) -> Option<ErrorKind> {
         return Some(ErrorKind::ModelNotFound);
     }
     ErrorKind::of_message(text).or_else(|| match http_status(text)? {
-        // Not the model but the address of the service, if it says nothing of a model.
+        // Not the model but the address of the service, if it names no model.
         404 if !names_a_model(text) => Some(ErrorKind::Invalid),
         status => ErrorKind::of_http_status(status),
     })
@@ -181,8 +181,8 @@ fn kind_of_service(text: &str) -> Option<ErrorKind> {
 
 /// Whether the service speaks of a model; the URL that the CLI adds is none of its words.
 fn names_a_model(text: &str) -> bool {
-    let said = text.split(", url: ").next().unwrap_or(text);
-    said.to_lowercase().contains("model")
+    let message = text.split(", url: ").next().unwrap_or(text);
+    message.to_lowercase().contains("model")
 }
 
 /// The HTTP status in `unexpected status 529 …` and `last status: 429 …`.
@@ -193,7 +193,7 @@ fn http_status(text: &str) -> Option<u16> {
     rest.get(..3)?.parse().ok()
 }
 
-/// How long to wait, where the service says `try again in 1.5s`.
+/// How long to wait, if the service reports `try again in 1.5s`.
 fn retry_after_ms(message: &str) -> Option<u64> {
     const AGAIN: &str = "try again in ";
     let at = message.to_ascii_lowercase().find(AGAIN)?;
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn the_body_of_an_answer_gives_its_words_and_is_of_a_request_that_is_wrong() {
-        for (body, said) in [
+        for (body, expected) in [
             (
                 r#"{"error":{"message":"Invalid request.","type":"invalid_request_error","param":null,"code":null}}"#,
                 "Invalid request.",
@@ -341,10 +341,13 @@ mod tests {
             ),
         ] {
             let error = of_message(body);
-            assert_eq!((error.kind, &*error.message), (ErrorKind::Invalid, said));
+            assert_eq!(
+                (error.kind, &*error.message),
+                (ErrorKind::Invalid, expected)
+            );
             assert!(!error.retryable);
         }
-        // What it says of itself counts more.
+        // Its own code has precedence.
         let full = r#"{"error":{"message":"It is full.","code":"context_length_exceeded"}}"#;
         assert_eq!(of_message(full).kind, ErrorKind::ContextWindow);
     }
@@ -355,7 +358,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::Internal);
         assert_eq!(
             error.message,
-            "Codex says that its turn failed, and not why"
+            "Codex reports that its turn failed, without a reason"
         );
     }
 
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_what_stands_on_stderr() {
+    fn stderr_is_classified() {
         let cases = [
             (
                 "Error: thread/resume: thread/resume failed: no rollout found for thread id 01234567-89ab-7def-8123-456789abcdef (code -32600)",
@@ -440,7 +443,7 @@ mod tests {
     fn the_log_is_no_evidence_but_for_errors_of_the_cli() {
         let noise = "2026-11-21T21:00:33.363870Z ERROR rmcp::transport::streamable_http_client: fail to get common stream: Client error: streamable HTTP session\n\
                      2026-11-21T21:00:33.363870Z  WARN codex_core::plugins: git ls-remote failed: network error\n\
-                     2026-11-21T21:00:33.363870Z  INFO codex_core: Error: whatever\n\
+                     2026-11-21T21:00:33.363870Z  INFO codex_core: Error: anything\n\
                      2026-11-21T21:00:33.363870Z DEBUG h2: connection reset\n";
         assert_eq!(evidence(noise), "");
         let error = "2026-11-21T21:00:33.363870Z ERROR codex_core::session: Failed to create session: required MCP servers failed to initialize: tiny: timed out";

@@ -12,7 +12,7 @@ use super::messages::{Kind, Messages};
 use super::{agents, changes, mcp};
 use crate::wire::{Object, with_underscores};
 
-/// Where an item stands.
+/// Stage of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Started,
@@ -40,8 +40,8 @@ pub(crate) struct Open {
     pub(crate) id: Id,
     pub(crate) kind: ToolKind,
     mcp: Option<McpTool>,
-    /// The call, if it was not said yet because its arguments are not known.
-    unsaid: Option<Call>,
+    /// The call, if it was not emitted yet because its arguments are not known.
+    pending: Option<Call>,
 }
 
 /// A tool call.
@@ -55,14 +55,14 @@ struct Call {
     incomplete: bool,
 }
 
-/// What became of a tool call.
+/// Outcome of a tool call.
 #[derive(Debug, Default)]
 struct Outcome {
     output: String,
     is_error: Option<bool>,
     /// It was not permitted.
     denied: bool,
-    /// Why, if that is said.
+    /// The reason, if one is given.
     reason: Option<String>,
     changes: Vec<(String, ChangeKind)>,
 }
@@ -135,10 +135,10 @@ impl Items {
         calls.map(|open| open.id.clone()).collect()
     }
 
-    /// The run is over: says the calls that waited for their arguments.
+    /// The run is over: emits the calls that waited for their arguments.
     pub(crate) fn finish(&mut self, out: &mut Events) {
         for open in &mut self.open {
-            if let Some(call) = open.unsaid.take() {
+            if let Some(call) = open.pending.take() {
                 out.push(call.event(open.id.clone(), self.messages.parent()));
             }
         }
@@ -157,9 +157,9 @@ impl Items {
             None => item.get::<Vec<String>>("summary")?.join("\n").into(),
         };
         let id = item.text("id");
-        let whole = stage == Stage::Completed;
+        let is_complete = stage == Stage::Completed;
         self.messages
-            .say(id.as_deref(), kind, &text, whole, ids, out);
+            .say(id.as_deref(), kind, &text, is_complete, ids, out);
         Some(())
     }
 
@@ -198,7 +198,7 @@ impl Items {
         let item_id = id_of(item);
         let at = self.open.iter().position(|open| open.item == item_id);
         if at.is_none() {
-            // A new call. What a call that runs on in the background says is no part of an answer.
+            // A new call. Output of a call that runs on in the background is no part of an answer.
             self.messages.settle();
         }
         if stage != Stage::Completed {
@@ -209,10 +209,10 @@ impl Items {
                     id: id.clone(),
                     kind: call.kind,
                     mcp: call.mcp.clone(),
-                    unsaid: None,
+                    pending: None,
                 };
                 if call.incomplete {
-                    open.unsaid = Some(call);
+                    open.pending = Some(call);
                 } else {
                     out.push(call.event(id, parent));
                 }
@@ -221,12 +221,12 @@ impl Items {
             return;
         }
         let name = call.name.clone();
-        let (id, unsaid) = match at.map(|at| self.open.remove(at)) {
-            Some(open) => (open.id, open.unsaid.is_some()),
+        let (id, pending) = match at.map(|at| self.open.remove(at)) {
+            Some(open) => (open.id, open.pending.is_some()),
             // Its start was lost, or it had none.
             None => (ids.fresh(&item_id), true),
         };
-        if unsaid {
+        if pending {
             out.push(call.event(id.clone(), parent.clone()));
         }
         Outcome::of(kind, item).push(name, &id, parent, out);
@@ -320,7 +320,7 @@ fn fields(item: &Object<'_>, names: &[&str]) -> Value {
     Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
 }
 
-/// What a search does as a run has it; `codex app-server` also has what is not there, and other words.
+/// The action of a search in the form of a run; `codex app-server` also has absent fields, and other words.
 fn plain_action(action: &mut Value) {
     if let Some(action) = action.as_object_mut() {
         action.retain(|_, value| !value.is_null());
@@ -419,7 +419,7 @@ impl Outcome {
     }
 }
 
-/// What an MCP tool gave: its content, and below it its structured part unless the content says the
+/// Output of an MCP tool: its content, and below it its structured part unless the content has the
 /// same. The model gets the structured part alone where there is one.
 fn mcp_output(result: &Object<'_>) -> String {
     let content = match result.text("content") {
@@ -432,13 +432,13 @@ fn mcp_output(result: &Object<'_>) -> String {
     };
     let content: Vec<Value> = content.into_iter().map(as_block).collect();
     let mut output = mcp_content(&content);
-    let says = |block: &Value, structured: &Value| {
+    let is_same = |block: &Value, structured: &Value| {
         let text = block["text"].as_str();
         let value = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
         value.as_ref() == Some(structured) || structured.as_str().is_some_and(|s| text == Some(s))
     };
     if let Some(structured) = result.value("structured_content")
-        && !content.iter().any(|block| says(block, &structured))
+        && !content.iter().any(|block| is_same(block, &structured))
     {
         // What is too deep to be read is its text.
         add(&mut output, &text_of(structured));
@@ -453,7 +453,7 @@ fn text_of(value: Value) -> String {
     }
 }
 
-/// Adds a line below, unless one of both says nothing.
+/// Adds a line below, unless one of both is empty.
 fn add(output: &mut String, line: &str) {
     if !output.is_empty() && !line.is_empty() {
         output.push('\n');

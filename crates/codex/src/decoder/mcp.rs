@@ -9,7 +9,7 @@ use teamster_core::{McpTool, NoticeLevel, NoticeSource};
 
 use super::errors::log_line;
 
-/// What stands before the name of such a server, in quotes, and before the reason.
+/// Prefix of the name of such a server, in quotes, and of the reason.
 const NOT_STARTED: &str = "codex_mcp::rmcp_client: MCP server startup failed server_name=\"";
 const REASON: &str = "\" error=";
 
@@ -31,7 +31,7 @@ pub(super) fn of_call(server: Cow<'_, str>, tool: &str) -> Option<McpTool> {
     (!is_own).then(|| McpTool::new(server.into_owned(), tool))
 }
 
-/// Says of each server that did not start why, once.
+/// Reports the reason of each server that did not start, once.
 pub(super) fn notices(stderr: &str, out: &mut Events) {
     let mut seen = BTreeSet::new();
     for line in stderr.lines() {
@@ -49,7 +49,7 @@ pub(super) fn notices(stderr: &str, out: &mut Events) {
     }
 }
 
-/// That this server did not start, and the CLI's reason in short.
+/// The message that this server did not start, with the CLI's reason in short.
 pub(crate) fn not_started(name: &str, reason: &str) -> String {
     let reason = reason.trim();
     let reason = match reason.split_once("MCP startup failed: ") {
@@ -63,7 +63,7 @@ pub(crate) fn not_started(name: &str, reason: &str) -> String {
     format!("the MCP server {name} failed to start: {reason}")
 }
 
-/// A reason without what the CLI says around it, and twice.
+/// A reason without the CLI's framing and repetitions.
 fn in_short(reason: &str) -> &str {
     let reason = reason
         .strip_prefix("handshaking with MCP server failed: ")
@@ -87,7 +87,7 @@ fn in_short(reason: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn said(stderr: &str) -> Vec<String> {
+    fn reported(stderr: &str) -> Vec<String> {
         let mut out = Events::new();
         notices(stderr, &mut out);
         let json = out
@@ -128,7 +128,7 @@ mod tests {
                 "the MCP server t failed to start: it rained",
             ),
         ] {
-            assert_eq!(said(line), [message]);
+            assert_eq!(reported(line), [message]);
         }
     }
 
@@ -147,15 +147,15 @@ mod tests {
             failed("a", "two"),
         ]
         .concat();
-        let said = said(&stderr);
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert_eq!(said[0], "the MCP server a failed to start: one");
-        assert!(said[1].starts_with("the MCP server b failed to start: éé"));
-        assert!(said[1].len() < 1200);
+        let reported = reported(&stderr);
+        assert_eq!(reported.len(), 2, "{reported:?}");
+        assert_eq!(reported[0], "the MCP server a failed to start: one");
+        assert!(reported[1].starts_with("the MCP server b failed to start: éé"));
+        assert!(reported[1].len() < 1200);
     }
 
     #[test]
-    fn a_reason_that_is_said_once_stays_whole() {
+    fn a_reason_without_a_repetition_is_kept() {
         for reason in ["", "a", ": ", "aa", "a: b", "é: é!", "x: y: z"] {
             assert_eq!(in_short(reason), reason);
         }

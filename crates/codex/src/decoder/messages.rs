@@ -1,14 +1,14 @@
-//! Text once.
+//! Text without repetitions.
 //!
-//! The CLI prints a message when it is whole. If the answer that it is part of breaks off after it,
-//! the CLI asks the model again; the message stays in the conversation, so the model may go on after
-//! it, or say it once more, and then the CLI prints it again under a new id. So after a reconnect a
+//! The CLI prints a message when it is complete. If the answer that it is part of breaks off after it,
+//! the CLI asks the model again; the message stays in the conversation, so the model may continue after
+//! it, or repeat it, and then the CLI prints it again under a new id. So after a reconnect a
 //! message that is the same as one of the answer that broke off is that one; one that begins with it
-//! takes its place; and any other is new. An answer that broke off ends at the last tool call: what
-//! was said before that is not said again.
+//! takes its place; and any other is new. An answer that broke off ends at the last tool call: text that
+//! was emitted before that is not emitted again.
 //!
 //! In a session the CLI prints messages as they are written. After a reconnect a new one is held back for
-//! as long as it may turn out to be one that was said before.
+//! as long as it may turn out to be a repeated one.
 
 use std::collections::HashMap;
 
@@ -17,22 +17,22 @@ use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
 use super::ids::Ids;
 
-/// What the model says.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Text,
     Thinking,
 }
 
-/// What the model has said since the last tool call.
+/// Messages of the model since the last tool call.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    said: Vec<Message>,
-    /// The messages of this turn that are whole, by their ids on the wire.
-    whole: HashMap<(String, Kind), String>,
+    open: Vec<Message>,
+    /// The messages of this turn that are complete, by their ids on the wire.
+    complete: HashMap<(String, Kind), String>,
     /// The text of the last message.
     last: Option<String>,
-    /// The call that started the agent which says it; `None` for the main agent.
+    /// The call that started the agent which writes it; `None` for the main agent.
     parent: Option<Id>,
 }
 
@@ -47,10 +47,10 @@ struct Message {
     parent: Option<Id>,
     kind: Kind,
     text: String,
-    whole: bool,
+    complete: bool,
     /// The answer that it is part of broke off, and it has not come again.
     broken_off: bool,
-    /// Nothing of it was said yet, because it may be one that was said before the answer broke off.
+    /// Nothing of it was emitted yet, because it may repeat one from before the answer broke off.
     held: bool,
 }
 
@@ -63,43 +63,43 @@ impl Messages {
         }
     }
 
-    /// The call that started the agent which says them; `None` for the main agent.
+    /// The call that started the agent which writes them; `None` for the main agent.
     pub(super) fn parent(&self) -> Option<Id> {
         self.parent.clone()
     }
 
-    /// A message as it now is; `whole` if that is all of it. `item` is its id on the wire.
+    /// A message as it now is; `complete` if that is all of it. `item` is its id on the wire.
     pub(super) fn say(
         &mut self,
         item: Option<&str>,
         kind: Kind,
         text: &str,
-        whole: bool,
+        complete: bool,
         ids: &mut Ids,
         out: &mut Events,
     ) {
         if let Some(item) = item {
             let key = (item.to_owned(), kind);
             // The very same line again, or a late one.
-            let is_known = |said: &String| said == text || (!whole && said.starts_with(text));
-            if self.whole.get(&key).is_some_and(is_known) {
+            let is_known = |known: &String| known == text || (!complete && known.starts_with(text));
+            if self.complete.get(&key).is_some_and(is_known) {
                 return;
             }
-            if whole {
-                self.whole.insert(key, text.to_owned());
+            if complete {
+                self.complete.insert(key, text.to_owned());
             }
         }
         let item = item.unwrap_or(NO_ID);
-        if kind == Kind::Text && whole && !text.is_empty() {
+        if kind == Kind::Text && complete && !text.is_empty() {
             self.last = Some(text.to_owned());
         }
         match self.growing(item, kind) {
             // As if it came at once.
-            Some(at) if self.said[at].held => drop(self.said.remove(at)),
-            Some(at) => return self.said[at].grow(text, whole, out),
+            Some(at) if self.open[at].held => drop(self.open.remove(at)),
+            Some(at) => return self.open[at].grow(text, complete, out),
             None => {}
         }
-        if text.is_empty() || self.is_repeated(item, kind, text, whole, out) {
+        if text.is_empty() || self.is_repeated(item, kind, text, complete, out) {
             return;
         }
         let mut message = Message {
@@ -108,12 +108,12 @@ impl Messages {
             parent: self.parent(),
             kind,
             text: String::new(),
-            whole: false,
+            complete: false,
             broken_off: false,
             held: false,
         };
-        message.grow(text, whole, out);
-        self.said.push(message);
+        message.grow(text, complete, out);
+        self.open.push(message);
     }
 
     /// A piece of a message that is being written. `item` is its id on the wire.
@@ -131,40 +131,40 @@ impl Messages {
         let at = match self.growing(item, kind) {
             Some(at) => at,
             // A late one.
-            None if self.whole.contains_key(&(item.to_owned(), kind)) => return,
+            None if self.complete.contains_key(&(item.to_owned(), kind)) => return,
             None => {
-                self.said.push(Message {
+                self.open.push(Message {
                     item: item.to_owned(),
                     id: Id::from(item),
                     parent: self.parent(),
                     kind,
                     text: String::new(),
-                    whole: false,
+                    complete: false,
                     broken_off: false,
                     held: true,
                 });
-                self.said.len() - 1
+                self.open.len() - 1
             }
         };
-        let message = &mut self.said[at];
+        let message = &mut self.open[at];
         message.text.push_str(piece);
         if !message.held {
             out.push(message.event(piece.to_owned()));
             return;
         }
-        let mut message = self.said.remove(at);
+        let mut message = self.open.remove(at);
         let is_old = |m: &Message| m.broken_off && m.kind == kind;
         let may_be = |m: &Message| is_old(m) && m.text.starts_with(&message.text);
-        if !self.said.iter().any(may_be) {
+        if !self.open.iter().any(may_be) {
             let shorter = |m: &Message| is_old(m) && message.text.starts_with(&m.text);
-            if let Some(at) = self.said.iter().position(shorter) {
-                self.said.remove(at).retract(out);
+            if let Some(at) = self.open.iter().position(shorter) {
+                self.open.remove(at).retract(out);
             }
             message.held = false;
             message.id = ids.fresh(item);
             out.push(message.event(message.text.clone()));
         }
-        self.said.push(message);
+        self.open.push(message);
     }
 
     /// Another message begins: one that is half written was dropped.
@@ -178,8 +178,8 @@ impl Messages {
     }
 
     fn drop_halves(&mut self, which: impl Fn(&Message) -> bool, out: &mut Events) {
-        self.said.retain(|message| {
-            let dropped = !message.whole && which(message);
+        self.open.retain(|message| {
+            let dropped = !message.complete && which(message);
             if dropped && !message.held {
                 message.retract(out);
             }
@@ -188,30 +188,30 @@ impl Messages {
     }
 
     fn growing(&self, item: &str, kind: Kind) -> Option<usize> {
-        let is_it = |m: &Message| !m.whole && m.item == item && m.kind == kind;
-        self.said.iter().position(is_it)
+        let is_it = |m: &Message| !m.complete && m.item == item && m.kind == kind;
+        self.open.iter().position(is_it)
     }
 
     /// The answer broke off and the model is asked again.
     pub(crate) fn broke_off(&mut self, out: &mut Events) {
-        self.said.retain_mut(|message| {
-            if !message.whole && !message.held {
+        self.open.retain_mut(|message| {
+            if !message.complete && !message.held {
                 message.retract(out);
             }
             message.broken_off = true;
-            message.whole
+            message.complete
         });
     }
 
     /// A tool was called, or a turn ended: what is whole will not come again.
     pub(crate) fn settle(&mut self) {
-        self.said.retain(|message| !message.whole);
+        self.open.retain(|message| !message.complete);
     }
 
     /// A turn began.
     pub(super) fn turn_started(&mut self) {
         self.settle();
-        self.whole.clear();
+        self.complete.clear();
     }
 
     /// The text of the last message of the run.
@@ -219,37 +219,37 @@ impl Messages {
         self.last.as_deref()
     }
 
-    /// Whether this message has been said by the answer that broke off, or may turn out to be one
-    /// that has when it is whole. One that was cut short there is retracted.
+    /// Whether this message repeats one of the answer that broke off, or may turn out to be one
+    /// that does when it is complete. One that was cut short there is retracted.
     fn is_repeated(
         &mut self,
         item: &str,
         kind: Kind,
         text: &str,
-        whole: bool,
+        complete: bool,
         out: &mut Events,
     ) -> bool {
         let is_old = |m: &Message| m.broken_off && m.kind == kind;
-        if !whole {
+        if !complete {
             let alike = |m: &Message| m.text.starts_with(text) || text.starts_with(&m.text);
-            return self.said.iter().any(|m| is_old(m) && alike(m));
+            return self.open.iter().any(|m| is_old(m) && alike(m));
         }
-        if let Some(same) = self.said.iter_mut().find(|m| is_old(m) && m.text == text) {
+        if let Some(same) = self.open.iter_mut().find(|m| is_old(m) && m.text == text) {
             same.broken_off = false;
             item.clone_into(&mut same.item);
             return true;
         }
         let shorter = |m: &Message| is_old(m) && text.starts_with(&m.text);
-        if let Some(at) = self.said.iter().position(shorter) {
-            self.said.remove(at).retract(out);
+        if let Some(at) = self.open.iter().position(shorter) {
+            self.open.remove(at).retract(out);
         }
         false
     }
 }
 
 impl Message {
-    fn grow(&mut self, text: &str, whole: bool, out: &mut Events) {
-        self.whole = whole;
+    fn grow(&mut self, text: &str, complete: bool, out: &mut Events) {
+        self.complete = complete;
         let new = if let Some(new) = text.strip_prefix(self.text.as_str()) {
             new
         } else {

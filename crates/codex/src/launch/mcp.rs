@@ -26,7 +26,7 @@ const TABLE: &str = "mcp_servers";
 /// The CLI has a server of this name for itself, and silently does without one that is configured.
 const RESERVED: &str = "codex_apps";
 
-/// How long the CLI lets a server start where nothing else is said (measured).
+/// The CLI's default time for a server to start (measured).
 const DEFAULT_STARTUP: Duration = Duration::from_secs(30);
 /// By how much longer the CLI waits than a server may take, so that its failure is known by then.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(1_000_000_000);
 
 /// The log target that reports servers which did not start, and its level.
 const STARTUP_LOG: &str = "codex_mcp::rmcp_client=warn";
-/// What the CLI logs where `RUST_LOG` is not set.
+/// The CLI's log level if `RUST_LOG` is not set.
 const DEFAULT_LOG: &str = "error";
 
 /// The part of a launch that is about MCP servers.
@@ -43,7 +43,7 @@ const DEFAULT_LOG: &str = "error";
 pub(crate) struct Servers {
     /// Arguments.
     pub(crate) settings: Vec<String>,
-    /// What is secret, by the variables that the definitions name, and what the CLI shall log.
+    /// Secrets, by the variables that the definitions name, and the CLI's log filter.
     pub(crate) env: Vec<(String, String)>,
     /// The servers, where the CLI shall find them in its own file.
     pub(crate) config: Option<ConfigEdit>,

@@ -1,4 +1,4 @@
-//! How the CLI is started for a session, and what of its parameters goes into messages.
+//! Launch of the CLI for a session, and parameters that are sent in messages.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
     launch::check(&params)
 }
 
-/// What of the parameters goes into messages.
+/// Parameters that are sent in messages.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// The session to go on with, and whether as a fork.
@@ -90,7 +90,7 @@ pub(crate) struct Start {
     pub(crate) output_schema: Option<Value>,
 }
 
-/// Who answers when the CLI asks whether a tool may be used.
+/// How permission requests of the CLI are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     Nobody,
@@ -115,7 +115,7 @@ impl Start {
                 _ => None,
             },
             replace: match &params.system_prompt {
-                Some(SystemPrompt::Replace(whole)) => text(true, whole),
+                Some(SystemPrompt::Replace(prompt)) => text(true, prompt),
                 _ => None,
             },
             add_dirs: (params.add_dirs.iter())

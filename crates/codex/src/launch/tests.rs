@@ -266,7 +266,7 @@ fn an_image_is_a_file_that_can_be_read_and_a_comma_does_not_end_its_path() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     type Change = fn(&mut ExecuteParams);
     let cases: &[(&str, Change)] = &[
         ("prompt:", |p| p.prompt = " \n".into()),

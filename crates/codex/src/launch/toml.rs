@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_toml_would_misread_is_quoted() {
+    fn ambiguous_toml_values_are_quoted() {
         assert_eq!(
             setting("k", "true \"x\" \\ \n\t\u{7}é\u{2028}"),
             "--config=k=\"true \\\"x\\\" \\\\ \\n\\t\\u0007é\u{2028}\""

@@ -24,16 +24,16 @@ pub(super) struct Agents {
 #[derive(Debug)]
 struct AgentTurn {
     id: String,
-    /// The session's turn that it works for, where the CLI says that.
+    /// The session's turn that it works for, if the CLI reports it.
     root: Option<String>,
 }
 
-/// How an agent came to its work.
+/// Origin of an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     /// The call that started it, or that last gave it something to do.
     pub(super) call: Id,
-    /// What the CLI calls the agent.
+    /// The CLI's name of the agent.
     pub(super) name: String,
     /// The session's turn that the call was made for.
     root: Option<String>,
@@ -74,11 +74,11 @@ impl Agents {
         Some((&turn.id, self.root_of(thread)?))
     }
 
-    /// The session's turn that this agent works for. 0.159.3 does not say it: it is then that
+    /// The session's turn that this agent works for. 0.159.3 does not report it: it is then that
     /// of the call.
     fn root_of(&self, thread: &str) -> Option<&str> {
-        let said = self.turns.get(thread)?.root.as_deref();
-        said.or_else(|| self.origins.get(thread)?.root.as_deref())
+        let reported = self.turns.get(thread)?.root.as_deref();
+        reported.or_else(|| self.origins.get(thread)?.root.as_deref())
     }
 
     /// The agents that work for such a turn of the session: their threads and turns.

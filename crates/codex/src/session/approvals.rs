@@ -1,4 +1,4 @@
-//! What the CLI asks: requests of its own, with numbers of its own.
+//! Requests of the CLI, with numbers of its own.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ pub(super) struct Approvals {
 /// A request of the CLI's.
 #[derive(Debug)]
 struct ApprovalRequest {
-    /// Its number, or whatever it has for one.
+    /// Its number, or another JSON value in its place.
     id: Value,
     sort: Sort,
     tool: Option<Id>,
-    /// An agent asks, which may go on after the turn.
+    /// An agent asks, which may outlive the turn.
     is_agent: bool,
 }
 
-/// In which form it wants the answer.
+/// Form of the answer.
 #[derive(Debug, Clone, PartialEq)]
 enum Sort {
     /// A command or a change of files.

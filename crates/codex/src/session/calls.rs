@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ErrorKind};
 use crate::decoder::errors;
 use crate::wire::Object;
 
-/// What a request was for.
+/// Purpose of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
     Initialize,
@@ -56,13 +56,13 @@ impl Calls {
         self.last = number - 1;
     }
 
-    /// What the request with this number was for. `None` if there is none that waits for an answer.
+    /// The purpose of the request with this number. `None` if there is none that waits for an answer.
     pub(super) fn answered(&mut self, id: u64) -> Option<Call> {
         self.waiting.remove(&id)
     }
 }
 
-/// What the CLI says where it refuses a request.
+/// The error for a request that the CLI refused.
 pub(super) fn refusal(error: &Object<'_>) -> AgentError {
     let message = error.text("message").unwrap_or_default();
     let mut refusal = errors::of_message(&message);

@@ -1,4 +1,4 @@
-//! Why a turn failed, or a request to the model. Here the CLI has a word for it beside its message; the
+//! Failures of turns, and of requests to the model. Here the CLI has a word for it beside its message; the
 //! tables of messages are in `decoder/errors.rs`.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -10,7 +10,7 @@ use crate::wire::Object;
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) message: String,
-    /// What went wrong before that, where a request is made again.
+    /// The earlier failure, if a request is repeated.
     pub(super) details: Option<String>,
     kind: Option<ErrorKind>,
 }

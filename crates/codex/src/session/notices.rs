@@ -8,8 +8,8 @@ use crate::wire::Object;
 /// How a warning begins that has no consequence: the CLI brings what it does not find.
 const NO_BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH";
 
-/// What the CLI itself wants to be shown.
-pub(super) fn said(level: NoticeLevel, params: &Object<'_>, out: &mut Events) -> Option<()> {
+/// Emits a message that the CLI wants to be shown.
+pub(super) fn message(level: NoticeLevel, params: &Object<'_>, out: &mut Events) -> Option<()> {
     let summary = params.text("summary")?;
     if summary.starts_with(NO_BUBBLEWRAP) {
         return Some(());
@@ -22,7 +22,7 @@ pub(super) fn said(level: NoticeLevel, params: &Object<'_>, out: &mut Events) ->
     Some(())
 }
 
-/// What is worth to be known of the service, the login and the machine. In no recording: the fields are those of
+/// Events about the service, the login and the machine. In no recording: the fields are those of
 /// the CLI's own schema. `None` if it has others.
 pub(super) fn of(method: &str, params: &Object<'_>, out: &mut Events) -> Option<()> {
     let list = |name| params.get::<Vec<String>>(name);

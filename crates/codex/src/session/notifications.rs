@@ -69,8 +69,8 @@ impl CodexSession {
         }
         match method {
             "warning" | "guardianWarning" => self.warned(&params.text("message")?, out),
-            "configWarning" => notices::said(NoticeLevel::Warning, params, out)?,
-            "deprecationNotice" => notices::said(NoticeLevel::Info, params, out)?,
+            "configWarning" => notices::message(NoticeLevel::Warning, params, out)?,
+            "deprecationNotice" => notices::message(NoticeLevel::Info, params, out)?,
             "modelProvider/authRecoveryStarted"
             | "modelProvider/authRecoveryCompleted"
             | "model/verification"
@@ -276,12 +276,12 @@ impl CodexSession {
         let Some(playing) = self.playing.as_mut().filter(is_it) else {
             return Some(());
         };
-        // What was not said at its end is so at the latest.
+        // At the latest now, the thread is stored.
         if let Some(thread) = &mut self.thread {
             thread.can_be_resumed = true;
         }
-        let said = turn.object("error").map(|error| Failure::of(&error));
-        let ended = playing.ended(&status, said, out);
+        let reported = turn.object("error").map(|error| Failure::of(&error));
+        let ended = playing.ended(&status, reported, out);
         playing.held = Some(ended);
         self.end_with_agents(out);
         Some(())
@@ -312,10 +312,10 @@ impl CodexSession {
             (&worker, &mut self.playing)
             && *known == id
         {
-            let said = turn.object("error").map(|error| Failure::of(&error));
+            let reported = turn.object("error").map(|error| Failure::of(&error));
             let status = turn.text("status").unwrap_or_default();
             let (work, _) = playing.work(worker, &self.agents);
-            work.agent_ended(&status, said, out);
+            work.agent_ended(&status, reported, out);
         }
         self.agents.completed(&thread, &id);
         self.end_with_agents(out);
@@ -338,9 +338,9 @@ impl CodexSession {
             && let Some(playing) = &mut self.playing
             && playing.prompt != Prompt::Taken
         {
-            let said = run.objects("entries");
-            let said = said.iter().filter_map(|entry| entry.text("text"));
-            let why = said.collect::<Vec<_>>().join("\n");
+            let entries = run.objects("entries");
+            let texts = entries.iter().filter_map(|entry| entry.text("text"));
+            let why = texts.collect::<Vec<_>>().join("\n");
             playing.prompt = Prompt::HeldBack(why);
         }
         Some(())
@@ -376,7 +376,7 @@ impl CodexSession {
         if SILENT_ITEMS.contains(&&*kind) {
             return Some(());
         }
-        // It says that its turn has ended, which has a notification of its own.
+        // It reports the end of its turn, which has a notification of its own.
         if kind == "subAgentActivity" && item.text("kind").as_deref() == Some("completed") {
             return Some(());
         }

@@ -1,4 +1,4 @@
-//! How a session begins or goes on: a thread is started, resumed or forked.
+//! The start of a session: a thread is started, resumed or forked.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -101,7 +101,7 @@ impl CodexSession {
         };
     }
 
-    /// Whether the user's settings are there. They are asked for if they are not.
+    /// Whether the user's settings are there. They are requested if they are not.
     pub(super) fn has_settings(&mut self) -> bool {
         if matches!(self.settings, Lookup::Not) {
             self.settings = Lookup::Waiting;
@@ -233,7 +233,7 @@ impl CodexSession {
             self.exchange.settle(order, Ok(()));
         }
         if self.waiting.turn.is_some() {
-            self.tell_session(out);
+            self.report_session(out);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the agent may do: the sandbox and who is asked, in the words of `codex app-server`.
+//! Permissions of the agent: sandbox and approval policy, in the words of `codex app-server`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) struct Settings {
     sandbox_mode: Option<String>,
     default_permissions: Option<String>,
     approval_policy: Option<Value>,
-    /// He has said of this project whether he trusts it.
+    /// The user has decided whether to trust this project.
     known_project: bool,
     writable_roots: Vec<String>,
     network: bool,
@@ -23,7 +23,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// What is in the answer to `config/read`.
+    /// Reads the answer to `config/read`.
     pub(super) fn of(answer: &Object<'_>, start: &Start) -> Self {
         let Some(config) = answer.object("config") else {
             return Self::default();
@@ -59,7 +59,7 @@ impl Settings {
         }
     }
 
-    /// The sandbox of a session that says nothing about it. In doubt it is the narrowest.
+    /// The sandbox of a session that does not set one. In doubt it is the narrowest.
     fn sandbox(&self) -> &str {
         if let Some(mode) = &self.sandbox_mode {
             return mode;

@@ -266,12 +266,12 @@ impl CodexSession {
             thread.answered_by = None;
         }
         if self.opening.is_none() {
-            self.tell_session(out);
+            self.report_session(out);
         }
     }
 
-    /// Says which session it is, in each of its turns.
-    pub(super) fn tell_session(&self, out: &mut Events) {
+    /// Reports the session in each of its turns.
+    pub(super) fn report_session(&self, out: &mut Events) {
         if let Some(thread) = &self.thread {
             out.push(AgentEvent::Session(Box::new(
                 Session::new(thread.id.clone())

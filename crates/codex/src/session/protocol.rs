@@ -1,4 +1,4 @@
-//! What talks to one process of `codex app-server`.
+//! The protocol with one process of `codex app-server`.
 
 use std::borrow::Cow;
 

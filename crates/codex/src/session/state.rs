@@ -14,13 +14,13 @@ use crate::launch::Start;
 use crate::totals::Baseline;
 use crate::transcript;
 
-/// What is known of one process and its session.
+/// State of one process and its session.
 #[derive(Debug)]
 pub(super) struct CodexSession {
     pub(super) exchange: Exchange,
     pub(super) calls: Calls,
     pub(super) start: Start,
-    /// What the session that is resumed had used before.
+    /// Usage of the resumed session before.
     pub(super) baseline: Baseline,
     pub(super) settings: Lookup<Settings>,
     pub(super) mode: PermissionMode,
@@ -35,14 +35,14 @@ pub(super) struct CodexSession {
     pub(super) approvals: Approvals,
     pub(super) waiting: Waiting,
     pub(super) playing: Option<Playing>,
-    /// The turn of our thread that the CLI plays, as it says.
+    /// The active turn of our thread as reported by the CLI.
     pub(super) running: Option<String>,
     pub(super) turns: u64,
     pub(super) ended: Option<Ended>,
     pub(super) interrupted: bool,
 }
 
-/// Something that is asked of the CLI once, when it is needed.
+/// A value requested from the CLI once, on first use.
 #[derive(Debug)]
 pub(super) enum Lookup<T> {
     Not,
@@ -92,7 +92,7 @@ impl CodexSession {
     }
 }
 
-/// What the CLI calls a session.
+/// A session in the CLI's terms.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) id: Id,
@@ -112,7 +112,7 @@ pub(super) struct Thread {
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) kind: OpeningKind,
-    /// Who waits for it, if it is in the place of another.
+    /// The order that waits for it, if it replaces another thread.
     pub(super) clear: Option<OrderId>,
     /// The number of the request, once it was made.
     pub(super) call: Option<u64>,

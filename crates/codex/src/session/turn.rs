@@ -20,13 +20,13 @@ pub(super) struct Playing {
     pub(super) id: Option<String>,
     /// Earlier turns of the main agent's that belong to it: it was given another while agents were at work.
     pub(super) earlier: Vec<String>,
-    /// The CLI has said that it plays it. Before that it can be neither interrupted nor steered.
+    /// The CLI has reported its start. Before that it can be neither interrupted nor steered.
     pub(super) started: bool,
     pub(super) interrupt: Interrupt,
     pub(super) prompt: Prompt,
     pub(super) ids: Ids,
     pub(super) main: Work,
-    /// What agents do for it, by the turns of theirs.
+    /// Work of agents for it, by their turns.
     pub(super) agents: BTreeMap<String, Work>,
     /// How the main agent has ended its turn, while agents are still at work.
     pub(super) held: Option<Ended>,
@@ -43,18 +43,18 @@ pub(super) enum Worker {
     Agent { thread: String, turn: String },
 }
 
-/// What became of a turn's prompt.
+/// State of a turn's prompt.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) enum Prompt {
     #[default]
     Given,
-    /// A hook does not let it through, and says this. The CLI calls such a turn completed.
+    /// A hook blocked it, with this message. The CLI calls such a turn completed.
     HeldBack(String),
     /// It is part of the conversation.
     Taken,
 }
 
-/// Whether a turn is to be interrupted.
+/// State of an interruption of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Interrupt {
     #[default]
@@ -65,16 +65,16 @@ pub(super) enum Interrupt {
     Told,
 }
 
-/// What was wanted in a turn that does not take it yet.
+/// Orders in a turn that does not take them yet.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     /// A turn that was not given to the CLI yet.
     pub(super) turn: Option<Turn>,
-    /// What is to be said in the turn as soon as that can be.
+    /// Messages for the turn as soon as it takes them.
     pub(super) steers: Vec<(OrderId, String)>,
 }
 
-/// How the last turn ended.
+/// End of the last turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ended {
     pub(super) is_error: bool,
@@ -100,7 +100,7 @@ impl Playing {
         self.id.as_deref() == Some(turn) || self.earlier.iter().any(|earlier| earlier == turn)
     }
 
-    /// What this agent does for it.
+    /// Work of this agent for it.
     pub(super) fn work(&mut self, worker: &Worker, agents: &Agents) -> (&mut Work, &mut Ids) {
         let work = match worker {
             Worker::Main => &mut self.main,
@@ -122,7 +122,7 @@ impl Playing {
         }
     }
 
-    /// It is over: says what waited for its arguments.
+    /// It is over: emits the calls that waited for their arguments.
     pub(super) fn finish(&mut self, out: &mut Events) {
         let works = [&mut self.main].into_iter().chain(self.agents.values_mut());
         for work in works {
@@ -130,17 +130,23 @@ impl Playing {
         }
     }
 
-    /// The main agent's turn has ended in this way, and the CLI may have said why.
-    pub(super) fn ended(&mut self, status: &str, said: Option<Failure>, out: &mut Events) -> Ended {
+    /// The main agent's turn has ended in this way, and the CLI may have reported an error.
+    pub(super) fn ended(
+        &mut self,
+        status: &str,
+        reported: Option<Failure>,
+        out: &mut Events,
+    ) -> Ended {
         if status == "failed" {
             let differs = |pending: &mut Failure| {
-                said.as_ref()
-                    .is_some_and(|said| said.message != pending.message)
+                reported
+                    .as_ref()
+                    .is_some_and(|reported| reported.message != pending.message)
             };
             if let Some(pending) = self.main.pending.take_if(differs) {
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, pending.message);
             }
-            let failure = said.or_else(|| self.main.pending.take());
+            let failure = reported.or_else(|| self.main.pending.take());
             let error = match &failure {
                 Some(failure) => failure.error(),
                 None => errors::of_message(""),

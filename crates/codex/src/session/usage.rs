@@ -1,4 +1,4 @@
-//! What each turn used. The CLI reports the total of a thread after each request to the model.
+//! Usage of each turn. The CLI reports the total of a thread after each request to the model.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use crate::wire::Object;
 pub(super) struct Figures {
     /// The total of the session, if it is known.
     total: Option<Totals>,
-    /// What the main agent has used in the turn.
+    /// Usage of the main agent in the turn.
     turn: Option<Totals>,
     in_turn: bool,
     /// The total of each other thread.
     agents: HashMap<String, Totals>,
-    /// What they have used in the turn.
+    /// Their usage in the turn.
     by_agents: Option<Totals>,
-    /// What they have used since it ended.
+    /// Their usage since it ended.
     since: Option<Totals>,
 }
 
 impl Figures {
-    /// Those of a session that begins, or goes on from a total.
+    /// Those of a session that begins, or that continues from a total.
     pub(super) fn from(baseline: &Baseline) -> Self {
         let total = match baseline {
             Baseline::Known(total) => Some(*total),
@@ -36,7 +36,7 @@ impl Figures {
         }
     }
 
-    /// What agents used that an interrupt did not end at once is in the turn that comes next.
+    /// Usage of agents that an interrupt did not end at once counts for the next turn.
     pub(super) fn turn_begins(&mut self) {
         self.turn = None;
         if !self.in_turn {
@@ -61,7 +61,7 @@ impl Figures {
         let mut has_grown = false;
         if of_turn {
             // The last request's figures are not always there: after an answer that was cut the CLI
-            // repeats those of the one before. But a total that is not known, or has begun again,
+            // repeats the previous ones. But a total that is not known, or has begun again,
             // leaves nothing else.
             let before = self.total.as_ref();
             let used = before.and_then(|before| total.less(before)).or(last);
@@ -101,7 +101,7 @@ impl Figures {
         Some(self.in_turn)
     }
 
-    /// What the turn used so far, agents included.
+    /// Usage of the turn so far, agents included.
     pub(super) fn of_turn(&self) -> Option<Usage> {
         let all = match self.by_agents {
             Some(used) => Some(plus(self.turn, used)),
@@ -110,12 +110,12 @@ impl Figures {
         all.map(Usage::from)
     }
 
-    /// From which figures the session goes on.
+    /// The figures from which the session continues.
     pub(super) fn total(&self) -> Baseline {
         self.total.map_or(Baseline::Unknown, Baseline::Known)
     }
 
-    /// What the main agent used in the session so far.
+    /// Usage of the main agent in the session so far.
     pub(super) fn of_session(&self) -> Option<Usage> {
         let total = self.total.filter(|total| !total.is_zero());
         total.map(Usage::from)

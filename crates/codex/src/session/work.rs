@@ -1,4 +1,4 @@
-//! What one agent does in a turn: the main agent, or one that it started.
+//! Work of one agent in a turn: the main agent, or one that it started.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::wire::Object;
 /// How many parts of a summary may be empty before the next one counts as the next.
 const MOST_EMPTY_PARTS: u64 = 8;
 
-/// What one agent does in a turn.
+/// Work of one agent in a turn.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) items: Items,
-    /// What the CLI calls the agent; `None` for the main one.
+    /// The CLI's name of the agent; `None` for the main one.
     name: Option<String>,
     /// The parts of a summary of the model's reasoning, by the item that they are of.
     parts: HashMap<String, u64>,
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// The id of the tool call that goes on in the item with this id.
+    /// The id of the tool call that runs in the item with this id.
     pub(super) fn call(&self, item: &str) -> Option<Id> {
         let call = self.items.open_call(item);
         call.map(|call| call.id.clone())
@@ -122,10 +122,15 @@ impl Work {
         }
     }
 
-    /// The agent's turn has ended in this way, and the CLI may have said why. Not for the main agent.
-    pub(super) fn agent_ended(&mut self, status: &str, said: Option<Failure>, out: &mut Events) {
+    /// The agent's turn has ended in this way, and the CLI may have reported an error. Not for the main agent.
+    pub(super) fn agent_ended(
+        &mut self,
+        status: &str,
+        reported: Option<Failure>,
+        out: &mut Events,
+    ) {
         if status == "failed" {
-            let failure = said.or_else(|| self.pending.take());
+            let failure = reported.or_else(|| self.pending.take());
             self.pending = None;
             let name = self.name.as_deref().unwrap_or_default();
             let why = failure.map_or_else(String::new, |failure| {

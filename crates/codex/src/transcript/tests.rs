@@ -33,7 +33,7 @@ fn total(input: u64) -> Baseline {
     Baseline::Known(Totals::of(&Object::parse(&usage).unwrap()))
 }
 
-/// What is known of the session before a run, if the CLI's home has this file.
+/// The baseline of the session before a run, if the CLI's home has this file.
 fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("sessions").join(day);
@@ -162,7 +162,7 @@ fn a_total_counts_once_however_often_it_is_written() {
 }
 
 #[test]
-fn what_a_resumed_run_used_is_what_came_after_the_total_before() {
+fn the_usage_of_a_resumed_run_is_the_difference_to_the_earlier_total() {
     let lines = recorded();
     let mut lines: Vec<_> = lines.lines().collect();
     let resumed = lines.split_off(25);
@@ -213,7 +213,7 @@ fn with_sub_agent() -> [String; 2] {
 const MAIN: &str = "01a204a2-8a43-7641-82f2-394682115de0";
 
 #[test]
-fn what_sub_agents_use_is_counted_with_the_run() {
+fn the_usage_of_sub_agents_counts_for_the_run() {
     let [main, sub_agent] = with_sub_agent();
     let files = files(Path::new("/home"), MAIN, Some(20_779)).unwrap();
     let texts = files.others.unwrap().containing;

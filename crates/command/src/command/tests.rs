@@ -86,7 +86,7 @@ fn a_command_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_by_name() {
+fn unsupported_parameters_are_refused_by_name() {
     let refused = |command: &str, params: ExecuteParams| {
         let agent = TextCommand::new(command).unwrap();
         let error = agent.launch(&params).unwrap_err();

@@ -1,4 +1,4 @@
-//! Who is the cause of a difference, and by what that is seen.
+//! Causes of differences, and their evidence.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::json::holds;
 use crate::play::Played;
 use crate::story::{ANY, Story, in_place};
 
-/// Who is the cause of a difference.
+/// The cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {
@@ -20,7 +20,7 @@ pub(crate) enum Cause {
     Teamster,
     /// The agent breaks the protocol.
     Violation,
-    /// The agent says itself that it cannot.
+    /// The agent reports that it lacks the feature.
     Capability,
     /// The agent does it otherwise, or does not print it.
     Agent,
@@ -43,7 +43,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// One fact that is otherwise than it was expected.
+/// A fact that differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// The fact.
@@ -52,7 +52,7 @@ pub(crate) struct Finding {
     pub(crate) expected: Option<Value>,
     pub(crate) actual: Option<Value>,
     pub(crate) cause: Cause,
-    /// What shows that.
+    /// The evidence.
     pub(crate) evidence: String,
 }
 
@@ -70,7 +70,7 @@ impl Finding {
 }
 
 /// Facts that differ from the expected ones, with their cause. `met` are all lines until then of the same
-/// process or an earlier one: the agent says what it can in its first.
+/// process or an earlier one: the agent reports its capabilities in its first.
 pub(crate) fn findings(
     expected: &Story,
     actual: &Story,
@@ -107,14 +107,14 @@ fn short(value: &Value) -> Value {
     }
 }
 
-/// What the agent printed and did.
+/// Output and actions of the agent.
 struct Evidence<'a> {
     played: &'a Played,
     /// The messages of the run.
     messages: Vec<Value>,
-    /// Whether the agent has said what it can.
+    /// Whether the agent has reported its capabilities.
     is_agent: bool,
-    /// What the session had cost before, as the agent said last.
+    /// The cost of the session before, as last reported by the agent.
     cost_before: Option<Value>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Evidence<'a> {
             "thinking" => self.text("agent_thought_chunk", expected),
             "streamed" => {
                 let chunks = self.updates("agent_message_chunk").count();
-                let said = match chunks {
+                let evidence = match chunks {
                     0 => "it printed no pieces of the answer".to_owned(),
                     _ => format!("it printed the answer in {chunks} pieces"),
                 };
@@ -169,7 +169,7 @@ impl<'a> Evidence<'a> {
                 } else {
                     Cause::Agent
                 };
-                (cause, said)
+                (cause, evidence)
             }
             "status" | "error" => self.end(fact, actual),
             "plan" => match self.updates("plan").next() {
@@ -189,7 +189,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// A parameter that was refused before, or that the agent says it cannot honour.
+    /// A parameter that was refused before, or that the agent lacks.
     fn refused(&self) -> Option<(Cause, String)> {
         let errors = &self.played.result.errors;
         let refused = errors
@@ -210,12 +210,12 @@ impl<'a> Evidence<'a> {
         if requests.any(|request| request.protocol.is_some()) || self.played.has_no_listener {
             return None;
         }
-        // That a session is not known is said without a model.
+        // An unknown session is reported without a model.
         if self.played.session_before.is_some() {
             return None;
         }
-        let said = excerpt(&error.message);
-        Some((Cause::Setup, format!("it did not ask the model: {said}")))
+        let message = excerpt(&error.message);
+        Some((Cause::Setup, format!("it did not ask the model: {message}")))
     }
 
     fn unknown_lines(&self) -> (Cause, String) {
@@ -307,15 +307,15 @@ impl<'a> Evidence<'a> {
             .find_map(|message| message["result"]["stopReason"].as_str());
         match (error, stop) {
             (Some(message), _) => {
-                let said = excerpt(&message["error"].to_string());
+                let error = excerpt(&message["error"].to_string());
                 // Whether its own words say more than what was made of them.
                 let is_known = actual.get("error").is_some_and(|kind| kind != "internal");
-                let cause = if fact == "error" && !is_known && names_a_status(&said) {
+                let cause = if fact == "error" && !is_known && names_a_status(&error) {
                     Cause::Teamster
                 } else {
                     Cause::Agent
                 };
-                (cause, format!("it printed the error {said}"))
+                (cause, format!("it printed the error {error}"))
             }
             (None, Some(stop)) => (
                 Cause::Agent,
@@ -323,12 +323,12 @@ impl<'a> Evidence<'a> {
             ),
             (None, None) => {
                 let errors = &self.played.result.errors;
-                let said = errors.last().map(|error| excerpt(&error.message));
+                let last = errors.last().map(|error| excerpt(&error.message));
                 (
                     Cause::Agent,
                     format!(
                         "it did not end the turn: {}",
-                        said.as_deref().unwrap_or("nothing was said")
+                        last.as_deref().unwrap_or("there was no error")
                     ),
                 )
             }
@@ -422,9 +422,9 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether an error names a status of HTTP that says what is wrong.
-fn names_a_status(said: &str) -> bool {
-    let numbers = said.split(|c: char| !c.is_ascii_digit());
+/// Whether an error names a status of HTTP that classifies it.
+fn names_a_status(error: &str) -> bool {
+    let numbers = error.split(|c: char| !c.is_ascii_digit());
     let mut statuses = numbers.filter_map(|number| number.parse::<u16>().ok());
     statuses.any(|status| (400..600).contains(&status))
 }

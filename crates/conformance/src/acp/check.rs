@@ -1,4 +1,4 @@
-//! What an agent prints, held against the protocol's schema.
+//! Validates an agent's output against the protocol's schema.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const EXCERPT: usize = 300;
 /// Requests to a client that has offered neither files nor terminals.
 const NOT_OFFERED: [&str; 2] = ["fs/", "terminal/"];
 
-/// What is wrong in these lines, each kind once with how often it is there.
+/// Violations in these lines, by kind, with their numbers.
 pub(crate) fn violations(lines: &[String]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for line in lines {
@@ -26,7 +26,7 @@ pub(crate) fn violations(lines: &[String]) -> BTreeMap<String, usize> {
     found
 }
 
-/// What is wrong with a line; `None` if it is as the protocol has it.
+/// The violation of a line; `None` if it is valid.
 pub(crate) fn violation(line: &str) -> Option<String> {
     if line.trim().is_empty() {
         return None;
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_protocol_does_not_have_is_found() {
+    fn violations_of_the_protocol_are_found() {
         for (line, problem) in [
             ("Welcome!", "is no JSON: Welcome!"),
             (r#"{"id":1,"result":{}}"#, "without `\"jsonrpc\""),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_is_none() {
+    fn valid_lines_have_none() {
         for line in [
             "",
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}}}"#,

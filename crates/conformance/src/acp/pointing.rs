@@ -1,4 +1,4 @@
-//! How an agent of which nothing is known is made to ask the mock model.
+//! Configuration that points an unknown agent at the mock model.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ struct Table {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    /// What npm installs.
+    /// Packages for npm.
     pub(crate) packages: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Named {
     }
 }
 
-/// How one agent is pointed at a model.
+/// Configuration that points an agent at a model.
 pub(crate) struct Spec {
     /// The name of its program.
     pub(crate) name: String,

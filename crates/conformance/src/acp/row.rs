@@ -15,11 +15,11 @@ use super::cause::{Cause, Finding};
 use crate::isolation::Network;
 use crate::say;
 
-/// What is known of an agent. The JSON form is kept.
+/// The row of an agent. The JSON form is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     name: String,
-    /// As it says itself.
+    /// As reported by itself.
     version: Option<String>,
     command: String,
     date: String,
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     /// The answer to `initialize`.
     about: Option<Value>,
     scenarios: BTreeMap<String, Cells>,
-    /// What is against the protocol's schema, and how often.
+    /// Violations of the protocol's schema, with their numbers.
     violations: BTreeMap<String, usize>,
 }
 
@@ -200,7 +200,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          `same`, or how many facts of the story differ and by whom:\n\n\
          - **teamster**: the agent printed it, and teamster did not report it\n\
          - **agent**: it does it otherwise, or does not print it; *against the protocol* where what it prints \
-         is not as the protocol's schema has it, *as it declares* where it says itself that it cannot\n\
+         is not as the protocol's schema has it, *as it declares* where it reports itself that it cannot\n\
          - **protocol**: the protocol has no means for it\n\
          - **setup**: the agent did not ask the mock model\n\n\
          `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n"
@@ -267,7 +267,7 @@ fn table(out: &mut String, rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What differs, each kind once with its scenarios.
+/// The differences, by kind, with their scenarios.
 fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
     writeln!(out, "\n## {}\n", row.name)?;
     let mut kinds: BTreeMap<(Cause, &str), (BTreeSet<&str>, &Finding)> = BTreeMap::new();
@@ -312,7 +312,7 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// What it says of its versions is what was played.
+    /// Its stated version is the played one.
     #[test]
     fn the_oldest_version_of_a_provider_is_the_one_of_its_row() {
         for (info, version) in versions().unwrap() {

@@ -1,8 +1,8 @@
-//! What must hold.
+//! Checks of the agent loop.
 
 use std::collections::BTreeSet;
 
-/// Something that must hold.
+/// A check of the agent loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Check {
     Prompts,
@@ -58,19 +58,19 @@ impl Check {
                 "the model is asked the full prompt after a start and after a clear, and the light one else"
             }
             Self::Clear => {
-                "the model sets `clear-session` by a command: nothing of what was said before is in the next request, and a process that stays is the same"
+                "the model sets `clear-session` by a command: nothing of the conversation so far is in the next request, and a live process stays the same"
             }
             Self::Reset => {
-                "the model sets `reset-session`: another process, and nothing of what was said before"
+                "the model sets `reset-session`: another process, and nothing of the conversation so far"
             }
             Self::Killed => {
-                "the CLI is killed between two ticks: another process goes on with the conversation, and gets the full prompt"
+                "the CLI is killed between two ticks: another process resumes the conversation, and gets the full prompt"
             }
             Self::KilledInTurn => {
-                "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick goes on with the session, and `did-work` of the broken turn counts for it"
+                "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick resumes the session, and `did-work` of the broken turn counts for it"
             }
             Self::LoopKilled => {
-                "the same when the loop itself is killed: no process is left, and so goes on the next loop in the directory"
+                "the same when the loop itself is killed: no process is left, and the next loop in the directory continues in the same way"
             }
             Self::Sleep => {
                 "the sleep is short after `did-work` and longer after each other tick; `SIGUSR1` ends it"
@@ -78,7 +78,7 @@ impl Check {
             Self::Files => {
                 "`MEMORY.md`, `status.json`, `sleep.json`, no flag is left; with Claude the hooks have written to the log"
             }
-            Self::Usage => "`usage.jsonl` has what the model's script says of each tick",
+            Self::Usage => "`usage.jsonl` has the figures of the model's script for each tick",
             Self::Mcp => "a tool of the server in `.mcp.json` answers the model",
             Self::Skills => "the agent's own skill can be used, and one of the user's cannot",
             Self::End => "`SIGTERM`: exit code 0, and no process is left",
@@ -86,14 +86,14 @@ impl Check {
     }
 }
 
-/// What was found with a CLI.
+/// Findings about a CLI.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// What was looked at.
+    /// Checks that were made.
     pub(crate) looked: BTreeSet<Check>,
-    /// What does not hold.
+    /// Checks that failed.
     pub(crate) wrong: Vec<(Check, String)>,
-    /// What happened, for who wants to know all of it.
+    /// Details of everything that happened.
     pub(crate) details: Vec<String>,
 }
 

@@ -20,8 +20,8 @@ use crate::resilience::asked::{texts, times};
 /// How many ticks are played.
 pub(crate) const TICKS: usize = 7;
 
-/// What the model says at the end of each tick.
-const SAID: [&str; TICKS] = [
+/// The model's text at the end of each tick.
+const TEXTS: [&str; TICKS] = [
     "The first is done.",
     "The second is done.",
     "The third is done.",
@@ -79,7 +79,7 @@ fn tick(cli: Cli, number: usize) -> Vec<Turn> {
         }],
         _ => Vec::new(),
     };
-    let words = vec![Part::Text(SAID[number - 1].into())];
+    let words = vec![Part::Text(TEXTS[number - 1].into())];
     let number = u64::try_from(number).unwrap_or_default();
     let mut turns = Vec::new();
     if !first.is_empty() {
@@ -120,7 +120,7 @@ async fn next_minute() {
     tokio::time::sleep(Duration::from_secs(61 - second)).await;
 }
 
-/// What was seen of a tick.
+/// A played tick.
 struct Played {
     sleep: u64,
     asked: Vec<Request>,
@@ -206,7 +206,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Res
     Ok(findings)
 }
 
-/// What the model was asked in each tick: the prompts of its conversation, and what was said in it.
+/// Checks the requests to the model in each tick: prompts and earlier text.
 fn prompts(
     findings: &mut Findings,
     stage: &Stage,
@@ -251,10 +251,15 @@ fn prompts(
         let what = format!("tick {number}: how often the full and the light prompt");
         findings.same(check, &what, found, (fulls, lights));
         findings.same(Check::Prompts, &what, found, (fulls, lights));
-        let said: Vec<_> = (1..=TICKS)
-            .filter(|it| all.contains(SAID[it - 1]))
+        let texts: Vec<_> = (1..=TICKS)
+            .filter(|it| all.contains(TEXTS[it - 1]))
             .collect();
-        findings.same(check, &format!("tick {number}: said before"), said, before);
+        findings.same(
+            check,
+            &format!("tick {number}: earlier text"),
+            texts,
+            before,
+        );
     }
     let log = stage.log();
     findings.must(Check::Reset, log.contains("as reset-session asked"), || {
@@ -303,7 +308,7 @@ fn processes(findings: &mut Findings, cli: Cli, ticks: &[Played], killed: bool) 
     }
 }
 
-/// What the script says that each tick used, against what is recorded of it.
+/// Compares the scripted usage of each tick with the recorded one.
 fn usage(findings: &mut Findings, stage: &Stage, ticks: &[Played]) -> anyhow::Result<()> {
     let text = stage.read(".orchestrator/usage.jsonl");
     let records: Vec<Value> = text

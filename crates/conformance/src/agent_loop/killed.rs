@@ -1,4 +1,4 @@
-//! Something is killed in the middle of a turn, while the CLI's shell tool runs.
+//! Kills in the middle of a turn, while the CLI's shell tool runs.
 
 use std::fs;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::bench::Bench;
 use crate::place;
 use crate::resilience::asked::texts;
 
-/// What the model says in the first tick, and in the one after the kill.
-const SAID: [&str; 2] = ["The first is done.", "What was broken off is done."];
+/// The model's text in the first tick, and in the one after the kill.
+const TEXTS: [&str; 2] = ["The first is done.", "What was broken off is done."];
 
-/// What the agent's command makes before it waits.
+/// Created by the agent's command before it waits.
 const RUNNING: &str = "running";
 
 /// How the command is known among the processes: nothing else sleeps so long.
 const WAITS: &str = "sleep 7411";
 
-/// Who is killed.
+/// The process that is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Victim {
     Cli,
     Loop,
 }
 
-impl Who {
+impl Victim {
     fn check(self) -> Check {
         match self {
             Self::Cli => Check::KilledInTurn,
@@ -52,9 +52,9 @@ fn script() -> anyhow::Result<Script> {
     let command = format!("touch .orchestrator/did-work {RUNNING} && {WAITS}");
     let mut broken = answer(2, Part::Shell(command));
     broken.times = Some(1);
-    let again = answer(3, Part::Text(SAID[1].into()));
+    let again = answer(3, Part::Text(TEXTS[1].into()));
     Ok(Script::new(vec![
-        answer(1, Part::Text(SAID[0].into())),
+        answer(1, Part::Text(TEXTS[0].into())),
         broken,
         again.clone(),
         again,
@@ -68,15 +68,15 @@ pub(crate) async fn play(
     program: &Path,
     findings: &mut Findings,
 ) -> anyhow::Result<()> {
-    play_one(bench, cli, program, Who::Cli, findings).await?;
-    play_one(bench, cli, program, Who::Loop, findings).await
+    play_one(bench, cli, program, Victim::Cli, findings).await?;
+    play_one(bench, cli, program, Victim::Loop, findings).await
 }
 
 async fn play_one(
     bench: &Bench,
     cli: Cli,
     program: &Path,
-    who: Who,
+    who: Victim,
     findings: &mut Findings,
 ) -> anyhow::Result<()> {
     let check = who.check();
@@ -97,7 +97,7 @@ async fn play_one(
     let asked = stage.model.requests().len();
     // Claude Code writes its messages a moment after it has acted on them, OpenCode what a step used when the
     // step's tools have ended.
-    let written = who == Who::Loop && cli != Cli::OpenCode;
+    let written = who == Victim::Loop && cli != Cli::OpenCode;
     if written {
         until(
             &stage,
@@ -107,13 +107,13 @@ async fn play_one(
         .await?;
     }
     match who {
-        Who::Cli => {
+        Victim::Cli => {
             let killed = stage.kill().await?;
             findings.must(check, killed, || "there was no CLI to kill".to_owned());
             let pause = stage.rest().await?;
             findings.same(check, "the pause after a failure", pause, 5);
         }
-        Who::Loop => {
+        Victim::Loop => {
             stage.kill_loop().await?;
             until(&stage, "processes are left", |stage| {
                 place::processes_of(&stage.home()).is_empty()
@@ -135,9 +135,9 @@ async fn play_one(
     });
     let requests = stage.asked_from(asked);
     let all = requests.first().map(texts).unwrap_or_default();
-    findings.must(check, all.contains(SAID[0]), || {
+    findings.must(check, all.contains(TEXTS[0]), || {
         format!(
-            "what was said before is not in the request after the kill ({} requests)",
+            "the earlier text is not in the request after the kill ({} requests)",
             requests.len()
         )
     });

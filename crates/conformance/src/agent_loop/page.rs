@@ -19,7 +19,7 @@ pub(crate) fn section(all: &BTreeMap<Cli, Option<Findings>>) -> Result<String, s
          Written by `cargo xtask loop`; do not edit.\n\n\
          `teamster loop` with the same CLIs in a directory with `.env`, `.mcp.json` and a skill, for {} \
          ticks. The model's script sets the flags by the CLI's own shell tool; every tick but the first is \
-         asked for with `SIGUSR1`. Two further loops are for what is killed in the middle of a turn.\n",
+         requested with `SIGUSR1`. Two further loops are for what is killed in the middle of a turn.\n",
         day::TICKS
     )?;
     write!(out, "| |")?;

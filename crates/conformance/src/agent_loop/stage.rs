@@ -24,7 +24,7 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 /// How often something is looked at while it is waited for.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
-/// Seconds of sleep: so long that every tick is one that was asked for.
+/// Seconds of sleep: so long that every tick is a requested one.
 pub(crate) const SLEEPS: [u64; 3] = [600, 300, 1500];
 
 pub(crate) struct Stage {
@@ -87,7 +87,7 @@ impl Stage {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         match cli {
-            // As root it allows everything only with a variable that says that nothing can be broken.
+            // As root it allows everything only with a variable that declares a sandbox.
             Cli::Claude => command.env("IS_SANDBOX", "1"),
             Cli::Copilot => command.env(COPILOT_PACKAGES, bench.copilot_packages()),
             // With the Node that is installed beside it.
@@ -158,7 +158,7 @@ impl Stage {
         seconds.with_context(|| format!("sleep.json: {sleep}"))
     }
 
-    /// What the model was asked in the conversation, from the request of this number on.
+    /// Requests to the model in the conversation, from the request of this number on.
     pub(crate) fn asked_from(&self, count: usize) -> Vec<Request> {
         let mut requests = self.model.requests_from(count);
         requests.retain(|request| request.turn.is_some());
@@ -221,7 +221,7 @@ fn spawn(command: &mut Command) -> anyhow::Result<(Child, Pid)> {
     Ok((child, Pid::from_raw(pid.cast_signed())))
 }
 
-/// What the skills say.
+/// Content of the skills.
 pub(crate) const OWN_SKILL: &str = "Deploy on Tuesdays, rule 7f3a.";
 pub(crate) const FOREIGN_SKILL: &str = "Never deploy, rule 91c2.";
 

@@ -1,4 +1,4 @@
-//! What is of this machine and of this run, in the words of the fixtures.
+//! Replaces values of this machine and this run by those of the fixtures.
 
 use crate::bench::Bench;
 use crate::play::Played;
@@ -63,7 +63,7 @@ impl Neutral {
     }
 }
 
-/// What the names of the folders begin with in which a run keeps private files.
+/// Prefix of the folders in which a run keeps private files.
 const OF_A_RUN: &str = "/teamster-run-";
 
 /// The folders of private files without the mark that is another one in each run.

@@ -11,29 +11,29 @@ use teamster_mock_model::Cli;
 use super::shape::Changes;
 use crate::install;
 
-/// How a version played a scenario in one of the two ways.
+/// Result of a version in a scenario, in one of the two ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cell {
     /// The facts of the story that are neither as expected nor as declared. Empty: all are.
     pub(super) differs: Vec<String>,
-    /// What is declared for some versions only and was seen: names and reasons.
+    /// Differences declared for some versions only that were seen: names and reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) declared: BTreeMap<String, String>,
 }
 
-/// How a version played a scenario.
+/// Results of a version in a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cold: Option<Cell>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) live: Option<Cell>,
-    /// What the output has otherwise than the reference's.
+    /// Differences of the output to the reference's.
     #[serde(default, skip_serializing_if = "ShapeChanges::is_empty")]
     pub(super) shapes: ShapeChanges,
 }
 
-/// How the shapes of the output differ from the reference's.
+/// Differences of the output's shapes to the reference's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ShapeChanges {
     /// Types of lines that are unknown to the decoder.
@@ -79,7 +79,7 @@ impl From<Changes> for ShapeChanges {
     }
 }
 
-/// What a version's own schema says.
+/// A version's own schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Schema {
@@ -92,7 +92,7 @@ pub(super) enum Schema {
     None(String),
 }
 
-/// All that is known of a version.
+/// Results of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Version {
     /// The day of the last run.
@@ -192,9 +192,9 @@ Each version of a CLI plays the scenarios of [conformance.md](conformance.md): c
 
 - `same`: the story is as expected, or differs as `crates/conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
 - `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
-- `cold only`, `live only`: not played in the other way; `-`: not played. Why is in the scenario (`cold_only`, `only`); a version older than the oldest that works as said has played a sample.
+- `cold only`, `live only`: not played in the other way; `-`: not played. Why is in the scenario (`cold_only`, `only`); a version older than the oldest that works as described has played a sample.
 
-Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed. What looks like such a name and is none is left out (`follow/schema.rs` says why).
+Lines and fields are compared with the fixtures. `new`: no fixture of any version has them; `changed`: another JSON type; `vanished`: the reference, which is the nearest version with fixtures, prints them in the same scenario. Names that the decoder lacks are in the schema that the program carries, and in no text and no variant of the provider's code; many of them are never printed. What looks like such a name and is none is left out (`follow/schema.rs` has the reason).
 ";
 
 const ACP_HEAD: &str = "\
@@ -219,7 +219,10 @@ fn of_cli(
     writeln!(out, "## {cli}\n")?;
     let oldest = teamster::provider(cli.id()).and_then(|it| it.info().oldest_version);
     if let Some(oldest) = oldest {
-        writeln!(out, "The oldest version that works as said: {oldest}.\n")?;
+        writeln!(
+            out,
+            "The oldest version that works as described: {oldest}.\n"
+        )?;
     }
     let names: Vec<_> = columns
         .iter()
@@ -327,7 +330,7 @@ fn shape(name: &str) -> String {
     }
 }
 
-/// What is declared for some versions only, by name: why, and the scenarios in which it was seen.
+/// Differences declared for some versions only, by name: the reason, and the scenarios in which it was seen.
 fn declared(version: &Version) -> BTreeMap<&str, (&str, BTreeSet<&str>)> {
     let mut declared: BTreeMap<&str, (&str, BTreeSet<&str>)> = BTreeMap::new();
     for (scenario, row) in &version.scenarios {
@@ -443,7 +446,7 @@ Run on 2001-02-03; reference: 1.1.0.
     }
 
     #[test]
-    fn a_run_replaces_what_it_played_and_keeps_the_rest() {
+    fn a_run_replaces_its_scenarios_and_keeps_the_rest() {
         let mut results = Results::default();
         let both = row(cell(&["x"]), Some(cell(&["y"])));
         let first = version("2001-02-03", &[("text", both.clone()), ("mcp", both)]);

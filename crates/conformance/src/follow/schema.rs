@@ -234,7 +234,7 @@ fn of_enum(bytes: &[u8]) -> BTreeSet<String> {
     assigned(bytes, b"JsonStreamEventType", b"] = \"")
 }
 
-/// What follows the second text, which stands near behind the first.
+/// Names after the second text, which is close behind the first.
 fn assigned(bytes: &[u8], first: &[u8], second: &[u8]) -> BTreeSet<String> {
     matches(bytes, first)
         .into_iter()
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_decoder_has_what_claude_code_prints_by_its_own_schema() {
+    fn the_decoder_covers_claude_codes_own_schema() {
         // Those of 2.1.330 for its own screens; and what looks like one.
         let names = [
             "active_goal",

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Fields whose value is the type of a line, or of a part of it.
 const KINDS: [&str; 3] = ["type", "subtype", "status"];
-/// What is inside these is free: the input of tools, and what they give.
+/// Fields with free content: the input of tools, and their output.
 const FREE: [&str; 6] = [
     "input",
     "arguments",
@@ -121,7 +121,7 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// How the output of a version differs from that of known ones.
+/// Differences of a version's output to that of known ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Types of lines that no known version printed.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_and_what_vanished_is_reported_once() {
+    fn new_and_vanished_fields_are_reported_once() {
         let known = Shapes::of(
             b"{\"type\":\"a\",\"x\":1,\"old\":{\"in\":1}}\n{\"type\":\"b\",\"x\":1}\n{\"type\":\"gone\",\"y\":1}\n\
               {\"type\":\"elsewhere\"}\n",

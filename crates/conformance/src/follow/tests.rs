@@ -5,7 +5,7 @@ use teamster_mock_model::Cli;
 use super::page::{Results, Schema};
 use crate::{install, scenario};
 
-/// What a version has not played as it should have, or not with the expected story.
+/// Scenarios that a version has not played, or not with the expected story.
 fn gaps(cli: Cli, version: &str, results: &Results) -> Vec<String> {
     let Some(played) = results.0.get(cli.id()).and_then(|all| all.get(version)) else {
         return vec![format!("{cli} {version}: it has played nothing")];
@@ -113,7 +113,7 @@ fn pages_name_the_oldest_version() {
         };
         let page = crate::root().join(format!("docs/providers/{cli}.md"));
         let page = std::fs::read_to_string(page).unwrap();
-        let wanted = format!("The oldest version that works as this page says is {oldest}");
+        let wanted = format!("The oldest version that works as described here is {oldest}");
         assert!(page.contains(&wanted), "{cli}: {wanted}");
     }
 }

@@ -6,7 +6,7 @@ use teamster::RunStatus;
 use teamster_mock_model::Cli;
 use teamster_orchestrator::RunEvent;
 
-use super::answers::{ANSWER, EFFECTS, runs, says};
+use super::answers::{ANSWER, EFFECTS, runs, text};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts;
@@ -14,7 +14,7 @@ use super::stage::{Stage, in_tool, orchestrator, perform, tried_again};
 use crate::bench::Bench;
 
 pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
-    let turns = vec![runs("echo x >> effects.txt; sleep 300"), says(ANSWER)];
+    let turns = vec![runs("echo x >> effects.txt; sleep 300"), text(ANSWER)];
     let stage = Stage::new(bench, cli, Case::Abort.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
     request.run_id = Some("stopped".to_owned());

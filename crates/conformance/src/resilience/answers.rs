@@ -1,14 +1,14 @@
-//! What the model is asked and what it answers.
+//! Prompts and answers of the model.
 
 use teamster_mock_model::{Part, Turn};
 
-/// What the agent is asked.
+/// The prompt.
 pub(crate) const PROMPT: &str = "Please add the line to the list, task 7f3a.";
 
 /// Where a command leaves its mark.
 pub(crate) const EFFECTS: &str = "effects.txt";
 
-/// What the model says when it goes well.
+/// The model's text when it succeeds.
 pub(crate) const ANSWER: &str = "All done.";
 
 /// An answer in which the model runs a command.
@@ -17,7 +17,7 @@ pub(crate) fn runs(command: &str) -> Turn {
 }
 
 /// An answer in words.
-pub(crate) fn says(text: &str) -> Turn {
+pub(crate) fn text(text: &str) -> Turn {
     Turn::new(vec![Part::Text(text.into())])
 }
 

@@ -1,4 +1,4 @@
-//! What a model was asked.
+//! Requests to a model.
 
 use serde_json::Value;
 use teamster_mock_model::Request;

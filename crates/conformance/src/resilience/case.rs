@@ -1,6 +1,6 @@
-//! What can go wrong with a run.
+//! Failures of a run.
 
-/// Something that goes wrong.
+/// A failure to simulate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Case {
     NoDoubleSideEffects,
@@ -47,13 +47,13 @@ impl Case {
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::NoDoubleSideEffects => {
-                "The service fails after a command was run: the session goes on, and the command is not run again"
+                "The service fails after a command was run: the session continues, and the command is not run again"
             }
             Self::KilledInATool => {
-                "The CLI is killed while a command runs: the session goes on, and the command is not run again"
+                "The CLI is killed while a command runs: the session continues, and the command is not run again"
             }
             Self::CutAfterACall => {
-                "The connection breaks after an answer has called a command: the run goes on, and the command is run once"
+                "The connection breaks after an answer has called a command: the run continues, and the command is run once"
             }
             Self::SentAgain => {
                 "The service fails before anything was done: the prompt is sent again"

@@ -1,4 +1,4 @@
-//! What a case finds.
+//! Findings of a case.
 
 use teamster::RunStatus;
 use teamster_mock_model::Cli;
@@ -9,14 +9,14 @@ use super::case::Case;
 use super::facts::Fact;
 use super::stage::{Ran, Stage};
 
-/// What a case found.
+/// Findings of a case.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// What does not hold.
+    /// Failed checks.
     pub(crate) wrong: Vec<String>,
     /// The names of the declared facts that were needed.
     pub(crate) facts: Vec<&'static str>,
-    /// What happened, for who wants to know all of it.
+    /// Details of everything that happened.
     pub(crate) details: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Findings {
         known
     }
 
-    /// What holds for the events of every run.
+    /// Checks the events of every run.
     pub(crate) fn lifecycle(&mut self, ran: &Ran) {
         for event in &ran.events {
             self.details

@@ -1,4 +1,4 @@
-//! What a CLI forces to be different, with the reason.
+//! Differences that a CLI forces, with the reason.
 
 use teamster_mock_model::Cli;
 
@@ -10,7 +10,7 @@ pub(crate) struct Fact {
     pub(crate) name: &'static str,
     pub(crate) clis: &'static [Cli],
     pub(crate) cases: &'static [Case],
-    /// What follows from it, as the rest of a sentence about each of these CLIs.
+    /// The consequence, as the rest of a sentence about each of these CLIs.
     pub(crate) why: &'static str,
 }
 
@@ -21,7 +21,7 @@ pub(crate) static ALL: [&Fact; 8] = [
     &CALL_FORGOTTEN,
     &GOES_ON_ITSELF,
     &CALL_MADE_TWICE,
-    &WAIT_NOT_TOLD,
+    &WAIT_UNKNOWN,
     &NO_SUB_AGENTS,
     &HAS_NO_SUB_AGENTS,
 ];
@@ -57,7 +57,7 @@ pub(crate) static GOES_ON_ITSELF: Fact = Fact {
     name: "goes-on-after-a-cut",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot],
     cases: &[Case::CutAfterACall],
-    why: "It goes on by itself when an answer breaks off: Claude Code and Codex run a call as soon as \
+    why: "It continues by itself when an answer breaks off: Claude Code and Codex run a call as soon as \
           it has arrived and go on with its result, GitHub Copilot CLI drops the call and asks again. So \
           one attempt is enough.",
 };
@@ -70,13 +70,13 @@ static CALL_MADE_TWICE: Fact = Fact {
           without that call: the model calls the command once more. No caller can prevent that.",
 };
 
-/// The error does not say when to come back.
-pub(crate) static WAIT_NOT_TOLD: Fact = Fact {
+/// The error has no time for a retry.
+pub(crate) static WAIT_UNKNOWN: Fact = Fact {
     name: "wait-unknown",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot, Cli::Pi],
     cases: &[Case::Failover, Case::FailoverToEmbedded],
-    why: "Its error does not say how long the service wants one to wait, so the run waits as long as \
-          its own policy says.",
+    why: "Its error does not have the delay that the service requests, so the run waits as long as \
+          its own policy requires.",
 };
 
 /// No line and no file has what sub-agents use.
@@ -85,7 +85,7 @@ pub(crate) static NO_SUB_AGENTS: Fact = Fact {
     clis: &[Cli::OpenCode],
     cases: &[Case::SubAgentLimit],
     why: "It reports nothing of what its sub-agents use, so a run with a limit has none: the call fails, and \
-          the main agent goes on.",
+          the main agent continues.",
 };
 
 /// There is nothing to limit.

@@ -1,4 +1,4 @@
-//! A service throttles, and goes on throttling: another agent takes over.
+//! A service keeps throttling: another agent takes over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use teamster_orchestrator::{
     Clock, Orchestrator, OrchestratorConfig, RunEvent, RunPhase, RunRequest,
 };
 
-use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
+use super::answers::{ANSWER, EFFECTS, PROMPT, runs, text};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts;
-use super::failures::{rate_limit, told_wait};
+use super::failures::{rate_limit, reported_wait};
 use super::stage::{Ran, Stage, is_retry, nothing, perform, phase};
 use crate::bench::Bench;
 
@@ -44,10 +44,10 @@ pub(crate) async fn to_embedded(bench: &Bench, cli: Cli) -> anyhow::Result<Findi
 async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result<Findings> {
     let name = case.name();
     // Twice by this run; by then it is well again.
-    let throttled = vec![rate_limit(cli, 2), says("I am back.")];
+    let throttled = vec![rate_limit(cli, 2), text("I am back.")];
     let first = Stage::new(bench, cli, name, throttled, None).await?;
     let name = format!("{name}-of-{cli}");
-    let works = vec![runs("echo x >> effects.txt"), says(ANSWER)];
+    let works = vec![runs("echo x >> effects.txt"), text(ANSWER)];
     let directory = Some(first.directory.clone());
     let second = Stage::new(bench, other, &name, works, directory).await?;
     let mut config = OrchestratorConfig::default();
@@ -68,8 +68,8 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
         "the first model was asked after the fallback".to_owned()
     });
 
-    // Where the error says for how long, that is over by now.
-    if findings.knows(&facts::WAIT_NOT_TOLD, cli, case) {
+    // If the error has a delay, that is over by now.
+    if findings.knows(&facts::WAIT_UNKNOWN, cli, case) {
         let holds = orchestrator.holds().await;
         let held: Vec<_> = holds.iter().map(|held| held.provider.as_str()).collect();
         findings.same("on hold", held, vec![cli.id()]);
@@ -96,7 +96,7 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
     findings.same("the provider", outcome.provider.as_str(), other.id());
     findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
     findings.same("messages", ran.outcome.result.messages().len(), 1);
-    let delay = told_wait(cli).unwrap_or(millis(OWN_DELAY));
+    let delay = reported_wait(cli).unwrap_or(millis(OWN_DELAY));
     let mut course = Vec::new();
     for event in &ran.events {
         match event {

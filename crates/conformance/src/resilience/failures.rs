@@ -1,4 +1,4 @@
-//! How a model fails so that a CLI gives up soon, and the run with it.
+//! Failures of a model after which a CLI gives up soon, and the run with it.
 
 use anyhow::bail;
 use teamster_mock_model::{Cli, ErrorKind, HomeFile, HttpError, Part, Pointing, Turn};
@@ -8,7 +8,7 @@ use super::answers::only;
 /// How often the CLI itself asks again, where that can be set.
 pub(crate) const CLI_RETRIES: u32 = 0;
 
-/// Has a CLI give up after one request, where only a file of settings says so.
+/// Has a CLI give up after one request, where that needs a file of settings.
 pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
     const PATIENT: &str = "\"maxAttempts\": 3";
     if cli == Cli::Pi {
@@ -36,16 +36,16 @@ const OPENCODE_REQUESTS: u32 = 6;
 pub(crate) fn passing(cli: Cli) -> Turn {
     let server = |header: Option<(&str, &str)>| failed(ErrorKind::Server, header);
     match cli {
-        // An event that says that the service is overloaded is not asked for again.
+        // The CLI does not retry after an event of an overloaded service.
         Cli::Codex => only(1, Turn::new(vec![Part::Error(ErrorKind::Overloaded)])),
-        // It gives up at once if the service says that there is no use in asking again.
+        // It gives up at once if the service forbids a retry.
         Cli::Copilot => only(1, server(Some(("x-should-retry", "false")))),
-        // A connection that was closed in the middle is not asked for again.
+        // It does not retry after a connection that was closed in the middle.
         Cli::Gemini => only(
             1,
             Turn::new(vec![Part::Text("This will be cut".into()), Part::Cut]),
         ),
-        // It asks six times, whatever is set, and waits as long as the service says.
+        // It asks six times with any setting, and waits as long as the service requests.
         Cli::OpenCode => only(OPENCODE_REQUESTS, server(Some(("retry-after-ms", "10")))),
         // It is set to ask once: Pi by its settings, the others by `cli_retries`.
         _ => only(1, server(None)),
@@ -53,7 +53,7 @@ pub(crate) fn passing(cli: Cli) -> Turn {
 }
 
 /// Too many requests, in so many attempts of the run. What the CLI then knows about when to come
-/// back is [`told_wait`].
+/// back is [`reported_wait`].
 pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
     let mut turn = match cli {
         Cli::Copilot => failed(ErrorKind::RateLimit, Some(("x-should-retry", "false"))),
@@ -71,7 +71,7 @@ pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
 }
 
 /// How long the service asks to wait after [`rate_limit`], in milliseconds.
-pub(crate) fn told_wait(cli: Cli) -> Option<u64> {
+pub(crate) fn reported_wait(cli: Cli) -> Option<u64> {
     match cli {
         Cli::OpenCode => Some(300),
         Cli::Gemini => Some(1000),

@@ -5,18 +5,18 @@ use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part, Script, SubAgent, Turn};
 use teamster_orchestrator::RunRequest;
 
-use super::answers::{ANSWER, EFFECTS, PROMPT, runs, says};
+use super::answers::{ANSWER, EFFECTS, PROMPT, runs, text};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts::NO_SUB_AGENTS;
 use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::bench::Bench;
 
-/// What an answer uses.
+/// Usage of an answer.
 const INPUT: u64 = 500;
 const OUTPUT: u64 = 20;
 
-/// What the run may use, which the fifth answer is beyond.
+/// The budget of the run, which the fifth answer exceeds.
 const LIMIT: u64 = 2500;
 
 /// How many answers the model would give: far more than there is time for until the run is stopped.
@@ -29,7 +29,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     // Not the same twice: some CLIs end what they take for a loop.
     let command = |number: usize| format!("echo {number} >> {EFFECTS}");
     let mut turns: Vec<_> = (0..ANSWERS).map(|it| counted(runs(&command(it)))).collect();
-    turns.push(counted(says(ANSWER)));
+    turns.push(counted(text(ANSWER)));
     let stage = Stage::new(bench, cli, Case::Limit.name(), turns, None).await?;
     let candidate = stage.candidate(PROMPT)?;
     let mut request = RunRequest::new(candidate.runtime, candidate.params);
@@ -50,7 +50,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let usage = ran.outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
-    // Nothing counts twice, and what was seen is in the result. What was asked for last may not be.
+    // Nothing counts twice, and all seen usage is in the result. The last request may be missing.
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {
         format!("the result has {used} tokens, and the model reported {most}")
@@ -58,7 +58,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     Ok(findings)
 }
 
-/// What the main agent asks its sub-agent.
+/// Prompt of the sub-agent.
 const HELPER: &str = "Count for me, helper.";
 
 /// A model to which Codex gives tools for sub-agents.
@@ -73,17 +73,17 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
         prompt: HELPER.to_owned(),
         background: None,
     }]);
-    // One whose sub-agent goes on beside it has something else to do meanwhile.
+    // Keeps the main agent busy while its sub-agent works.
     let wait = || runs("sleep 20");
     let mut main = vec![counted(begin)];
     if cli == Cli::Codex {
         main.extend([wait(), wait(), wait()]);
     }
-    main.push(counted(says(ANSWER)));
+    main.push(counted(text(ANSWER)));
     let mut script = Script::new(main)?;
     let command = |number: usize| format!("echo {number} >> {EFFECTS}");
     let mut turns: Vec<_> = (0..ANSWERS).map(|it| counted(runs(&command(it)))).collect();
-    turns.push(counted(says("I have counted.")));
+    turns.push(counted(text("I have counted.")));
     script.agents.push(SubAgent::new(HELPER, turns));
     let stage = Stage::of_script(bench, cli, case.name(), script, None).await?;
     let mut candidate = stage.candidate(PROMPT)?;

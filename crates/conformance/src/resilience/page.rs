@@ -10,10 +10,10 @@ use super::facts;
 use crate::install::clis;
 use crate::matrix::RESILIENCE;
 
-/// What was found: the facts that were needed, or nothing where not all holds.
+/// Findings: the facts that were needed, or none if a check failed.
 pub(crate) type Cells = BTreeMap<(Case, Cli), Option<Vec<&'static str>>>;
 
-/// What a cell begins with that names facts.
+/// Prefix of a cell that names facts.
 const HOLDS_WITH: &str = "holds, with ";
 const CANNOT: &str = "cannot: ";
 

@@ -1,10 +1,10 @@
-//! Where nothing was changed, the prompt is sent again.
+//! Repeated prompts of runs without side effects.
 
 use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part, Turn};
 use teamster_orchestrator::{RetryPolicy, RunEvent};
 
-use super::answers::{ANSWER, PROMPT, says};
+use super::answers::{ANSWER, PROMPT, text};
 use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
 use super::checks::{Findings, record};
@@ -15,12 +15,12 @@ use crate::bench::Bench;
 /// A file that is there, with what is in it.
 const NOTES: (&str, &str) = ("notes.txt", "The list is in the second drawer.\n");
 
-/// What the model says before it reads that.
+/// The model's text before it reads that.
 const READING: &str = "I look at the notes.";
 
 /// The first answer fails.
 pub(crate) async fn before_any_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
-    let turns = vec![failures::passing(cli), says(ANSWER)];
+    let turns = vec![failures::passing(cli), text(ANSWER)];
     let stage = Stage::new(bench, cli, Case::SentAgain.name(), turns, None).await?;
     let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
     let mut findings = Findings::default();
@@ -40,7 +40,7 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
         Part::Text(READING.into()),
         Part::ReadFile(NOTES.0.to_owned()),
     ]);
-    let turns = vec![read, failures::passing(cli), says(ANSWER)];
+    let turns = vec![read, failures::passing(cli), text(ANSWER)];
     let stage = Stage::new(bench, cli, Case::ReadOnlyRetry.name(), turns, None).await?;
     std::fs::write(stage.directory.join(NOTES.0), NOTES.1)?;
     let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
@@ -63,8 +63,8 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
     Ok(findings)
 }
 
-/// The run was tried again from the start, in another session, and what was said before is void.
-fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str]) {
+/// The run was tried again from the start, in another session, and the earlier text is withdrawn.
+fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, texts: &[&str]) {
     findings.lifecycle(ran);
     record(findings, ran, &[stage]);
     let outcome = &ran.outcome;
@@ -72,7 +72,7 @@ fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, said: &[&str])
     findings.same("attempts", outcome.attempts.len(), 2);
     let messages = outcome.result.messages();
     let messages: Vec<_> = messages.iter().map(|message| &*message.text).collect();
-    findings.same("the messages", messages, said.to_vec());
+    findings.same("the messages", messages, texts.to_vec());
     findings.must(
         outcome.attempts.iter().all(|attempt| !attempt.resumed),
         || "an attempt was resumed".to_owned(),

@@ -5,7 +5,7 @@ use teamster::RunStatus;
 use teamster_mock_model::{Cli, Part};
 use teamster_orchestrator::{Action, RetryPolicy, RunEvent};
 
-use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, says};
+use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, text};
 use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
 use super::checks::{Findings, record};
@@ -14,10 +14,10 @@ use super::failures;
 use super::stage::{Ran, Stage, in_tool, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::bench::Bench;
 
-/// What the model has the agent run.
+/// The command of the model.
 const COMMAND: &str = "echo x >> effects.txt; wc -l effects.txt";
 
-/// What that prints, which is not in the command.
+/// Its output, which is not in the command.
 const OUTPUT: &str = "1 effects.txt";
 
 /// A command that is still running when the CLI is killed.
@@ -25,7 +25,7 @@ const LONG_COMMAND: &str = "echo x >> effects.txt; sleep 300";
 
 /// The service fails when it is given what the command printed.
 pub(crate) async fn failed_after_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
-    let turns = vec![runs(COMMAND), failures::passing(cli), says(ANSWER)];
+    let turns = vec![runs(COMMAND), failures::passing(cli), text(ANSWER)];
     let case = Case::NoDoubleSideEffects;
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let request = tried_again(&stage)?;
@@ -50,18 +50,18 @@ pub(crate) async fn failed_after_a_tool(bench: &Bench, cli: Cli) -> anyhow::Resu
 /// The CLI is killed while its command runs.
 pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     // Where it stands in the conversation depends on what the CLI had written down. The command comes
-    // once, whatever is asked afterwards.
+    // once, independent of later requests.
     let turns = vec![
         only(1, runs(LONG_COMMAND)),
-        says(ANSWER),
-        says(ANSWER),
-        says(ANSWER),
+        text(ANSWER),
+        text(ANSWER),
+        text(ANSWER),
     ];
     let case = Case::KilledInATool;
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
     request.run_id = Some("killed".to_owned());
-    // A kill says nothing about its reason, so that by the table of decisions another
+    // A kill has no reason, so that by the table of decisions another
     // candidate is tried, and there is none here.
     request
         .retry
@@ -89,7 +89,7 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
 pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut cut = runs(COMMAND);
     cut.parts.push(Part::Cut);
-    let turns = vec![only(1, cut), runs(COMMAND), says(ANSWER)];
+    let turns = vec![only(1, cut), runs(COMMAND), text(ANSWER)];
     let case = Case::CutAfterACall;
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let ran = perform(&orchestrator()?, tried_again(&stage)?, &[&stage], nothing()).await?;
@@ -145,8 +145,8 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
     for request in asked {
         let all = texts(request);
         findings.same("the prompt in attempt 2, times", times(&all, PROMPT), 1);
-        let said = times(&all, &continuation);
-        findings.same("the continuation in attempt 2, times", said, 1);
+        let count = times(&all, &continuation);
+        findings.same("the continuation in attempt 2, times", count, 1);
         let (before, after) = all.split_once(&continuation).unwrap_or((&all, ""));
         let call = before.find("effects.txt;");
         let places = [

@@ -93,7 +93,7 @@ impl Stage {
         Ok(Candidate::new(runtime, params))
     }
 
-    /// What is in a file that the agent may have made.
+    /// Content of a file that the agent may have made.
     pub(crate) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.directory.join(name)).unwrap_or_default()
     }
@@ -124,14 +124,14 @@ pub(crate) struct Ran {
     /// The events by the callback, with how many requests each model had been asked by then.
     pub(crate) called: Vec<(RunEvent, Vec<usize>)>,
     pub(crate) outcome: Outcome,
-    /// What the models were asked, each by itself.
+    /// Requests to the models, by model.
     requests: Vec<Vec<Request>>,
     pub(crate) processes_left: Vec<String>,
     pub(crate) active_after: bool,
 }
 
 impl Ran {
-    /// What a model was asked after the first event that is so, in order.
+    /// Requests to a model after the first event that matches, in order.
     pub(crate) fn asked_after(&self, model: usize, is: impl Fn(&RunEvent) -> bool) -> &[Request] {
         let since = self.called.iter().find(|(event, _)| is(event));
         let all = &self.requests[model];
@@ -289,7 +289,7 @@ pub(crate) fn tried_again(stage: &Stage) -> anyhow::Result<RunRequest> {
     Ok(request)
 }
 
-/// Whether this says that the same is tried again.
+/// Whether this is a retry of the same candidate.
 pub(crate) fn is_retry(event: &RunEvent) -> bool {
     matches!(event, RunEvent::Retry { .. })
 }

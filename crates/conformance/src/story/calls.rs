@@ -1,4 +1,4 @@
-//! What a call does, in words that mean the same for every CLI.
+//! Descriptions of calls that are the same for every CLI.
 
 use std::path::Path;
 
@@ -54,8 +54,8 @@ pub(crate) fn in_place(text: &str, directory: &Path) -> String {
         .replace(&directory, ".")
 }
 
-/// What a call does, in the words of the script.
-pub(super) fn told_call(tool: &ToolUse, directory: &Path) -> String {
+/// Description of a call in the terms of the script.
+pub(super) fn described_call(tool: &ToolUse, directory: &Path) -> String {
     let field = |names: &[&str]| {
         names
             .iter()
@@ -123,7 +123,7 @@ fn changed(input: &Value, directory: &Path) -> Option<String> {
     Some(in_place(path, directory))
 }
 
-/// The one file that an agent of the Agent Client Protocol says it works on.
+/// The one file in the location of an agent of the Agent Client Protocol.
 fn located(input: &Value, directory: &Path) -> Option<String> {
     let path = input["locations"].as_array()?.first()?["path"].as_str()?;
     Some(in_place(path, directory))

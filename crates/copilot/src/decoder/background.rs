@@ -1,4 +1,4 @@
-//! What goes on after the CLI's own end of a turn. The process does not end before it.
+//! Work after the CLI's own end of a turn. The process does not end before it.
 
 use std::collections::BTreeSet;
 

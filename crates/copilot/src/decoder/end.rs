@@ -1,4 +1,4 @@
-//! How the run ends: the `result` line, errors, interruptions, and what the session's record adds.
+//! End of a run: the `result` line, errors, interruptions, and what the session's record adds.
 
 use teamster_core::provider::{Events, Exit, RunSummary};
 use teamster_core::{
@@ -10,12 +10,12 @@ use super::session_event::SessionState;
 use super::usage::{Spent, Totals};
 use super::wire::{CallUsage, ResultLine};
 
-/// What is known of the end of the run.
+/// State of the end of the run.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     /// Turns of the main agent: each is one request to the model.
     pub(super) turns: u32,
-    /// What failed. Whether it ended the run is only known at its end.
+    /// Failures. Whether one ended the run is only known at its end.
     errors: Vec<AgentError>,
     /// The run was interrupted.
     aborted: Option<AgentError>,
@@ -29,11 +29,11 @@ pub(super) struct Ending {
     undecided: bool,
     /// Of the session's whole life, in milliseconds.
     total_api_duration_ms: Option<u64>,
-    /// What the lines say of tokens.
+    /// Token counts in the lines.
     printed: Spent,
-    /// What the session had used before this run.
+    /// Usage of the session before this run.
     pub(super) before: Option<Totals>,
-    /// What the session's record says of them.
+    /// Token counts in the session's record.
     pub(super) recorded: Spent,
 }
 
@@ -76,8 +76,8 @@ impl Ending {
         turn_end(!self.errors.is_empty(), out);
     }
 
-    /// The last line. Its exit code says 0 for an interrupted run too. One that is printed again
-    /// only has its say on whether the run failed.
+    /// The last line. Its exit code is 0 for an interrupted run too. A repeated one
+    /// only decides whether the run failed.
     pub(super) fn result(
         &mut self,
         line: &ResultLine<'_>,
@@ -157,12 +157,12 @@ impl Ending {
         // The CLI ends well after an answer that was cut off or blocked.
         if self.ended_with_error == Some(false)
             && let Some(reason) = spent.finish_reason.as_deref()
-            && let Some(message) = no_whole_answer(reason)
+            && let Some(message) = incomplete_answer(reason)
         {
             out.error(error(ErrorKind::Invalid, message));
             self.ended_with_error = Some(true);
         }
-        // The answer has no end, and nothing says why.
+        // The answer has no end, without an explanation.
         if self.ended_with_error == Some(false) && lane.unfinished && spent.finish_reason.is_none()
         {
             out.error(AgentError::new(
@@ -191,7 +191,7 @@ impl Ending {
         }
     }
 
-    /// Says what did not end the run.
+    /// Reports errors that did not end the run.
     fn notice_errors(&mut self, out: &mut Events) {
         // That a run which failed was interrupted too is no news.
         let aborted = self.aborted.take();
@@ -201,7 +201,7 @@ impl Ending {
         }
     }
 
-    /// Says what failed; that it was interrupted only if nothing else did.
+    /// Reports failures; an interruption only if there is no other.
     fn push_errors(&mut self, out: &mut Events) {
         let aborted = self.aborted.take().filter(|_| self.errors.is_empty());
         for error in self.errors.drain(..).chain(aborted) {
@@ -210,8 +210,8 @@ impl Ending {
     }
 }
 
-/// What it means for the answer that the last request to the model ended so.
-fn no_whole_answer(finish_reason: &str) -> Option<&'static str> {
+/// Why the answer is incomplete, by the finish reason of the last request.
+fn incomplete_answer(finish_reason: &str) -> Option<&'static str> {
     match finish_reason {
         "length" | "max_tokens" | "max_output_tokens" => {
             Some("the answer was cut off: the model reached its output limit")

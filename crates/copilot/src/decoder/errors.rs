@@ -1,11 +1,11 @@
-//! What a failure means.
+//! Classification of failures.
 
 use serde_json::Value;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::{CallFailure, SessionError};
 
-/// Why one request to a model failed (`model.call_failure`).
+/// Failure of a request to a model (`model.call_failure`).
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     status: Option<u16>,
@@ -48,7 +48,7 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         Some("transient_auth_error") => Some(ErrorKind::Auth),
         Some("streaming_error") => Some(ErrorKind::Network),
         Some("api_error") => Some(ErrorKind::Overloaded),
-        // Nothing is said of why only where an answer came without its end.
+        // The reason is only missing where an answer came without its end.
         None if failure.is_none() => Some(ErrorKind::Protocol),
         _ => None,
     });
@@ -69,13 +69,13 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
 
 /// The error that ended the run (`session.error`). `failure` is that of the last request.
 pub(crate) fn of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> AgentError {
-    let said = line.message.text();
+    let text = line.message.text();
     let kind = kind_of_session(line, failure).unwrap_or(ErrorKind::Internal);
-    let message = if said.is_empty() {
+    let message = if text.is_empty() {
         let kind = line.error_type.get().unwrap_or("unknown");
         format!("the CLI reported an error of type {kind} without a message")
     } else {
-        said.to_owned()
+        text.to_owned()
     };
     AgentError::new(ErrorCode::CliError, kind, message)
 }
@@ -106,7 +106,7 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
         .or_else(|| failure.and_then(Failure::kind))
 }
 
-/// What the CLI's own words mean, then those of the services that it passes on.
+/// Classifies the CLI's own messages, then those of the services that it passes on.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("Authentication failed with provider", ErrorKind::Auth),
@@ -124,7 +124,7 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
 
-/// What a failure means that was only explained on stderr.
+/// Classifies a failure that was only explained on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("No authentication information found", ErrorKind::Auth),
@@ -150,7 +150,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
             "Cannot invoke native session after disposal",
             ErrorKind::Aborted,
         ),
-        // The launcher says the next one too when something has killed the program.
+        // The launcher prints the next one too when the program was killed.
         ("was terminated by signal", ErrorKind::Internal),
         ("no platform package found", ErrorKind::NotFound),
     ];

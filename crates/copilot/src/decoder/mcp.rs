@@ -5,7 +5,7 @@ use teamster_core::{McpTool, ToolKind};
 use super::tools::kind_of_own;
 use super::wire::ToolStart;
 
-/// The names of the servers, as far as they are known: those that were asked for, and those that
+/// The names of the servers, as far as they are known: the requested ones, and those that
 /// the CLI reported.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<String>);
@@ -21,7 +21,7 @@ impl Servers {
         }
     }
 
-    /// The server and its tool; `None` if it is a tool of the CLI's own. The CLI says so in fields
+    /// The server and its tool; `None` if it is a tool of the CLI's own. The CLI reports it in fields
     /// of their own. It leaves them out for a tool that the server does not have; then the name is
     /// taken apart, with the longest server's name that fits.
     pub(crate) fn tool(&self, line: &ToolStart<'_>) -> Option<McpTool> {

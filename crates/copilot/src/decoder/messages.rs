@@ -1,7 +1,7 @@
-//! Text once: the same text comes as deltas and as a whole message, reasoning comes three times.
+//! Text without repetitions: the same text comes as deltas and as a complete message, reasoning three times.
 //!
-//! Each message of each agent is followed by its id. Deltas are passed on as they come; the whole
-//! message then only adds what they lacked, and takes their place if it says something else.
+//! Each message of each agent is followed by its id. Deltas are passed on as they come; the complete
+//! message then only adds missing text, and replaces them if it differs.
 
 use teamster_core::provider::Events;
 use teamster_core::provider::surrogates::Joiner;
@@ -23,23 +23,23 @@ pub(super) struct Lane {
     pub(super) raw_parent: Option<String>,
     /// Messages that stream: their whole has not come.
     open: Vec<Streamed>,
-    /// Messages whose whole has come, or that were ended without one, and what they said.
+    /// Messages that are complete, or were ended before, and their text.
     ended: Vec<(Id, String)>,
     /// Reasoning of this request to the model.
     reasoning: Vec<Streamed>,
-    /// Reasoning of this request that came whole.
-    whole_reasoning: String,
+    /// Complete reasoning of this request.
+    complete_reasoning: String,
     /// Text of messages that the output limit cut off, since the last tool call.
     cut: String,
     /// The answer, where it is more than its last message.
     pub(super) answer: Option<String>,
     /// Why the last request failed.
     pub(super) failure: Option<Failure>,
-    /// How often the request that goes on was made again.
+    /// Repetitions of the current request.
     pub(super) retries: u32,
     /// The last request failed, and was not made again.
     pub(super) call_failed: bool,
-    /// The request that goes on ended well.
+    /// The current request ended well.
     pub(super) call_succeeded: bool,
     /// The last turn ended in the middle of a message.
     pub(super) cut_off: bool,
@@ -51,7 +51,7 @@ pub(super) struct Lane {
 #[derive(Debug)]
 struct Streamed {
     id: Id,
-    said: String,
+    text: String,
     joiner: Joiner,
 }
 
@@ -68,7 +68,7 @@ impl Lane {
     pub(super) fn call_starts(&mut self) {
         self.call_succeeded = false;
         self.reasoning.clear();
-        self.whole_reasoning.clear();
+        self.complete_reasoning.clear();
     }
 
     /// A delta of a message. It may begin or end within a surrogate pair.
@@ -88,24 +88,24 @@ impl Lane {
         self.think(id, text, out);
     }
 
-    /// A whole message: what its deltas lacked is said, or all of it again if they differ.
+    /// A complete message: emits text missing in its deltas, or all of it again if they differ.
     pub(super) fn message(&mut self, id: &str, content: &str, calls_tools: bool, out: &mut Events) {
         let open = self.open.iter().position(|m| *m.id == *id);
-        let (id, said) = match open {
+        let (id, streamed) = match open {
             Some(at) => {
                 let message = self.open.remove(at);
-                (message.id, message.said)
+                (message.id, message.text)
             }
             None => match self.ended.iter().position(|(ended, _)| **ended == *id) {
                 Some(at) => self.ended.remove(at),
                 None => (Id::from(id), String::new()),
             },
         };
-        if let Some(rest) = content.strip_prefix(&*said) {
+        if let Some(rest) = content.strip_prefix(&*streamed) {
             self.say(id.clone(), rest.to_owned(), out);
-        } else if said.trim().is_empty() {
+        } else if streamed.trim().is_empty() {
             self.say(id.clone(), content.to_owned(), out);
-        } else if said.trim() != content.trim() && !id.is_empty() {
+        } else if streamed.trim() != content.trim() && !id.is_empty() {
             retract(id.clone(), out);
             self.say(id.clone(), content.to_owned(), out);
         }
@@ -122,55 +122,55 @@ impl Lane {
         self.failure = None;
     }
 
-    /// A message has come whole, and cannot be read: what its deltas said stays.
+    /// A complete message cannot be read: the text of its deltas is kept.
     pub(super) fn message_ends(&mut self, id: &str) {
         if let Some(at) = self.open.iter().position(|m| *m.id == *id) {
             let message = self.open.remove(at);
-            self.end(message.id, message.said);
+            self.end(message.id, message.text);
         }
         self.unfinished = false;
     }
 
-    /// The reasoning of a message, whole: nothing is new if it came in deltas.
+    /// The complete reasoning of a message: nothing is new if it came in deltas.
     pub(super) fn reasoning_of_message(&mut self, id: &str, text: &str, out: &mut Events) {
-        let said: String = self.reasoning.iter().map(|r| r.said.as_str()).collect();
+        let streamed: String = self.reasoning.iter().map(|r| r.text.as_str()).collect();
         let text = text.trim();
-        let new = if said.trim().is_empty() {
+        let new = if streamed.trim().is_empty() {
             text
         } else {
-            text.strip_prefix(said.trim()).unwrap_or_default()
+            text.strip_prefix(streamed.trim()).unwrap_or_default()
         };
-        self.whole_reasoning.push_str(text);
+        self.complete_reasoning.push_str(text);
         if !new.trim().is_empty() {
             self.think(Id::from(id), new.to_owned(), out);
         }
     }
 
-    /// A piece of reasoning, whole, which comes after the message that it led to.
+    /// A complete piece of reasoning, which comes after the message that it led to.
     pub(super) fn reasoning(&mut self, id: &str, text: &str, out: &mut Events) {
         let streamed = self.reasoning.iter().any(|r| *r.id == *id);
         let text = text.trim();
-        if !streamed && !text.is_empty() && !self.whole_reasoning.contains(text) {
-            self.whole_reasoning.push_str(text);
+        if !streamed && !text.is_empty() && !self.complete_reasoning.contains(text) {
+            self.complete_reasoning.push_str(text);
             self.think(Id::from(id), text.to_owned(), out);
         }
     }
 
-    /// The CLI asks the model again: what the failed request had said is void. The next message may
+    /// The CLI asks the model again: the text of the failed request is withdrawn. The next message may
     /// have the same id.
     pub(super) fn retry(&mut self, out: &mut Events) {
         self.call_failed = false;
         for half in std::mem::take(&mut self.open) {
-            if !half.said.is_empty() {
+            if !half.text.is_empty() {
                 retract(half.id, out);
             }
         }
         for half in std::mem::take(&mut self.reasoning) {
-            if !half.said.is_empty() {
+            if !half.text.is_empty() {
                 retract(half.id, out);
             }
         }
-        self.whole_reasoning.clear();
+        self.complete_reasoning.clear();
     }
 
     /// A turn is over. Messages whose whole never came stay as they are. If the request itself had
@@ -178,17 +178,17 @@ impl Lane {
     pub(super) fn turn_ends(&mut self) {
         self.cut_off = false;
         for half in std::mem::take(&mut self.open) {
-            if !half.said.is_empty() && self.call_succeeded {
-                self.cut.push_str(&half.said);
+            if !half.text.is_empty() && self.call_succeeded {
+                self.cut.push_str(&half.text);
                 self.answer = Some(self.cut.clone());
                 self.cut_off = true;
                 self.unfinished = true;
             }
-            self.end(half.id, half.said);
+            self.end(half.id, half.text);
         }
     }
 
-    fn end(&mut self, id: Id, said: String) {
+    fn end(&mut self, id: Id, text: String) {
         // Without an id it could be taken for another message.
         if id.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl Lane {
         if self.ended.len() == REMEMBERED {
             self.ended.remove(0);
         }
-        self.ended.push((id, said));
+        self.ended.push((id, text));
     }
 
     fn say(&self, id: Id, text: String, out: &mut Events) {
@@ -220,7 +220,7 @@ impl Lane {
     }
 }
 
-/// Voids what was said under this id. Without an id that is not possible.
+/// Withdraws the text under this id. Without an id that is not possible.
 fn retract(message_id: Id, out: &mut Events) {
     if !message_id.is_empty() {
         out.push(AgentEvent::Retract(Retract::new(message_id)));
@@ -236,7 +236,7 @@ impl Streamed {
             None => {
                 list.push(Self {
                     id: Id::from(id),
-                    said: String::new(),
+                    text: String::new(),
                     joiner: Joiner::default(),
                 });
                 list.len() - 1
@@ -247,7 +247,7 @@ impl Streamed {
 
     fn push(&mut self, piece: &[u8]) -> (Id, String) {
         let text = self.joiner.push(piece).into_owned();
-        self.said.push_str(&text);
+        self.text.push_str(&text);
         (self.id.clone(), text)
     }
 }

@@ -51,9 +51,9 @@ impl CopilotDecoder {
                 let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
                 let reported = match line.data.info_type.text() {
-                    // It comes after each retry, which says the same in more detail.
+                    // It comes after each retry, which has the same in more detail.
                     "model_retry" => self.lanes[lane].retries > 0,
-                    // The result of the call that made the file says so too, and `abort`.
+                    // The result of the call that made the file has it too, and `abort`.
                     "file_created" | "cancellation" => true,
                     _ => false,
                 };
@@ -228,7 +228,7 @@ fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
     )));
 }
 
-/// Whether lines of this type have nothing for a user: pieces of what also comes whole, signs of life,
+/// Whether lines of this type have nothing for a user: pieces that also come complete, signs of life,
 /// and the CLI's own bookkeeping.
 pub(super) fn is_noise(kind: &str) -> bool {
     matches!(
@@ -284,7 +284,7 @@ pub(super) fn is_noise(kind: &str) -> bool {
     ) || is_of_the_schema_only(kind)
 }
 
-/// Lines that no recorded run has, by what the schema of 1.0.102 says of them.
+/// Lines that no recorded run has, by the schema of 1.0.102.
 fn is_of_the_schema_only(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,6 +1,6 @@
-//! What tools gave, as text.
+//! Results of tools, as text.
 //!
-//! Of an MCP tool's result there is the whole in `contents` and `structuredContent`. `content` is
+//! An MCP tool's complete result is in `contents` and `structuredContent`. `content` is
 //! made of both for the model: the texts with nothing between them, without media, and no more than
 //! a preview if it is large. `error.message` is made in the same way, with the middle left out.
 
@@ -21,12 +21,12 @@ pub(crate) fn output(line: &ToolComplete<'_>) -> String {
 
     let has_whole = !result.contents.is_empty() || structured.is_some();
     let is_cut = has_whole && is_large(line);
-    // What is said there alone, by whatever changed it, must not be lost.
-    let says_more = !is_cut && !is_made_of(content, &texts);
-    let is_new = |text: Option<&str>| !says_more || text.is_none_or(|t| !content.contains(t));
+    // Text that is only there, for any reason, must not be lost.
+    let has_more = !is_cut && !is_made_of(content, &texts);
+    let is_new = |text: Option<&str>| !has_more || text.is_none_or(|t| !content.contains(t));
 
     let mut parts = Parts::default();
-    if says_more {
+    if has_more {
         parts.add(content);
     }
     let blocks = result.contents.iter().filter(|b| is_new(text_of(b)));
@@ -47,8 +47,8 @@ pub(crate) fn output(line: &ToolComplete<'_>) -> String {
     if texts.is_empty() {
         texts.push(content);
     }
-    let said = is_made_of(error, &texts) || (is_cut && error == content);
-    if !succeeded(line) && !said {
+    let is_known = is_made_of(error, &texts) || (is_cut && error == content);
+    if !succeeded(line) && !is_known {
         parts.add_error(error);
     }
     parts.0
@@ -70,7 +70,7 @@ pub(crate) fn is_large(line: &ToolComplete<'_>) -> bool {
     signs.into_iter().any(|sign| sign.get() == Some("true"))
 }
 
-/// One below the other.
+/// Parts of a text, one below the other.
 #[derive(Default)]
 struct Parts(String);
 
@@ -85,13 +85,13 @@ impl Parts {
         self.0.push_str(part);
     }
 
-    /// Why the call failed: nothing is said twice.
+    /// Adds the reason of the failure, without repetitions.
     fn add_error(&mut self, error: &str) {
-        let said = self.0.trim();
-        if said.contains(error) {
+        let text = self.0.trim();
+        if text.contains(error) {
             return;
         }
-        if !said.is_empty() && error.contains(said) {
+        if !text.is_empty() && error.contains(text) {
             self.0.clear();
         }
         self.add(error);
@@ -128,12 +128,12 @@ fn is_same(block: &Value, result: &ToolResult<'_>) -> bool {
 
 /// Whether a text is nothing but these, one after the other, some of them perhaps left out, with or
 /// without the name of the server before.
-fn is_made_of(said: &str, texts: &[&str]) -> bool {
+fn is_made_of(text: &str, texts: &[&str]) -> bool {
     let squeeze = |text: &str| -> String { text.split_whitespace().collect() };
-    let from_server = said.strip_prefix("MCP server '");
+    let from_server = text.strip_prefix("MCP server '");
     let bare = from_server.and_then(|rest| rest.split_once("': "));
-    let said = squeeze(bare.map_or(said, |(_, said)| said));
-    let mut rest = said.as_str();
+    let text = squeeze(bare.map_or(text, |(_, bare)| bare));
+    let mut rest = text.as_str();
     for text in texts {
         rest = rest.strip_prefix(&squeeze(text)).unwrap_or(rest);
     }

@@ -5,13 +5,13 @@ use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, 
 
 use super::wire::McpServer;
 
-/// What is known of the session. The CLI names it in its last line only; before that it is known
+/// State of the session. The CLI names it in its last line only; before that it is known
 /// because it was chosen.
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
-    /// The id that was asked for.
+    /// The requested id.
     chosen: Option<Id>,
-    /// A new session was asked for under that id.
+    /// A new session was requested under that id.
     pub(super) is_new: bool,
     /// The id that was reported.
     reported: Option<Id>,
@@ -19,23 +19,23 @@ pub(super) struct SessionState {
     complete: bool,
     model: Option<String>,
     servers: Vec<McpServerStatus>,
-    /// The names of the servers that were asked for.
-    asked: Vec<String>,
-    /// Servers of which it was said that they failed.
+    /// The names of the requested servers.
+    requested: Vec<String>,
+    /// Servers that were reported as failed.
     failed: Vec<String>,
 }
 
 impl SessionState {
-    pub(super) fn new(chosen: Option<&str>, is_new: bool, asked: Vec<String>) -> Self {
+    pub(super) fn new(chosen: Option<&str>, is_new: bool, requested: Vec<String>) -> Self {
         Self {
             chosen: chosen.map(Id::from),
             is_new,
-            asked,
+            requested,
             ..Self::default()
         }
     }
 
-    /// The id of the session. One that was asked for is none before the first line: a session to
+    /// The id of the session. A requested one does not count before the first line: a session to
     /// resume may not exist.
     pub(super) fn id(&self) -> Option<Id> {
         self.reported.clone()
@@ -77,8 +77,8 @@ impl SessionState {
             Some(known) => status.clone_into(&mut known.status),
             None => self.servers.push(McpServerStatus::new(name, status)),
         }
-        let asked = self.asked.iter().any(|a| a == name);
-        self.tell_trouble(server, asked, out);
+        let requested = self.requested.iter().any(|a| a == name);
+        self.report_trouble(server, requested, out);
         // Until the model is known the servers still come up.
         if changed
             && self.complete
@@ -90,16 +90,16 @@ impl SessionState {
 
     /// How an MCP server of a sub-agent is: it is none of the session's.
     pub(super) fn server_of_agent_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
-        self.tell_trouble(server, false, out);
+        self.report_trouble(server, false, out);
     }
 
-    fn tell_trouble(&mut self, server: &McpServer<'_>, asked: bool, out: &mut Events) {
+    fn report_trouble(&mut self, server: &McpServer<'_>, requested: bool, out: &mut Events) {
         let trouble = match server.status.text() {
             "failed" => "failed",
             "needs-auth" => "needs a login",
             // The user's own may well be.
-            "disabled" if asked => "is switched off",
-            "stopped" | "not_configured" if asked => "does not run",
+            "disabled" if requested => "is switched off",
+            "stopped" | "not_configured" if requested => "does not run",
             _ => return,
         };
         if let Some(name) = server.name.get() {
@@ -108,10 +108,10 @@ impl SessionState {
         }
     }
 
-    /// The list of servers is complete. One that was asked for and is not on it was left out.
+    /// The list of servers is complete. A requested one that is not on it was left out.
     pub(super) fn servers_are_known(&mut self, out: &mut Events) {
         let known = |name: &&String| self.servers.iter().any(|s| s.name == **name);
-        let left_out = self.asked.iter().filter(|name| !known(name)).cloned();
+        let left_out = self.requested.iter().filter(|name| !known(name)).cloned();
         for name in left_out.collect::<Vec<_>>() {
             self.trouble(&name, "was not loaded by the CLI", None, out);
         }

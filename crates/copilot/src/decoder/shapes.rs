@@ -86,7 +86,7 @@ impl<'a> Str<'a> {
     }
 }
 
-/// What was said: a text, or blocks of text. Anything else is kept as the JSON that it is.
+/// Content of a message: a text, or blocks of text. Anything else is kept as the JSON that it is.
 #[derive(Debug, Default)]
 pub(crate) struct Content<'a> {
     text: Str<'a>,
@@ -160,7 +160,7 @@ pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     Ok(raw.trim_matches('"').parse().ok())
 }
 
-/// What a tool gave: an object as a rule; else a text, or blocks as MCP has them.
+/// Result of a tool: an object as a rule; else a text, or blocks as MCP has them.
 pub(crate) fn tool_result<'de: 'a, 'a, D>(deserializer: D) -> Result<ToolResult<'a>, D::Error>
 where
     D: Deserializer<'de>,

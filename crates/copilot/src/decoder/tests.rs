@@ -84,7 +84,7 @@ fn result(exit_code: i64) -> String {
     .to_string()
 }
 
-/// What the lines become, as of a process that exited with code 0.
+/// Decodes the lines of a process that exited with code 0.
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     let exit = Exit {
         code: Some(0),
@@ -111,7 +111,7 @@ fn names(events: &[AgentEvent]) -> Vec<&'static str> {
 }
 
 /// The texts of `text` and `thinking` events, with the call that started the agent.
-fn said(events: &[AgentEvent]) -> Vec<(String, Option<String>)> {
+fn texts(events: &[AgentEvent]) -> Vec<(String, Option<String>)> {
     let parent = |id: &Option<teamster_core::Id>| id.as_deref().map(str::to_owned);
     let text = |event: &AgentEvent| match event {
         AgentEvent::Text(e) => Some((e.text.clone(), parent(&e.parent_tool_id))),

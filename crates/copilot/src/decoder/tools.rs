@@ -8,7 +8,7 @@ use super::mcp::Servers;
 use super::results::{self, is_large, succeeded};
 use super::wire::{FileEdit, ShellOutput, ToolComplete, ToolStart};
 
-/// So much of the output of running commands is kept at most, in bytes: the whole of a large output
+/// So much of the output of running commands is kept at most, in bytes: the rest of a large output
 /// is only in the pieces that come while the command runs.
 const KEPT_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
 
@@ -22,7 +22,7 @@ pub(crate) struct Calls {
     pub(crate) servers: Servers,
 }
 
-/// One call that runs.
+/// A running call.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// Which agent made it.
@@ -35,10 +35,10 @@ pub(crate) struct Call {
     pub(crate) kind: ToolKind,
     pieces: String,
     /// How many pieces came; `None` if one was lost or there was no room for it.
-    whole: Option<u64>,
+    complete_pieces: Option<u64>,
 }
 
-/// How a call ended.
+/// End of a call.
 pub(crate) struct Outcome {
     pub(crate) output: String,
     pub(crate) is_error: bool,
@@ -65,7 +65,7 @@ impl Calls {
             name: name.clone(),
             kind,
             pieces: String::new(),
-            whole: Some(0),
+            complete_pieces: Some(0),
         });
         ToolUse::new(
             name,
@@ -86,17 +86,17 @@ impl Calls {
         let text = line.text.text();
         let room = self.kept_bytes + text.len() <= KEPT_OUTPUT_BYTES;
         let call = &mut self.open[at];
-        let in_order = line.sequence.is_none() || line.sequence == call.whole;
-        match call.whole {
+        let in_order = line.sequence.is_none() || line.sequence == call.complete_pieces;
+        match call.complete_pieces {
             Some(pieces) if room && in_order => {
                 call.pieces.push_str(text);
-                call.whole = Some(pieces + 1);
+                call.complete_pieces = Some(pieces + 1);
                 self.kept_bytes += text.len();
             }
             _ => {
                 self.kept_bytes -= call.pieces.len();
                 call.pieces = String::new();
-                call.whole = None;
+                call.complete_pieces = None;
             }
         }
     }
@@ -133,7 +133,7 @@ impl Calls {
 }
 
 impl Call {
-    /// What the call gave.
+    /// Outcome of the call.
     pub(crate) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
         let output = self.output(line);
         let success = succeeded(line);
@@ -154,14 +154,14 @@ impl Call {
     }
 
     fn output(&self, line: &ToolComplete<'_>) -> String {
-        if is_large(line) && self.whole.is_some_and(|pieces| pieces > 0) {
+        if is_large(line) && self.complete_pieces.is_some_and(|pieces| pieces > 0) {
             // What the model got is a preview.
             return self.pieces.clone();
         }
         results::output(line)
     }
 
-    /// The shell that goes on in the background after this call.
+    /// The shell that runs in the background after this call.
     pub(crate) fn background_shell<'a>(&self, line: &'a ToolComplete<'_>) -> Option<&'a str> {
         if self.kind != ToolKind::Execute {
             return None;

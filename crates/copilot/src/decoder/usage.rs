@@ -1,4 +1,4 @@
-//! What the run used: the CLI prints no token counts, its record of the session has them.
+//! Usage of the run: the CLI prints no token counts, its record of the session has them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use teamster_core::{ModelUsage, Usage};
 
 use super::wire::{CallUsage, Line, Shutdown, UsageRecord};
 
-/// What the requests of a session used so far, by model.
+/// Usage of a session's requests so far, by model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Totals(BTreeMap<String, Usage>);
 
@@ -23,7 +23,7 @@ impl Totals {
         Some(Self(totals.collect()))
     }
 
-    /// What was used since those.
+    /// The difference to earlier totals.
     fn since(self, before: &Self) -> BTreeMap<String, Usage> {
         let grown = |now: Option<u64>, then: Option<u64>| {
             Some(now?.saturating_sub(then.unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! What the lines of the CLI hold, as far as it is used.
+//! Fields of the CLI's lines, as far as they are used.
 //!
 //! Every line but the last is an envelope around `data`. No field is relied on: one that is missing
 //! or has another type is taken as missing, because a line must not be lost for one figure in it.
@@ -17,7 +17,7 @@ use super::shapes::{Content, number, tool_error, tool_result, value_or_text};
 
 /// A line of a type that is frequent: read in one go.
 #[derive(Deserialize)]
-pub(crate) struct Hot<'a, D> {
+pub(crate) struct Direct<'a, D> {
     #[serde(borrow, default)]
     pub(crate) id: Str<'a>,
     #[serde(borrow, default, rename = "agentId")]
@@ -25,7 +25,7 @@ pub(crate) struct Hot<'a, D> {
     pub(crate) data: D,
 }
 
-/// What every line has.
+/// Fields of every line.
 #[derive(Deserialize)]
 pub(crate) struct Envelope<'a> {
     #[serde(borrow, default)]
@@ -214,7 +214,7 @@ impl ToolResult<'_> {
     }
 }
 
-/// Why a tool or an MCP server failed.
+/// Error of a tool or an MCP server.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ToolError<'a> {
@@ -281,7 +281,7 @@ pub(crate) struct McpServers<'a> {
     pub(crate) servers: Vec<McpServer<'a>>,
 }
 
-/// One of its servers, or `session.mcp_server_status_changed`.
+/// A server in a list, or of `session.mcp_server_status_changed`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct McpServer<'a> {
@@ -319,7 +319,7 @@ pub(crate) struct MessageLine<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// What a `system.notification` is about.
+/// Subject of a `system.notification`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct NotificationKind<'a> {
@@ -394,7 +394,7 @@ pub(crate) struct Shutdown<'a> {
     pub(crate) model_metrics: BTreeMap<String, UsageRecord<'a>>,
 }
 
-/// What one request to a model used.
+/// Usage of one request to a model.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CallUsage<'a> {

@@ -1,7 +1,7 @@
-//! What GitHub Copilot CLI says of itself in the agent's place.
+//! Messages of GitHub Copilot CLI itself in the agent's place.
 //!
-//! As an agent of the Agent Client Protocol it passes its own words on as if the model had said them:
-//! `Info: `, `Error: ` and what it has to say, in one piece. The model can say the same, so only whole
+//! As an agent of the Agent Client Protocol it passes its own messages on as text of the model:
+//! `Info: ` or `Error: ` and the message, in one piece. The model can write the same, so only complete
 //! texts of known forms are taken for the CLI's.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -49,42 +49,45 @@ const FAILURES: &[&str] = &[
     "The provider rejected the prompt as too long, but automatic recovery could not reduce it",
 ];
 
-/// What the CLI says before the error of its last try.
+/// The CLI's prefix of the error of its last try.
 const LAST: &str = " Last error: ";
 
 pub(super) fn form(text: &str) -> Option<Form<'_>> {
-    if let Some(said) = text.strip_prefix("Error: ") {
-        return failure(said);
+    if let Some(message) = text.strip_prefix("Error: ") {
+        return failure(message);
     }
-    let said = text.strip_prefix("Info: ")?;
-    let retry = RETRIES.iter().find(|(form, _)| *form == said);
+    let message = text.strip_prefix("Info: ")?;
+    let retry = RETRIES.iter().find(|(form, _)| *form == message);
     Some(match retry {
-        Some((_, kind)) => Form::Retry(AgentError::new(ErrorCode::CliError, *kind, said)),
-        None if said == "Operation cancelled by user" => Form::Cancelled,
-        None => Form::Info(said),
+        Some((_, kind)) => Form::Retry(AgentError::new(ErrorCode::CliError, *kind, message)),
+        None if message == "Operation cancelled by user" => Form::Cancelled,
+        None => Form::Info(message),
     })
 }
 
-fn failure(said: &str) -> Option<Form<'_>> {
-    let no_model = said.starts_with("Model '") && said.contains("' not found on provider at ");
-    let is_sure = no_model || FAILURES.iter().any(|form| said.starts_with(form));
-    let cause = said.rsplit_once(LAST).map_or(said, |(_, cause)| cause);
+fn failure(message: &str) -> Option<Form<'_>> {
+    let no_model =
+        message.starts_with("Model '") && message.contains("' not found on provider at ");
+    let is_sure = no_model || FAILURES.iter().any(|form| message.starts_with(form));
+    let cause = message
+        .rsplit_once(LAST)
+        .map_or(message, |(_, cause)| cause);
     let status = status_before(cause);
     if !is_sure && status.is_none() {
         return None;
     }
-    let kind = errors::kind_of_text(said)
+    let kind = errors::kind_of_text(message)
         .or_else(|| status.and_then(ErrorKind::of_http_status))
         .unwrap_or(ErrorKind::Internal);
     Some(Form::Failure {
-        error: AgentError::new(ErrorCode::CliError, kind, said),
+        error: AgentError::new(ErrorCode::CliError, kind, message),
         is_sure,
     })
 }
 
 /// The status of HTTP that an error begins with, as in `429 Rate limit reached`.
-fn status_before(said: &str) -> Option<u16> {
-    let (status, rest) = said.split_once(' ')?;
+fn status_before(message: &str) -> Option<u16> {
+    let (status, rest) = message.split_once(' ')?;
     let status: u16 = status.parse().ok().filter(|_| status.len() == 3)?;
     ((400..600).contains(&status) && !rest.is_empty()).then_some(status)
 }
@@ -147,7 +150,7 @@ mod tests {
             assert_eq!(failed(text), Some((kind, is_sure)), "{text}");
         }
         for answer in [
-            "Error: this is what the model said",
+            "Error: this is text of the model",
             "Error: 12 apples",
             "Error: 404",
             "Authentication failed with provider at x",
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_are_known_by_the_whole_of_their_words() {
+    fn retries_are_known_by_their_complete_text() {
         let text = "Info: Request failed due to a transient API error. Retrying...";
         let Some(Form::Retry(error)) = form(text) else {
             panic!("{:?}", form(text));

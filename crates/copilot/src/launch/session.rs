@@ -1,4 +1,4 @@
-//! How GitHub Copilot CLI is started for a session of many turns.
+//! Launch of GitHub Copilot CLI for a session of many turns.
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{AgentError, SessionOptions};
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_cannot_honour_is_refused() {
+    fn parameters_without_session_support_are_refused() {
         let refused = |change: fn(&mut ExecuteParams)| {
             let mut params = ExecuteParams::new("");
             change(&mut params);

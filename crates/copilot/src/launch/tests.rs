@@ -135,7 +135,7 @@ fn the_record_is_where_the_cli_keeps_its_sessions() {
 }
 
 #[test]
-fn images_are_files_whose_names_tell_what_they_are() {
+fn images_are_files_with_an_extension_of_their_type() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pic.png");
     fs::write(&path, b"x").unwrap();
@@ -157,7 +157,7 @@ fn images_are_files_whose_names_tell_what_they_are() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     type Change = fn(&mut ExecuteParams);
     let image = |media_type: &str, source| Image {
         media_type: media_type.into(),
@@ -325,7 +325,7 @@ fn understood(args: &[std::ffi::OsString]) -> Vec<(String, String)> {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_is_what_the_cli_understands(
+    fn the_cli_parses_the_arguments_as_intended(
         prompt in "[-/@!=\" ]{0,3}[^\0]{1,30}x",
         model in "-{0,2}[^\0]{0,20}",
         tool in "[^\0]{0,20}",

@@ -1,4 +1,4 @@
-//! How a session begins.
+//! Starts of sessions.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_session_begins_again() {
     let bypass = |params: &mut ExecuteParams| params.permission = PermissionMode::Bypass;
     let mut replay = replay_of(recording, bypass);
     let first = replay.turn("text");
-    // That a tool is not there for the model, the CLI says before it asks that.
+    // The CLI reports that the model has no such tool before it asks the model.
     assert_eq!(result(&first).text, HELLO);
     let id = replay.assembler().session_id();
     assert_eq!(id.as_deref(), Some("fd958a8a-86b9-40c4-822b-3734c2f5463c"));
@@ -30,7 +30,7 @@ fn a_session_begins_again() {
     replay.written();
     assert_eq!(replay.order(Order::Clear), Ok(()));
     let id = replay.assembler().session_id();
-    assert_eq!(id, None, "nothing was said in it");
+    assert_eq!(id, None, "it has no turn yet");
     // A new session has the model that the process was started with.
     let written = replay.written();
     assert_eq!(written[0]["method"], "session/new");
@@ -41,7 +41,7 @@ fn a_session_begins_again() {
 }
 
 #[test]
-fn what_a_session_had_before_is_not_reported_again() {
+fn earlier_turns_are_not_reported_again() {
     let recording = include_str!("acp_load/stdout.ndjson");
     let id = "98f15d1e-95a7-420c-b4e7-464146baf2b4";
     let mut replay = replay_of(recording, |params| params.session_id = Some(id.into()));

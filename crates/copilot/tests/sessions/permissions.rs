@@ -1,9 +1,9 @@
-//! What is allowed, and what is asked.
+//! Permission rules and requests.
 
 use super::*;
 
 #[test]
-fn what_rules_deny_is_not_asked() {
+fn tools_denied_by_rules_need_no_request() {
     let recording = include_str!("acp_denied/stdout.ndjson");
     let mut replay = replay_of(recording, |params| {
         with_server(params);
@@ -34,7 +34,7 @@ fn what_rules_deny_is_not_asked() {
 }
 
 #[test]
-fn what_is_allowed_can_be_changed() {
+fn the_permission_mode_can_be_changed() {
     let recording = include_str!("acp_permissions/stdout.ndjson");
     let accept_edits = |params: &mut ExecuteParams| params.permission = PermissionMode::AcceptEdits;
     let mut replay = replay_of(recording, accept_edits);

@@ -1,10 +1,10 @@
-//! What an agent loop can ask of a CLI.
+//! A CLI's support for agent loops.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// What an agent loop can ask of a CLI: long runs of many ticks without a person.
+/// A CLI's support for an agent loop: long runs of many ticks without a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopSupport {
@@ -62,7 +62,7 @@ impl PartialEq for LoopSettings {
 
 impl Eq for LoopSettings {}
 
-/// What the content of a [`LoopSettings`] file depends on.
+/// Context for the content of a [`LoopSettings`] file.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopContext<'a> {
     /// The names of the agent's skills. If there are any, the agent may use only these.

@@ -1,8 +1,8 @@
-//! Where a login of a CLI shows.
+//! Detection of a CLI's login.
 
 use crate::provider::FileLocation;
 
-/// Where a login shows: variables of the environment and files. Only their presence counts; no value is
+/// Signs of a login: variables of the environment and files. Only their presence counts; no value is
 /// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,11 +52,11 @@ impl Credentials {
 pub struct CredentialFile {
     /// Where it is.
     pub location: FileLocation,
-    /// What in it shows the login.
+    /// The part of it that shows a login.
     pub sign: Sign,
 }
 
-/// What in a file shows a login.
+/// How a file shows a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sign {

@@ -91,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_given_is_absent() {
+    fn unset_fields_are_absent() {
         let events = [
             AgentEvent::Text(Text::new("hi")),
             AgentEvent::ToolUse(Box::new(ToolUse::new(

@@ -63,7 +63,7 @@ pub struct Text {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Retract {
-    /// The message whose `text` and `thinking` events so far are void. New ones may follow.
+    /// The message whose `text` and `thinking` events so far are withdrawn. New ones may follow.
     pub message_id: Id,
 }
 
@@ -142,7 +142,7 @@ pub enum ToolKind {
     Fetch,
     /// Starts or steers another agent.
     Task,
-    /// A tool of an MCP server, whatever it does.
+    /// A tool of an MCP server, of any kind.
     Mcp,
     /// Anything else, including kinds that only a newer version knows.
     #[serde(other)]
@@ -208,14 +208,14 @@ pub struct ToolResult {
 pub struct FileChange {
     /// The file, as the CLI names it.
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: ChangeKind,
     /// The tool call that did it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
 }
 
-/// What happened to a file.
+/// The kind of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -316,7 +316,7 @@ pub enum Decision {
     Denied,
     /// The CLI waits for an answer.
     Requested,
-    /// What only a newer version knows.
+    /// A value added by a newer version.
     #[serde(other)]
     Other,
 }
@@ -327,9 +327,9 @@ pub enum Decision {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageReport {
-    /// What the run has used so far.
+    /// Usage of the run so far.
     pub usage: Usage,
-    /// What it has cost so far in USD, if the CLI reports that.
+    /// Cost of the run so far in USD, if the CLI reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
@@ -436,10 +436,10 @@ pub struct TurnEnd {
     pub stop_reason: Option<String>,
     /// Whether the turn failed.
     pub is_error: bool,
-    /// What the turn used.
+    /// Usage of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What the turn cost, in USD.
+    /// Cost of the turn in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }

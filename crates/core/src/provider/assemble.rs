@@ -35,7 +35,7 @@ pub struct RunAssembler {
     diagnostics: Diagnostics,
 }
 
-/// What the CLI is doing, as far as its output shows: what a watchdog's limit depends on.
+/// The CLI's current activity as seen in its output; a watchdog's limit depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
@@ -45,7 +45,7 @@ pub enum Phase {
     Model,
     /// These tools run.
     Tools(Vec<String>),
-    /// The turn is over and work in the background goes on.
+    /// The turn is over and work continues in the background.
     Background,
     /// The CLI waits for an answer of the caller's: whether a tool may be used.
     Asking,
@@ -84,8 +84,8 @@ impl RunAssembler {
         self
     }
 
-    /// Keeps no text for the result: its `text` stays empty, and its `final_message` is only there if the CLI
-    /// itself says it.
+    /// Keeps no text for the result: its `text` stays empty, and its `final_message` is only set if the CLI
+    /// reports one.
     #[must_use]
     pub fn without_text(mut self) -> Self {
         self.text = TextLedger::without_text();
@@ -99,8 +99,8 @@ impl RunAssembler {
         self
     }
 
-    /// The prompt goes to a session that was there before. If its end is a success in which nothing was said and
-    /// nothing done, the CLI has lost the prompt, and the run has failed.
+    /// The prompt goes to an existing session. If the run ends in success without any text or
+    /// tool use, the CLI has lost the prompt, and the run has failed.
     #[must_use]
     pub fn resumes(mut self, resumes: bool) -> Self {
         self.resumes = resumes;
@@ -160,7 +160,7 @@ impl RunAssembler {
         self.decoder.record_files()
     }
 
-    /// Takes a line of these files while the run goes on, and pushes what it says was used.
+    /// Processes a new line of these files and pushes the usage that it reports.
     pub fn record_line(&mut self, line: &str, out: &mut Events) {
         if let Some(usage) = self.decoder.record_line(line) {
             out.push(AgentEvent::Usage(Box::new(UsageReport {
@@ -170,7 +170,7 @@ impl RunAssembler {
         }
     }
 
-    /// What the CLI is doing now.
+    /// The CLI's current activity.
     pub fn phase(&self) -> Phase {
         if self.diagnostics.lines == 0 && !self.started {
             return Phase::Startup;
@@ -183,13 +183,13 @@ impl RunAssembler {
         }
     }
 
-    /// Whether the CLI has said that its turn is over and nothing more is expected.
+    /// Whether the CLI reported the end of its turn and no more output is expected.
     pub fn has_ended(&self) -> bool {
         self.turn_ended && self.decoder.activity() == Activity::None
     }
 
-    /// The process is about to be stopped from outside. That the CLI reports an interruption is then
-    /// no news: the end of the run says why it was stopped.
+    /// The process is about to be stopped from outside. An interruption that the CLI reports is then
+    /// ignored: the end of the run has the reason for the stop.
     pub fn stop_requested(&mut self) {
         self.stopping = true;
         self.decoder.stop_requested();
@@ -213,7 +213,7 @@ impl RunAssembler {
             let error = AgentError::new(
                 ErrorCode::StreamEndedEarly,
                 ErrorKind::Protocol,
-                "the CLI resumed the session and reported success, but said and did nothing: another process may \
+                "the CLI resumed the session and reported success, but produced no text and no tool use: another process may \
                  be working with this session",
             );
             self.errors.push(error.clone());
@@ -376,7 +376,7 @@ impl RunAssembler {
             && !answered
     }
 
-    /// What has to be said at the end, in this order: the process failed, it had to be stopped.
+    /// Errors to report at the end, in this order: the process failed, it had to be stopped.
     fn errors_of_the_end(&self, exit: &Exit, summary: &RunSummary) -> Vec<AgentError> {
         match &exit.stop {
             Some(Stop::Aborted) => vec![Self::aborted_error()],
@@ -384,7 +384,7 @@ impl RunAssembler {
                 message: format!(
                     "{}{}",
                     error.message,
-                    said_on_stderr(&self.decoder.stderr_evidence(&exit.stderr))
+                    stderr_note(&self.decoder.stderr_evidence(&exit.stderr))
                 ),
                 ..error.clone()
             }],
@@ -420,7 +420,7 @@ impl RunAssembler {
                 (None, None) => "ended in an unknown way".to_owned(),
             };
             return Some(AgentError {
-                // A signal that was none of ours says nothing about the next time.
+                // A signal that was not ours does not predict the next run.
                 retryable: exit.signal.is_some(),
                 ..AgentError::new(
                     ErrorCode::CliExitError,
@@ -434,7 +434,7 @@ impl RunAssembler {
             ErrorKind::Protocol,
             format!(
                 "the CLI's output ended before its run was over, so the answer may be incomplete{}",
-                said_on_stderr(stderr)
+                stderr_note(stderr)
             ),
         ))
     }
@@ -484,10 +484,10 @@ impl RunAssembler {
     }
 }
 
-fn said_on_stderr(stderr: &str) -> String {
+fn stderr_note(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),
-        stderr => format!("; it said on stderr: {}", tail(stderr, EVIDENCE_BYTES)),
+        stderr => format!("; stderr: {}", tail(stderr, EVIDENCE_BYTES)),
     }
 }
 

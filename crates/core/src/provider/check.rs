@@ -18,8 +18,8 @@ impl ExecuteParams {
     /// name. What only one CLI refuses, its provider looks at itself.
     pub fn check(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
         let invalid = |parameter: &str, problem: &str| Err(AgentError::refused(parameter, problem));
-        for (parameter, asked, honoured) in self.asked(can) {
-            if asked && !honoured {
+        for (parameter, requested, honoured) in self.requested(can) {
+            if requested && !honoured {
                 return Err(AgentError::refused(
                     parameter,
                     format!("{} has no way to honour it; leave it out", info.name),
@@ -81,9 +81,9 @@ impl ExecuteParams {
         Ok(())
     }
 
-    /// Each parameter that not every provider has: its name, whether it is asked for, whether it
-    /// can be honoured.
-    fn asked(&self, can: &Capabilities) -> [(&'static str, bool, bool); 15] {
+    /// Each optional parameter: its name, whether it is requested, whether it
+    /// is supported.
+    fn requested(&self, can: &Capabilities) -> [(&'static str, bool, bool); 15] {
         [
             ("session_id", self.session_id.is_some(), can.resume),
             ("fork", self.fork, can.fork),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_cannot_honour_is_refused_by_name() {
+    fn unsupported_parameters_are_refused_by_name() {
         let none = Capabilities::none();
         assert!(ExecuteParams::new("hi").check(&INFO, &none).is_ok());
         let refused = |change: fn(&mut ExecuteParams)| refused(&none, change);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_even_if_it_can_be_honoured() {
+    fn contradictory_parameters_are_refused_even_if_supported() {
         let mut all = Capabilities::none();
         all.resume = true;
         all.fork = true;
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_stdin_can_carry_is_refused_where_there_is_none() {
+    fn a_prompt_for_stdin_is_refused_without_stdin() {
         let none = Capabilities::none();
         let refused = |change: fn(&mut ExecuteParams)| {
             let mut params = ExecuteParams::new("hi");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_prompt_of_the_wrong_kind_says_which_is_right() {
+    fn a_system_prompt_of_the_wrong_kind_is_refused_with_the_right_one() {
         let mut can = Capabilities::none();
         can.system_prompt = SystemPromptSupport::Replace;
         let append =

@@ -1,7 +1,7 @@
 //! Classification of error messages: from the text of a model service to an `ErrorKind`.
 //!
-//! Every CLI passes on what the service said, some with nothing else beside it. What only one CLI
-//! says is in its provider.
+//! Every CLI passes on the service's message, some without any other information. Phrases of a
+//! single CLI are in its provider.
 
 use crate::ErrorKind;
 
@@ -60,7 +60,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
 ];
 
 impl ErrorKind {
-    /// What an HTTP status of a model service means; `None` if it is no failure.
+    /// Classifies an HTTP status of a model service; `None` if it is not a failure.
     ///
     /// ```
     /// use teamster_core::ErrorKind;
@@ -80,19 +80,19 @@ impl ErrorKind {
         })
     }
 
-    /// Classifies a message of a model service by its words. They can say more than the
+    /// Classifies a message of a model service by its words. They can be more specific than the
     /// status beside them: 400 may be a context that is too long, 429 a quota that is spent.
     ///
     /// ```
     /// use teamster_core::ErrorKind;
-    /// let said = "Error code: 429 - You exceeded your current quota";
-    /// assert_eq!(ErrorKind::of_message(said), Some(ErrorKind::Quota));
+    /// let message = "Error code: 429 - You exceeded your current quota";
+    /// assert_eq!(ErrorKind::of_message(message), Some(ErrorKind::Quota));
     /// ```
     pub fn of_message(message: &str) -> Option<Self> {
         Self::of_words(&message.to_lowercase(), MEANINGS)
     }
 
-    /// What a text means by the first of these words that is in it.
+    /// Classifies a text by the first of these words that it contains.
     pub fn of_words(text: &str, meanings: &[(&str, Self)]) -> Option<Self> {
         meanings
             .iter()

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What stands in a text for an image or another medium: what it is, its media type and its size.
+/// Placeholder in a text for an image or another medium: its kind, media type and size.
 ///
 /// ```
 /// use teamster_core::provider::media_placeholder;
@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_is_text_is_shown_whole_below_its_address() {
+    fn a_text_resource_is_shown_completely_below_its_address() {
         let resource = |uri: &str, text: &str| {
             let inner = json!({"uri": uri, "mimeType": "text/plain", "text": text});
             mcp_content(&[json!({"type": "resource", "resource": inner})])
         };
         assert_eq!(resource("f://x", "inside"), "[resource: f://x]\ninside");
-        // An address that says nothing, or nothing new.
+        // An empty or redundant address.
         assert_eq!(resource("", "inside"), "inside");
         assert_eq!(resource("f://x", "# f://x"), "# f://x");
     }

@@ -32,7 +32,7 @@ pub trait Decoder: Send {
         let _ = line;
     }
 
-    /// The output has ended and the process is gone. May still push events; says what the run was.
+    /// The output has ended and the process is gone. May still push events; returns the summary of the run.
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
 
     /// The files in which the CLI records what it does not print, as soon as they are known: before the
@@ -41,8 +41,8 @@ pub trait Decoder: Send {
         None
     }
 
-    /// Takes a line that the files gained during the run: what the run has used so far, if the line
-    /// changes that. All of them come before [`finish`](Self::finish), some while the run goes on.
+    /// Processes a new line of these files; returns the usage of the run so far if the line
+    /// changes it. All lines come before [`finish`](Self::finish), some during the run.
     fn record_line(&mut self, line: &str) -> Option<Usage> {
         let _ = line;
         None
@@ -52,32 +52,32 @@ pub trait Decoder: Send {
     /// mean something else.
     fn stop_requested(&mut self) {}
 
-    /// What goes on after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
+    /// Activity after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
     /// leaves the process alive.
     fn activity(&self) -> Activity {
         Activity::None
     }
 
-    /// What of stderr says why a run failed: without what the CLI writes there whether it fails or
-    /// not, and without colours.
+    /// The part of stderr that explains a failure: without the lines that the CLI writes
+    /// whether it fails or not, and without colours.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
         without_colors(stderr)
     }
 
-    /// What a failure means that neither the output nor stderr explains, by the exit code.
+    /// Classifies by exit code a failure that neither the output nor stderr explains.
     fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
         let _ = code;
         None
     }
 
-    /// What a failure means that the CLI only explained on stderr. It is given the evidence.
+    /// Classifies a failure that is only explained on stderr. The argument is the evidence.
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         let _ = stderr;
         None
     }
 }
 
-/// What goes on after the CLI's own end of a turn.
+/// Activity after the CLI's own end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
@@ -127,7 +127,7 @@ impl RecordFiles {
     }
 }
 
-/// Where a decoder puts its events.
+/// Output buffer for events of a decoder.
 #[derive(Debug, Default)]
 pub struct Events {
     pub(crate) items: Vec<AgentEvent>,
@@ -245,7 +245,7 @@ impl Events {
     }
 }
 
-/// How the process ended.
+/// Exit of a process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exit {
     /// Its exit code, if it exited.
@@ -262,19 +262,19 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Whether the process itself says that it failed: a code other than 0, or a signal.
+    /// Whether the process failed: a code other than 0, or a signal.
     pub fn is_failure(&self) -> bool {
         self.code != Some(0)
     }
 }
 
-/// Why a process was stopped from outside.
+/// Reason for stopping a process from outside.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Stop {
     /// The caller wanted it.
     Aborted,
-    /// A limit of time was reached; the error says which.
+    /// A time limit was reached; the error names it.
     Timeout(AgentError),
     /// It could not go on for another reason.
     Failed(AgentError),
@@ -282,10 +282,10 @@ pub enum Stop {
     Lingering,
 }
 
-/// What a decoder knows of a run at its end.
+/// A decoder's summary of a run at its end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSummary {
-    /// The CLI's own end of the run was seen: `Some(true)` if it said that the run failed.
+    /// The CLI's own end of the run was seen: `Some(true)` if it reported a failure.
     pub ended_with_error: Option<bool>,
     /// The answer, if it is known to be other than the last message's text.
     pub final_message: Option<String>,
@@ -295,11 +295,11 @@ pub struct RunSummary {
     pub model: Option<String>,
     /// Time spent in requests to the model, in milliseconds.
     pub api_duration_ms: Option<u64>,
-    /// What this run used.
+    /// Usage of this run.
     pub usage: Option<Usage>,
-    /// What the session used in all.
+    /// Usage of the session in total.
     pub session_usage: Option<Usage>,
-    /// What each model used.
+    /// Usage by model.
     pub usage_by_model: BTreeMap<String, ModelUsage>,
     /// Cost in USD and where it comes from.
     pub cost: Option<(f64, CostSource)>,

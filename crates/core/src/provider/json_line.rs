@@ -55,7 +55,7 @@ pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
 }
 
 /// For `#[serde(default, deserialize_with = "json_line::or_default")]`: a field of another shape than
-/// expected is as good as none, because the line that says how a run ended must not be lost for one
+/// expected is as good as none, because the line with the end of a run must not be lost for one
 /// figure in it. For [`parse`] only, which has the text.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

@@ -1,4 +1,4 @@
-//! How one CLI is launched.
+//! Launch of a CLI.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::Timeouts;
 /// their owner was killed is found by it. For a CLI that does not pass its environment on.
 pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
 
-/// How to start a CLI.
+/// Launch of a CLI: program, arguments, environment and files.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     /// Arguments, without the program.
@@ -31,7 +31,7 @@ pub struct Launch {
     /// Inherited variables that must go, because they would make the CLI believe that it runs
     /// inside another agent's session. What the caller sets stays.
     pub env_remove: Vec<&'static str>,
-    /// What the CLI reads on stdin.
+    /// Input on stdin.
     pub stdin: Stdin,
     /// Which stream carries the events.
     pub events_on: EventsOn,
@@ -59,7 +59,7 @@ pub struct ConfigTable {
     pub key: &'static str,
 }
 
-/// How a configuration file is written.
+/// Format of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigFormat {
@@ -79,14 +79,14 @@ pub struct ConfigEdit {
     pub table: ConfigTable,
     /// Name and definition of each.
     pub entries: Vec<(String, Value)>,
-    /// What else is in the file if it has to be made, such as a schema that the CLI would add itself:
+    /// Further content if the file has to be created, such as a schema that the CLI would add itself:
     /// a file that was changed meanwhile is not simply removed again. Usually nothing.
     pub new_file: &'static str,
     /// Where the changed file is.
     pub place: ConfigPlace,
 }
 
-/// Where a changed configuration file is.
+/// Location of a changed configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigPlace {
@@ -129,11 +129,11 @@ pub struct PrivateHome {
 pub struct PrivateFile {
     /// Where the CLI finds the file's path.
     pub place: FilePlace,
-    /// What the file holds.
+    /// Content of the file.
     pub content: Vec<u8>,
 }
 
-/// Where a CLI finds the path of a [`PrivateFile`].
+/// How the path of a [`PrivateFile`] is passed to a CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilePlace {
@@ -147,7 +147,7 @@ pub enum FilePlace {
     Variable(String),
 }
 
-/// What a CLI reads on stdin. It is never left open by accident: several CLIs wait for its end.
+/// Input on stdin. It is never left open by accident: several CLIs wait for its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stdin {
@@ -156,7 +156,7 @@ pub enum Stdin {
     Closed,
     /// These bytes and then the end.
     Bytes(Vec<u8>),
-    /// These bytes, and then it stays open until the CLI has said that it is done: for a protocol in
+    /// These bytes, and then it stays open until the CLI reports that it is done: for a protocol in
     /// which the end of the input is an order to stop.
     Open(Vec<u8>),
 }
@@ -184,7 +184,7 @@ pub enum EventsOn {
 /// One step of stopping a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopStep {
-    /// What is sent, to the CLI's own process only.
+    /// The signal, sent to the CLI's own process only.
     pub signal: Signal,
     /// How long to wait for it to end before the next step.
     pub grace: Duration,

@@ -8,7 +8,7 @@ use crate::{McpServer, McpTransport};
 /// A shorter value is more likely a number or a word than a secret.
 const SHORTEST: usize = 6;
 
-/// What of MCP servers may be secret: CLIs repeat what a broken server has printed, and addresses.
+/// Values of MCP servers that may be secret: CLIs repeat what a broken server printed, and URLs.
 ///
 /// ```
 /// use teamster_core::McpServer;

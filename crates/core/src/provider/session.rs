@@ -1,4 +1,4 @@
-//! How one CLI holds a session.
+//! Session protocols of CLIs.
 
 mod assemble;
 
@@ -21,14 +21,14 @@ use crate::{AgentError, Id, PermissionAnswer, PermissionMode, PermissionRequest,
 /// A line that comes while no turn is played goes to [`Decoder::line`] as well; if events come of it that
 /// only a turn has, that is a turn that the CLI began by itself.
 pub trait SessionProtocol: Decoder {
-    /// What goes on between the protocol and the engine.
+    /// The exchange between the protocol and the engine.
     fn exchange(&mut self) -> &mut Exchange;
 
     /// The process was started.
     fn open(&mut self) {}
 
-    /// Something is wanted. Only what [`SessionCapabilities`](crate::SessionCapabilities) promises is asked for. Events, such as the
-    /// error of a turn that cannot begin, go to `out`.
+    /// Carries out an order. Only orders within [`SessionCapabilities`](crate::SessionCapabilities) are
+    /// given. Events, such as the error of a turn that cannot begin, go to `out`.
     fn order(&mut self, order: Order, out: &mut Events);
 
     /// Why this answer to the request with this id cannot be given to the CLI, if it cannot. The request
@@ -44,14 +44,14 @@ pub trait SessionProtocol: Decoder {
     /// The session's id, as soon as it is known and the session can be resumed by it.
     fn session_id(&self) -> Option<Id>;
 
-    /// What the session has cost so far, in USD, where the CLI reports that: an earlier process and this one
+    /// Cost of the session so far in USD, if the CLI reports it: an earlier process and this one
     /// together.
     fn session_cost_usd(&self) -> Option<f64> {
         None
     }
 }
 
-/// What the engine wants of a [`SessionProtocol`].
+/// An order of the engine to a [`SessionProtocol`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Order {
@@ -77,7 +77,7 @@ pub enum Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OrderId(pub u64);
 
-/// What goes on between a [`SessionProtocol`] and the engine.
+/// Exchange between a [`SessionProtocol`] and the engine.
 #[derive(Debug, Default)]
 pub struct Exchange {
     written: Vec<u8>,

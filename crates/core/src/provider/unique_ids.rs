@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::Id;
 
-/// The ids under which the calls of a run were passed on: each occurs once, whatever the CLI calls them.
+/// Ids under which the calls of a run were passed on: each occurs once, even if the CLI repeats one.
 #[derive(Debug, Default)]
 pub struct UniqueIds(HashSet<Id>);
 

@@ -1,4 +1,4 @@
-//! Who decides whether a tool may be used: the request, the answer and the policy.
+//! Permission requests, their answers and the policy.
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::SessionFuture;
 use crate::{Decision, Id, Permission, ToolKind};
 
-/// Who answers when a CLI asks whether a tool may be used.
+/// How permission requests of a CLI are answered.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -99,13 +99,13 @@ pub struct PermissionRequest {
     pub id: u64,
     /// The tool, in the CLI's own name.
     pub tool_name: String,
-    /// The call of the tool, if the CLI says which.
+    /// The call of the tool, if the CLI names it.
     pub tool_id: Option<Id>,
-    /// What kind of tool it is.
+    /// Kind of the tool.
     pub kind: ToolKind,
-    /// What the tool is to do.
+    /// Input of the tool.
     pub input: Value,
-    /// What the CLI says about it, such as a title or a reason.
+    /// The CLI's description, such as a title or a reason.
     pub message: Option<String>,
     /// The JSON Schema of the input that an MCP server asks the user for (`elicitation`). No tool waits
     /// for permission then; [`PermissionAnswer::AllowWith`] answers it.
@@ -162,8 +162,8 @@ pub enum PermissionAnswer {
     /// The tool may be used, now and for the rest of the session where the CLI knows that.
     AllowAlways,
     /// The tool may be used with this input in place of its own. Where that cannot be
-    /// ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission` event says so and
-    /// why. Of a question ([`PermissionRequest::schema`]) it is the answer.
+    /// ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission` event reports this and
+    /// the reason. For a question ([`PermissionRequest::schema`]) it is the answer.
     AllowWith(Value),
     /// It may not. The agent gets the reason, where the CLI has a way for it.
     Deny(Option<String>),

@@ -214,7 +214,7 @@ impl Turn<'_> {
         let changed = match answer {
             None => return Ok(Err("the one who was asked panicked".to_owned())),
             Some(PermissionAnswer::Deny(why)) => {
-                return Ok(Err(why.unwrap_or_else(|| "the user said no".to_owned())));
+                return Ok(Err(why.unwrap_or_else(|| "the user denied it".to_owned())));
             }
             Some(PermissionAnswer::AllowWith(input)) => Some(input),
             Some(PermissionAnswer::AllowAlways) => {
@@ -287,7 +287,7 @@ mod futures {
     use std::pin::pin;
     use std::task::Poll;
 
-    /// What a future gives; `None` if it panics.
+    /// The output of a future; `None` if it panics.
     pub(super) async fn catch<F: Future>(future: AssertUnwindSafe<F>) -> Option<F::Output> {
         let mut future = pin!(future.0);
         poll_fn(

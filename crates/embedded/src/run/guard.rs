@@ -16,7 +16,7 @@ pub(super) struct LoopGuard {
     count: u32,
 }
 
-/// What to do about a call.
+/// Reaction to a call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Advice {
     None,
@@ -87,7 +87,7 @@ mod tests {
             assert!(matches!(note(&mut guard, 1, "a"), Advice::Hint(_)));
         }
         let Advice::Enough(error) = note(&mut guard, 1, "a") else {
-            panic!("it goes on")
+            panic!("no end of the loop")
         };
         assert!(
             error.message.contains("6 times in a row") && !error.retryable,

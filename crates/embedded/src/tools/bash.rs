@@ -14,7 +14,7 @@ use teamster_process::{CliRuntime, EnvPolicy};
 
 use super::{Output, ToolContext, count, text};
 
-/// How long a command may take at most, and unless the model says otherwise, in milliseconds.
+/// The longest timeout of a command, and the default one, in milliseconds.
 pub(super) const MOST_MS: u64 = 3_600_000;
 const USUAL_MS: usize = 120_000;
 /// How much of a command's output is kept, in bytes: its end.
@@ -156,7 +156,7 @@ pub(super) async fn call(
         ..Output::text(written)
     };
     // The stream has what the command wrote; the model also gets how it ended.
-    let said = match (&note, failed) {
+    let ending = match (&note, failed) {
         (Some(note), _) => note.clone(),
         (None, Some(code)) => format!("exit code {code}"),
         (None, None) if output.text.is_empty() => "it wrote nothing".to_owned(),
@@ -164,9 +164,9 @@ pub(super) async fn call(
     };
     let shown = super::shortened(output.text.trim_end());
     let for_model = if shown.is_empty() {
-        format!("[{said}]")
+        format!("[{ending}]")
     } else {
-        format!("{shown}\n[{said}]")
+        format!("{shown}\n[{ending}]")
     };
     if note.is_some() {
         output.text.clone_from(&for_model);

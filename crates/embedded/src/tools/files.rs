@@ -40,11 +40,11 @@ pub(super) fn read(roots: &Roots, input: &Value) -> Result<Output, String> {
     if let Some(media_type) = image_type(&real) {
         return image(path, media_type, &bytes);
     }
-    let whole = String::from_utf8(bytes)
+    let text = String::from_utf8(bytes)
         .map_err(|_| format!("{path} is no text (it is not UTF-8); look at it with a command"))?;
     let first = count(input, "offset").unwrap_or(1);
     let most = count(input, "limit").unwrap_or(LINES);
-    let lines: Vec<_> = whole.split_inclusive('\n').collect();
+    let lines: Vec<_> = text.split_inclusive('\n').collect();
     if first > lines.len().max(1) {
         return Err(format!("{path} has {} lines only", lines.len()));
     }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_said_so() {
+    fn binary_files_are_reported() {
         let (temp, roots) = roots();
         fs::write(temp.path().join("b.bin"), b"\xff\xfe").unwrap();
         fs::write(temp.path().join("p.png"), b"\x89PNG").unwrap();

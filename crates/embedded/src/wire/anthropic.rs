@@ -138,7 +138,7 @@ enum Open {
         id: String,
         name: String,
         arguments: String,
-        whole: Value,
+        initial: Value,
     },
     /// One that is sent back as it came, such as reasoning that is not shown.
     Other(Value),
@@ -176,7 +176,7 @@ impl Decoder {
                 id: text(block, "id").to_owned(),
                 name: text(block, "name").to_owned(),
                 arguments: String::new(),
-                whole: block["input"].clone(),
+                initial: block["input"].clone(),
             },
             _ => Open::Other(block.clone()),
         };
@@ -258,12 +258,12 @@ impl AnswerDecoder for Decoder {
                 id,
                 name,
                 arguments: streamed,
-                whole,
+                initial,
             } => Block::Call(Call {
                 id,
                 name,
-                input: match (streamed.is_empty(), whole) {
-                    (true, Value::Object(whole)) => Value::Object(whole),
+                input: match (streamed.is_empty(), initial) {
+                    (true, Value::Object(initial)) => Value::Object(initial),
                     _ => arguments(&streamed),
                 },
                 signature: None,

@@ -65,7 +65,7 @@ pub(super) fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(bearer).into_iter().collect()
 }
 
-/// What is called, in an answer that is kept: the arguments as text again.
+/// Arguments of a call in a stored answer, as text again.
 pub(super) fn arguments_text(input: &Value) -> String {
     match input {
         Value::String(text) => text.clone(),
@@ -85,11 +85,11 @@ fn encode(message: &Message, out: &mut Vec<Value>) {
                     }})
                 })
                 .collect();
-            let said = answer.text();
-            if said.is_empty() && calls.is_empty() {
+            let text = answer.text();
+            if text.is_empty() && calls.is_empty() {
                 return;
             }
-            let content = Some(said).filter(|said| !said.is_empty());
+            let content = Some(text).filter(|text| !text.is_empty());
             let mut message = json!({"role": "assistant", "content": content});
             if !calls.is_empty() {
                 message["tool_calls"] = calls.into();

@@ -10,7 +10,7 @@ use teamster_core::text::excerpt;
 /// How much of a body is shown that is no JSON, in bytes.
 const MOST_SHOWN: usize = 400;
 
-/// Why a request gave no answer.
+/// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
@@ -46,7 +46,7 @@ impl Failure {
     }
 }
 
-/// What an HTTP status other than 2xx means. `header` gives a header by its name in lower case; times in
+/// The failure for an HTTP status other than 2xx. `header` gives a header by its name in lower case; times in
 /// headers are compared with `now`.
 pub(crate) fn http_failure(
     status: u16,
@@ -58,21 +58,21 @@ pub(crate) fn http_failure(
         Ok(body) => of_body(Some(status), &body),
         Err(_) => {
             let kind = ErrorKind::of_http_status(status).unwrap_or(ErrorKind::Protocol);
-            let said = excerpt(body.trim(), MOST_SHOWN);
-            let message = if said.is_empty() {
+            let shown = excerpt(body.trim(), MOST_SHOWN);
+            let message = if shown.is_empty() {
                 format!("HTTP status {status}")
             } else {
-                format!("HTTP status {status}: {said}")
+                format!("HTTP status {status}: {shown}")
             };
             Failure::new(kind, message)
         }
     };
-    let said = retry_after(header, now);
-    failure.retry_after = said.or(failure.retry_after);
+    let delay = retry_after(header, now);
+    failure.retry_after = delay.or(failure.retry_after);
     failure
 }
 
-/// What an error in JSON means: the body of a response, or an event of a stream.
+/// The failure for an error in JSON: the body of a response, or an event of a stream.
 pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
     // Gemini can answer with a list of one.
     let body = body.get(0).unwrap_or(body);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_shown_shortened() {
+    fn a_body_that_is_no_json_is_shortened() {
         let failed = failure(502, &[], "<html>Bad gateway</html>");
         assert_eq!(failed.kind, ErrorKind::Overloaded);
         assert_eq!(failed.message, "HTTP status 502: <html>Bad gateway</html>");

@@ -140,14 +140,14 @@ impl Decoder {
     fn item(&mut self, item: &Value) {
         match text(item, "type") {
             "message" => {
-                let said: String = (item["content"].as_array().into_iter().flatten())
+                let text: String = (item["content"].as_array().into_iter().flatten())
                     .map(|part| match text(part, "type") {
                         "refusal" => text(part, "refusal"),
                         _ => text(part, "text"),
                     })
                     .collect();
                 self.blocks.push(Block::Text {
-                    text: said,
+                    text,
                     signature: None,
                 });
             }

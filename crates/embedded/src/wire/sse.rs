@@ -61,7 +61,7 @@ impl Sse {
                 }
                 none => *none = Some(value.to_owned()),
             },
-            // Comments, names, ids: the data says what the event is.
+            // Comments, names, ids: the data names the event.
             "" | "event" | "id" | "retry" => {}
             _ => {
                 if self.rest.len() + line.len() < MOST_REST {
@@ -104,12 +104,12 @@ mod tests {
     #[test]
     fn events_are_the_same_however_they_are_cut() {
         let stream = ": hi\r\nevent: a\r\ndata: {\"x\":\"ä\"}\r\n\r\ndata: one\ndata:two\n\n{\"error\": 1}\ndata: last";
-        let whole = events(&[stream.as_bytes()]);
-        assert_eq!(whole.0, ["{\"x\":\"ä\"}", "one\ntwo", "last"]);
-        assert_eq!(whole.1, "{\"error\": 1}\n");
+        let expected = events(&[stream.as_bytes()]);
+        assert_eq!(expected.0, ["{\"x\":\"ä\"}", "one\ntwo", "last"]);
+        assert_eq!(expected.1, "{\"error\": 1}\n");
         for cut in 0..stream.len() {
             let (a, b) = stream.as_bytes().split_at(cut);
-            assert_eq!(events(&[a, b]), whole, "{cut}");
+            assert_eq!(events(&[a, b]), expected, "{cut}");
         }
     }
 }

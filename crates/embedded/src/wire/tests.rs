@@ -13,7 +13,7 @@ const WIRES: [(WireKind, mock::Protocol); 4] = [
     (WireKind::Gemini, mock::Protocol::Gemini),
 ];
 
-/// What the mock model writes for a turn in TOML.
+/// The mock model's answer for a turn in TOML.
 fn stream(protocol: mock::Protocol, turn: &str) -> Vec<u8> {
     let script: mock::Script = format!("[[turn]]\n{turn}").parse().unwrap();
     protocol.stream(&script.turns[0]).unwrap()
@@ -79,8 +79,8 @@ fn an_answer_is_the_same_from_every_protocol_however_it_is_cut() {
             "{kind:?}"
         );
         assert_eq!(answer.stop, StopReason::ToolUse, "{kind:?}");
-        let said = ("I look. 🙂".to_owned(), "First I look: 考える.".to_owned());
-        assert_eq!(text_of(&deltas), said, "{kind:?}");
+        let expected = ("I look. 🙂".to_owned(), "First I look: 考える.".to_owned());
+        assert_eq!(text_of(&deltas), expected, "{kind:?}");
         let ids: Vec<_> = answer.answer.calls().map(|call| call.id.clone()).collect();
         assert!(
             ids[0] != ids[1] && ids.iter().all(|id| !id.is_empty()),
@@ -198,7 +198,7 @@ fn an_answer_without_its_end_is_none() {
 }
 
 #[test]
-fn an_event_that_is_no_json_is_never_taken_for_a_whole_answer() {
+fn an_event_that_is_no_json_is_never_a_complete_answer() {
     let odd = r#"{ raw = "data: {\"oops\n\n" }"#;
     for (kind, protocol) in WIRES {
         let ended = stream(
@@ -313,8 +313,8 @@ mod random {
         let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
         for part in parts {
             match part {
-                mock::Part::Text(pieces) => text.push_str(&pieces.whole()),
-                mock::Part::Thinking(pieces) => reasoning.push_str(&pieces.whole()),
+                mock::Part::Text(pieces) => text.push_str(&pieces.concat()),
+                mock::Part::Thinking(pieces) => reasoning.push_str(&pieces.concat()),
                 mock::Part::Tool { name, input } => calls.push(format!("{name} {input}")),
                 _ => {}
             }
@@ -326,7 +326,7 @@ mod random {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_answers_can_be_read(
             parts in prop::collection::vec(part(), 0..5),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
@@ -345,10 +345,10 @@ mod random {
                 let (deltas, answer) = read(kind, &pieces);
                 let answer = answer.unwrap();
                 let (text, reasoning, calls) = expected(&parts);
-                let said = text_of(&deltas);
-                prop_assert_eq!(&said.0, &text);
+                let read = text_of(&deltas);
+                prop_assert_eq!(&read.0, &text);
                 // Parts of reasoning are set apart where the protocol has parts.
-                prop_assert_eq!(said.1.replace("\n\n", ""), reasoning.replace("\n\n", ""));
+                prop_assert_eq!(read.1.replace("\n\n", ""), reasoning.replace("\n\n", ""));
                 prop_assert_eq!(answer.answer.text(), text);
                 let got: Vec<_> = answer.answer.calls()
                     .map(|call| format!("{} {}", call.name, call.input))

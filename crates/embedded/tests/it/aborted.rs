@@ -20,8 +20,8 @@ async fn before_the_start_nothing_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_model_speaks_and_the_session_goes_on_with_what_it_said() {
-    let script = "[[turn]]\nparts = [{ text = [\"This goes on \"] }, \"stall\"]\n[[turn]]\nparts = [{ text = \"Well.\" }]";
+async fn while_the_model_writes_and_the_session_keeps_its_text() {
+    let script = "[[turn]]\nparts = [{ text = [\"This continues \"] }, \"stall\"]\n[[turn]]\nparts = [{ text = \"Well.\" }]";
     let stage = Stage::new(script).await;
     let stream = stage.runtime.execute(stage.params(MODELS[1], "Speak."));
     let handle = stream.abort_handle();
@@ -32,7 +32,7 @@ async fn while_the_model_speaks_and_the_session_goes_on_with_what_it_said() {
     })
     .await;
     assert_eq!(result.status, RunStatus::Aborted);
-    assert_eq!(result.text, "This goes on ");
+    assert_eq!(result.text, "This continues ");
     assert_eq!(result.errors.len(), 1);
     assert_eq!(result.errors[0].kind, ErrorKind::Aborted);
     let mut params = stage.params(MODELS[1], "And now?");
@@ -41,7 +41,7 @@ async fn while_the_model_speaks_and_the_session_goes_on_with_what_it_said() {
     assert_eq!(result.text, "Well.");
     let body = stage.request(1).to_string();
     assert!(
-        body.contains("Speak.") && body.contains("This goes on ") && body.contains("And now?"),
+        body.contains("Speak.") && body.contains("This continues ") && body.contains("And now?"),
         "{body}"
     );
 }

@@ -46,13 +46,13 @@ async fn an_http_error_is_known_by_its_kind_over_every_protocol() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_made_again_when_the_service_says_and_half_an_answer_is_void() {
+async fn a_request_is_repeated_after_the_requested_delay_and_half_an_answer_is_withdrawn() {
     let limited = "error = { kind = \"rate_limit\", headers = { retry-after-ms = \"40\" } }";
     let cut = "parts = [{ text = [\"This will \", \"be cut\"] }, \"cut\"]";
     let odd = "parts = [{ text = \"odd\" }, { raw = \"data: {\\\"oops\\n\\n\" }]";
     let failed = "parts = [{ text = \"half\" }, { error = \"overloaded\" }]";
     for model in MODELS {
-        for (first, kind, said) in [
+        for (first, kind, withdrawn) in [
             (limited, ErrorKind::RateLimit, false),
             (cut, ErrorKind::Network, true),
             (odd, ErrorKind::Protocol, true),
@@ -86,13 +86,13 @@ async fn a_request_is_made_again_when_the_service_says_and_half_an_answer_is_voi
             let retracted = events
                 .iter()
                 .any(|event| matches!(event, AgentEvent::Retract(_)));
-            assert_eq!(retracted, said, "{model} {first}");
+            assert_eq!(retracted, withdrawn, "{model} {first}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_wants_to_be_left_alone_for_long_is_not_waited_for() {
+async fn a_long_requested_delay_is_not_waited_for() {
     let stage = Stage::new(
         "[[turn]]\nerror = { kind = \"rate_limit\", headers = { retry-after = \"3600\" } }",
     )
@@ -139,7 +139,7 @@ async fn a_service_that_is_not_there_is_an_error_that_names_its_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_cut_or_refused_is_an_error_that_says_what_to_do() {
+async fn a_cut_or_refused_answer_is_an_error_with_the_next_step() {
     for model in MODELS {
         for (stop, word) in [("max_tokens", "--max-tokens"), ("refusal", "refused")] {
             let script = format!("[[turn]]\nparts = [{{ text = \"Half\" }}]\nstop = \"{stop}\"");
@@ -155,7 +155,7 @@ async fn an_answer_that_was_cut_or_refused_is_an_error_that_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_says_nothing_more_is_not_waited_for_for_ever() {
+async fn a_silent_model_hits_the_limit() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"This goes \" }, \"stall\"]").await;
     let mut params = stage.params(MODELS[1], "Say something.");
     params.timeouts = Timeouts::default().idle(Duration::from_millis(300));
@@ -163,7 +163,7 @@ async fn a_model_that_says_nothing_more_is_not_waited_for_for_ever() {
     assert_eq!(result.status, RunStatus::TimedOut);
     let error = result.error().unwrap();
     assert_eq!(error.code, ErrorCode::WatchdogTimeout);
-    assert_eq!(error.message, "the model said nothing for 300ms");
+    assert_eq!(error.message, "the model sent nothing for 300ms");
     assert_eq!(result.text, "This goes ");
 }
 

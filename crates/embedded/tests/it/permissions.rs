@@ -1,4 +1,4 @@
-//! Who decides whether a tool may be used.
+//! Permission policies.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What is refused before anything is asked.
+//! Parameters refused before the first request.
 
 use serde_json::json;
 use teamster_core::{
@@ -74,7 +74,7 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_without_a_key_says_which_variable_is_missing() {
+async fn a_missing_key_is_reported_with_its_variable() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"Nobody hears this.\" }]").await;
     for (model, variable) in [
         (MODELS[0], "ANTHROPIC_API_KEY"),
@@ -88,7 +88,7 @@ async fn a_service_without_a_key_says_which_variable_is_missing() {
             "GEMINI_API_KEY",
             "GOOGLE_API_KEY",
         ] {
-            // One that is set to nothing is not set, whatever this machine has.
+            // An empty variable counts as unset, independent of this machine's environment.
             params.env.insert(name.into(), String::new());
         }
         let error = stage.runtime.check(&params).unwrap_err();
@@ -102,7 +102,7 @@ async fn a_service_without_a_key_says_which_variable_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_refuses_what_holds_for_a_run_only() {
+async fn a_session_refuses_parameters_of_runs() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
     let mut params = stage.params(MODELS[1], "");
     params.output_schema = Some(json!({}));

@@ -80,7 +80,7 @@ async fn a_fork_leaves_the_session_as_it_is_and_ids_can_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_not_there_is_said_so_and_nothing_is_asked() {
+async fn a_missing_session_is_reported_without_a_request() {
     let stage = Stage::new(COLOUR).await;
     for id in ["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "../../etc/passwd"] {
         let mut params = stage.params(MODELS[1], "Go on.");
@@ -103,7 +103,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
         .runtime
         .open(SessionOptions::new(stage.params(MODELS[1], "")))
         .unwrap();
-    assert_eq!((session.id(), session.is_hot()), (None, false));
+    assert_eq!((session.id(), session.is_live()), (None, false));
     let mut turn = Turn::new("My colour is blue.");
     turn.images = vec![Image::bytes("image/png", *b"\x00\x01\x02")];
     let mut first = session.send(turn);
@@ -119,7 +119,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     assert_eq!(first.session_id, session.id());
     assert_eq!(second.session_id, session.id());
     assert_eq!(second.usage.unwrap().input_tokens, Some(200));
-    assert!(session.is_hot());
+    assert!(session.is_live());
     assert!(stage.request(0).to_string().contains("AAEC"));
 
     // No other process may write to it meanwhile.
@@ -135,9 +135,9 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     );
 
     session.close().await;
-    assert!(!session.is_hot());
+    assert!(!session.is_live());
     let before = session.id();
-    // Another turn goes on with it.
+    // Another turn continues with it.
     session.set_model(MODELS[0].into()).await.unwrap();
     session
         .set_permission(PermissionMode::ReadOnly)
@@ -166,7 +166,7 @@ async fn a_turn_can_be_interrupted_and_steered() {
 [[turn]]
 parts = [{ shell = "touch begun; while ! test -e go; do sleep 0.02; done" }]
 [[turn]]
-parts = [{ text = ["This goes on "] }, "stall"]
+parts = [{ text = ["This continues "] }, "stall"]
 [[turn]]
 parts = [{ text = "I am." }]
 "#;

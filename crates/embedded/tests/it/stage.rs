@@ -89,7 +89,7 @@ impl Stage {
         read(self.runtime.execute(params)).await
     }
 
-    /// What the model was asked the `number`th time, from 0.
+    /// The `number`th request to the model, from 0.
     pub(crate) fn request(&self, number: usize) -> serde_json::Value {
         self.model.requests()[number].body.clone()
     }

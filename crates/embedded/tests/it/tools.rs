@@ -1,4 +1,4 @@
-//! What models do with tools that they should not.
+//! Malformed and excessive tool calls of models.
 
 use teamster_core::{AgentEvent, McpServer, RunStatus};
 
@@ -144,7 +144,7 @@ const FAULT: &str = "TEAMSTER_TEST_FAULT";
 /// This program again, as a server.
 fn tiny(fault: &str) -> McpServer {
     let program = std::env::current_exe().unwrap().display().to_string();
-    // Quiet, so that what it says of itself is on lines of its own.
+    // Quiet, so that the harness's own output is on separate lines.
     let args = ["--exact", "tools::server", "--nocapture", "--quiet"];
     McpServer::stdio("tiny", program, args).env(FAULT, fault)
 }

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! End of a run.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::errors::{self, Failure};
 use super::stderr::{self, Retry};
 use super::wire::{ErrorLine, ErrorObject, ResultLine};
 
-/// What is known of the end so far.
+/// State of the end so far.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// The last `error` line, until the next line shows whether the run goes on.
-    said: Option<LastError>,
+    /// The last `error` line, until the next line shows whether the run continues.
+    last_error: Option<LastError>,
     /// Why the run failed, if the exit code is needed to understand it.
     failure: Option<Failure>,
     failed: Option<bool>,
@@ -53,17 +53,17 @@ impl End {
     }
 
     /// An `error` line: not final by itself.
-    pub(super) fn said(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
+    pub(super) fn error_line(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
         let message = line.message?.into_owned();
         self.warn(out);
         let is_error = line.severity.as_deref() == Some("error") || errors::ends_the_run(&message);
         self.answer_blocked |= errors::blocks_the_answer(&message);
-        self.said = Some(LastError { message, is_error });
+        self.last_error = Some(LastError { message, is_error });
         Some(())
     }
 
-    /// The run goes on after what was said.
-    pub(super) fn goes_on(&mut self, out: &mut Events) {
+    /// The run continues after an `error` line.
+    pub(super) fn continues(&mut self, out: &mut Events) {
         self.answered = true;
         self.warn(out);
     }
@@ -87,10 +87,10 @@ impl End {
         self.next_answer = None;
     }
 
-    /// What was said last was no more than a warning.
+    /// The last `error` line was only a warning.
     fn warn(&mut self, out: &mut Events) {
-        if let Some(said) = self.said.take() {
-            warning(said.message, out);
+        if let Some(last) = self.last_error.take() {
+            warning(last.message, out);
         }
         self.stopped = None;
     }
@@ -113,10 +113,10 @@ impl End {
 
     /// The CLI's own end of the run.
     pub(super) fn result(&mut self, line: &ResultLine<'_>, out: &mut Events) {
-        let said = self.said.take();
-        let (cause, warned) = match said {
-            Some(said) if said.is_error => (Some(said.message), None),
-            said => (None, said.map(|said| said.message)),
+        let last = self.last_error.take();
+        let (cause, warned) = match last {
+            Some(last) if last.is_error => (Some(last.message), None),
+            last => (None, last.map(|last| last.message)),
         };
         let is_failure = line.status.as_deref() != Some("success") || cause.is_some();
         let failed = is_failure || self.stopped.is_some();
@@ -157,7 +157,7 @@ impl End {
         )));
     }
 
-    /// The CLI never says why the model stopped, only that a hook stopped the agent.
+    /// The CLI never reports the model's stop reason, only that a hook stopped the agent.
     fn stop_reason(&self) -> Option<String> {
         self.stopped.as_ref().map(|_| STOP.to_owned())
     }
@@ -169,12 +169,12 @@ impl End {
             let reported = reported.map(|message| Failure::new(None, &message));
             out.error(reported.unwrap_or(failure).into_error(exit.code));
         }
-        match self.said.take() {
+        match self.last_error.take() {
             // The result that should have followed never came.
-            Some(said) if said.is_error => {
-                out.error(Failure::new(None, &said.message).into_error(exit.code));
+            Some(last) if last.is_error => {
+                out.error(Failure::new(None, &last.message).into_error(exit.code));
             }
-            Some(said) => warning(said.message, out),
+            Some(last) => warning(last.message, out),
             None => self.gone_while_retrying(exit, out),
         }
         if self.has_policy && stderr::policy_was_ignored(&exit.stderr) {
@@ -202,8 +202,8 @@ impl End {
 }
 
 impl End {
-    /// The process is gone without a result: what it had said of a request that it was to repeat, if
-    /// nothing else says why.
+    /// The process is gone without a result: its message on a request that it was to repeat, if
+    /// there is no other reason.
     fn gone_while_retrying(&self, exit: &Exit, out: &mut Events) {
         let stopped = exit.stop == Some(Stop::Aborted);
         if self.failed.is_some() || stopped || !stderr::evidence(&exit.stderr).is_empty() {

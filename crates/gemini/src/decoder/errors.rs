@@ -1,10 +1,10 @@
-//! What an error of Gemini CLI means.
+//! Classification of Gemini CLI's errors.
 
 use serde::Deserialize;
 use teamster_core::provider::json_line::{or_default, parse};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// What the CLI says of a failure in its event stream.
+/// A failure in the CLI's event stream.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The error; its kind is `Internal` until [`Self::kind`] is known.
@@ -20,7 +20,11 @@ impl Failure {
         let known = kind
             .and_then(kind_of_type)
             .or_else(|| api.kind(retry_after_ms));
-        let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Internal, api.said());
+        let mut error = AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Internal,
+            api.message_for_person(),
+        );
         error.retry_after_ms = retry_after_ms;
         Self { error, kind: known }
     }
@@ -42,7 +46,7 @@ impl Failure {
 struct ApiError<'a> {
     /// The message without its wrapping.
     text: &'a str,
-    /// What the CLI says after it.
+    /// The CLI's advice after it.
     advice: &'a str,
     answer: Option<Answer>,
 }
@@ -124,9 +128,9 @@ impl<'a> ApiError<'a> {
     }
 
     /// For a person: the service's message, and its status where the CLI only passed on the JSON.
-    fn said(&self) -> String {
+    fn message_for_person(&self) -> String {
         let answer = self.answer.as_ref().map(|answer| &answer.error);
-        let said = match answer {
+        let message = match answer {
             Some(AnswerError {
                 message: Some(message),
                 code: Some(code),
@@ -138,7 +142,7 @@ impl<'a> ApiError<'a> {
             ),
             _ => self.text.to_owned(),
         };
-        format!("{said}{}", self.advice)
+        format!("{message}{}", self.advice)
     }
 
     fn kind(&self, retry_after_ms: Option<u64>) -> Option<ErrorKind> {
@@ -151,7 +155,7 @@ impl<'a> ApiError<'a> {
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
         let kind = kind.or_else(|| self.answer.as_ref()?.error.kind());
         match kind {
-            // The service says the same of both; a time to wait shows that it is no more than that.
+            // The service has the same message for both; a time to wait shows a rate limit.
             Some(ErrorKind::Quota) if retry_after_ms.is_some() && !self.is_daily() => {
                 Some(ErrorKind::RateLimit)
             }
@@ -159,7 +163,7 @@ impl<'a> ApiError<'a> {
         }
     }
 
-    /// All that Node says of a connection that breaks in the middle of an answer.
+    /// Node's only message for a connection that breaks in the middle of an answer.
     fn is_broken(&self) -> bool {
         matches!(self.text, "terminated" | "aborted")
     }
@@ -173,9 +177,10 @@ impl<'a> ApiError<'a> {
         let details = self.answer.iter().flat_map(|answer| &answer.error.details);
         let delay = details.into_iter().find_map(|d| d.retry_delay.as_deref());
         // The CLI's words and the service's.
-        let said = ["Suggested retry after ", "Please retry in "];
+        let prefixes = ["Suggested retry after ", "Please retry in "];
         let suggested = || {
-            said.iter()
+            prefixes
+                .iter()
                 .find_map(|words| Some(self.text.split_once(words)?.1))
         };
         milliseconds(delay.or_else(suggested)?)
@@ -213,7 +218,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
     })
 }
 
-/// What a message of the CLI's own means, and those of the service that only it gives.
+/// Classifies messages of the CLI itself, and those of the service that only it passes on.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
@@ -255,7 +260,7 @@ pub(crate) fn kind_of_message(text: &str) -> Option<ErrorKind> {
     api.kind(api.retry_after_ms())
 }
 
-/// Whether this is what Node says of text that is no JSON. It quotes that text, which may hold any
+/// Whether this is Node's message for text that is no JSON. It quotes that text, which may hold any
 /// other words.
 fn is_about_broken_json(text: &str) -> bool {
     [
@@ -268,7 +273,7 @@ fn is_about_broken_json(text: &str) -> bool {
     .any(|words| text.contains(words))
 }
 
-/// Whether the CLI stops after it has said this, though it then calls the run a success.
+/// Whether the CLI stops after this message, though it then calls the run a success.
 pub(crate) fn ends_the_run(message: &str) -> bool {
     [
         "Loop detected",

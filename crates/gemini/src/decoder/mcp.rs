@@ -1,4 +1,4 @@
-//! MCP servers: whose tool a call is of, and what the CLI says of servers that failed.
+//! MCP servers: the server of a call, and the CLI's messages about failed servers.
 
 use teamster_core::text::{excerpt, without_colors};
 use teamster_core::{ExecuteParams, McpTool};
@@ -8,10 +8,10 @@ use crate::command_line::Flags;
 /// How the name of an MCP server's tool begins.
 const PREFIX: &str = "mcp_";
 
-/// All that the CLI says on stderr of servers that failed before the model has called a tool of any.
+/// The CLI's only message on stderr about failed servers before the model has called a tool of any.
 const TROUBLE: &str = "MCP issues detected";
 
-/// What stands before and after a server's name where the CLI says why it failed: only after the model
+/// Text before and after a server's name in the CLI's message about its failure: only after the model
 /// has called a tool of a server. By the CLI's own source.
 const NAMED: &[(&str, &str)] = &[
     ("Error during discovery for MCP server '", "': "),
@@ -100,7 +100,7 @@ impl Servers {
     fn unnamed(&self) -> String {
         let mut message = format!(
             "{TROUBLE}: an MCP server did not start, or broke off before a tool of any was called; \
-             Gemini CLI then says neither which nor why"
+             Gemini CLI then reports neither which nor why"
         );
         if !self.ours.is_empty() {
             message.push_str("; those of this run: ");
@@ -110,12 +110,12 @@ impl Servers {
     }
 }
 
-/// What a line on stderr says of servers that failed.
+/// A message on stderr about failed servers.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Trouble<'a> {
-    /// That one did.
+    /// An unnamed server failed.
     Somewhere,
-    /// That this one did, and why if that is there.
+    /// This server failed, with the reason if there is one.
     Of(&'a str, Option<String>),
 }
 
@@ -126,32 +126,32 @@ impl<'a> Trouble<'a> {
         let level = levels
             .into_iter()
             .find_map(|level| line.strip_prefix(level));
-        let said = level.unwrap_or(line).trim_end();
-        if said.starts_with(TROUBLE) {
+        let message = level.unwrap_or(line).trim_end();
+        if message.starts_with(TROUBLE) {
             return Some(Self::Somewhere);
         }
-        let (server, why) = Self::broke_off(said)
-            .or_else(|| Self::why(said))
-            .or_else(|| Self::wants_login(said))?;
+        let (server, why) = Self::broke_off(message)
+            .or_else(|| Self::why(message))
+            .or_else(|| Self::wants_login(message))?;
         let why = why.filter(|why| !why.is_empty());
         (!server.is_empty()).then(|| Self::Of(server, why.map(|why| excerpt(&why, REASON_BYTES))))
     }
 
-    fn broke_off(said: &str) -> Option<(&str, Option<String>)> {
-        let rest = said.strip_prefix("MCP ERROR (")?;
+    fn broke_off(message: &str) -> Option<(&str, Option<String>)> {
+        let rest = message.strip_prefix("MCP ERROR (")?;
         let server = rest.strip_suffix(':').unwrap_or(rest).strip_suffix(')')?;
         Some((server, None))
     }
 
-    fn why(said: &str) -> Option<(&str, Option<String>)> {
+    fn why(message: &str) -> Option<(&str, Option<String>)> {
         NAMED.iter().find_map(|(before, after)| {
-            let (server, why) = said.strip_prefix(before)?.split_once(after)?;
+            let (server, why) = message.strip_prefix(before)?.split_once(after)?;
             Some((server, Some(why.to_owned())))
         })
     }
 
-    fn wants_login(said: &str) -> Option<(&str, Option<String>)> {
-        let (server, why) = said.strip_prefix("MCP server '")?.split_once("' ")?;
+    fn wants_login(message: &str) -> Option<(&str, Option<String>)> {
+        let (server, why) = message.strip_prefix("MCP server '")?.split_once("' ")?;
         let known = ["requires authentication", "rejected stored OAuth token"];
         let known = known.iter().any(|words| why.starts_with(words));
         known.then(|| (server, Some(format!("it {why}"))))

@@ -1,4 +1,4 @@
-//! How a command ended, as far as its displayed output shows.
+//! End of a command, as far as its displayed output shows.
 
 /// Before what a command had printed when it was cancelled.
 const BEFORE: &[&str] = &[

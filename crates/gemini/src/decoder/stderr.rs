@@ -1,4 +1,4 @@
-//! What Gemini CLI says on stderr.
+//! Gemini CLI's output on stderr.
 
 use teamster_core::ErrorKind;
 use teamster_core::text::without_colors;
@@ -21,7 +21,7 @@ pub(crate) fn policy_was_ignored(stderr: &str) -> bool {
     stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
 }
 
-/// What it means that the CLI did not begin, which it only explains on stderr.
+/// Classifies a failed start, which the CLI only explains on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const MEANINGS: &[(&str, ErrorKind)] = &[
         (
@@ -56,7 +56,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(stderr, MEANINGS)
 }
 
-/// What stderr says beside the warnings and the requests that failed and were repeated, up to the
+/// stderr without warnings and without the failed requests that were repeated, up to the
 /// help.
 pub(crate) fn evidence(stderr: &str) -> String {
     let plain = without_colors(stderr);
@@ -64,7 +64,7 @@ pub(crate) fn evidence(stderr: &str) -> String {
         .lines()
         .take_while(|line| !line.starts_with("Usage: "))
         .collect();
-    let mut said = Vec::new();
+    let mut kept = Vec::new();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let rest = &lines[at..];
@@ -78,12 +78,12 @@ pub(crate) fn evidence(stderr: &str) -> String {
             attempt.lines
         } else {
             if !is_noise(line) {
-                said.push(*line);
+                kept.push(*line);
             }
             1
         };
     }
-    said.join("\n").trim().to_owned()
+    kept.join("\n").trim().to_owned()
 }
 
 /// Before the path of a file with the details of the error that ended a run.
@@ -117,11 +117,11 @@ fn fields(lines: &[&str]) -> usize {
     end.map_or(count, |end| end + 1)
 }
 
-/// What the CLI says of a request that failed.
+/// The CLI's message about a failed request.
 #[derive(Debug)]
 struct Attempt<'a> {
     /// All of the first line after the number.
-    said: &'a str,
+    first: &'a str,
     /// How many lines it has, without those of where an error was thrown.
     lines: usize,
 }
@@ -129,28 +129,28 @@ struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     /// The one that these lines begin with.
     fn read(lines: &[&'a str]) -> Option<Self> {
-        let said = Self::begin(lines.first()?)?;
+        let first = Self::begin(lines.first()?)?;
         let until = lines[1..].iter();
         let more = until.take_while(|line| Self::begin(line).is_none());
-        let last = if said.contains(RETRYING) {
+        let last = if first.contains(RETRYING) {
             // A message of several lines ends where it was thrown.
             more.clone()
                 .position(|line| is_of_stack(line))
                 .unwrap_or_default()
-        } else if is_end(said) {
+        } else if is_end(first) {
             0
         } else {
-            said.strip_prefix(": ")?;
+            first.strip_prefix(": ")?;
             let mut message = more.take_while(|line| !is_of_stack(line));
             message.position(|line| is_end(line))? + 1
         };
         Some(Self {
-            said,
+            first,
             lines: 1 + last,
         })
     }
 
-    /// What a line says that begins one, after the number.
+    /// The text after the number, if the line begins such a message.
     fn begin(line: &'a str) -> Option<&'a str> {
         let rest = line.strip_prefix("Attempt ")?;
         rest.trim_start_matches(|c: char| c.is_ascii_digit())
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Whether a line ends with what the CLI does next, which it says after the service's message.
+/// Whether a line ends with the CLI's next action, which follows the service's message.
 fn is_end(line: &str) -> bool {
     let pause = line
         .strip_suffix("ms...")
@@ -166,7 +166,7 @@ fn is_end(line: &str) -> bool {
     line.ends_with(LAST) || pause.is_some_and(|(_, ms)| ms.parse::<u64>().is_ok())
 }
 
-/// The last request of which the CLI says that it failed and was to be repeated.
+/// The last request that failed and was to be repeated.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Retry {
     /// The rest of the message about the last failed request.
@@ -181,13 +181,13 @@ impl Retry {
         let lines: Vec<_> = plain.lines().collect();
         let mut begins = (0..lines.len()).rev();
         let (at, attempt) = begins.find_map(|at| Some((at, Attempt::read(&lines[at..])?)))?;
-        let said = attempt.said;
-        let status = said.strip_prefix(" with status ").map(digits);
+        let first = attempt.first;
+        let status = first.strip_prefix(" with status ").map(digits);
         let how = match status {
             Some(status) if !status.is_empty() => format!(" with status {status}"),
             _ => {
-                let error = said.split_once(RETRYING).map(|(_, error)| error);
-                let error = error.or_else(|| said.strip_prefix(": ").map(message));
+                let error = first.split_once(RETRYING).map(|(_, error)| error);
+                let error = error.or_else(|| first.strip_prefix(": ").map(message));
                 error.map_or_else(String::new, |error| format!(": {error}"))
             }
         };
@@ -198,11 +198,11 @@ impl Retry {
     }
 }
 
-/// The service's message without what the CLI says after it.
-fn message(said: &str) -> &str {
-    let end = [AFTER, LAST].iter().find_map(|words| said.rfind(words));
-    let Some(end) = end else { return said };
-    let message = said[..end].trim_end();
+/// The service's message without the CLI's addition.
+fn message(text: &str) -> &str {
+    let end = [AFTER, LAST].iter().find_map(|words| text.rfind(words));
+    let Some(end) = end else { return text };
+    let message = text[..end].trim_end();
     message.strip_suffix('.').unwrap_or(message)
 }
 
@@ -212,7 +212,7 @@ fn digits(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What the CLI says on stderr whether it fails or not.
+/// Whether the CLI prints this line in successful runs too.
 fn is_noise(line: &str) -> bool {
     [
         "Warning: ",

@@ -62,7 +62,7 @@ fn failed(id: &str, kind: &str, message: &str) -> String {
     )
 }
 
-fn said(severity: &str, message: &str) -> String {
+fn error_line(severity: &str, message: &str) -> String {
     line("error", &json!({"severity": severity, "message": message}))
 }
 

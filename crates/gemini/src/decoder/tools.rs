@@ -25,18 +25,18 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// The CLI's id, as far as it differs.
     cli_id: Option<String>,
-    /// What it will have done if it ends well.
+    /// Its effect if it ends well.
     effect: Option<Effect>,
 }
 
-/// What the CLI says of how a call ended.
+/// The end of a call as reported by the CLI.
 pub(crate) struct Ended<'a> {
     pub(crate) status: Option<&'a str>,
     pub(crate) output: Option<&'a str>,
     pub(crate) error: Option<&'a ErrorObject<'a>>,
 }
 
-/// What a call does that has an event of its own.
+/// The effect of a call that has an event of its own.
 #[derive(Debug)]
 enum Effect {
     File(String, ChangeKind),
@@ -82,7 +82,7 @@ impl Tools {
 }
 
 impl Call {
-    /// What it did, if it ended well.
+    /// Its effect, if it ended well.
     pub(crate) fn effect(&mut self) -> Option<AgentEvent> {
         Some(match self.effect.take()? {
             Effect::File(path, change) => AgentEvent::FileChange(Box::new(
@@ -92,8 +92,8 @@ impl Call {
         })
     }
 
-    /// Whether it failed, as far as the CLI says. It calls a command a success whatever its exit code
-    /// was.
+    /// Whether it failed, as far as the CLI reports it. It calls a command a success for any exit code
+    /// .
     pub(crate) fn is_error(&self, ended: &Ended<'_>) -> Option<bool> {
         if ended.error.is_some() {
             return Some(true);
@@ -107,7 +107,7 @@ impl Call {
     }
 
     /// Whether the call was not permitted.
-    /// `must_be_there` says that nothing would have kept the tool from the model.
+    /// `must_be_there`: the model had the tool.
     pub(crate) fn is_denied(&self, error: &ErrorObject<'_>, must_be_there: bool) -> bool {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
@@ -126,7 +126,7 @@ impl Call {
 fn effect(name: &str, input: &Value) -> Option<Effect> {
     let text = |name: &str| input.get(name)?.as_str();
     match name {
-        // Whether the file was there before is not said.
+        // The CLI does not report whether the file existed.
         "write_file" => Some(Effect::File(
             text("file_path")?.to_owned(),
             ChangeKind::Update,

@@ -8,7 +8,7 @@ use teamster_core::{ModelUsage, Usage};
 use super::wire::StatsLine;
 
 impl StatsLine {
-    /// What was used. `input_tokens` includes what came from the cache, and `output_tokens` excludes
+    /// Usage. `input_tokens` includes what came from the cache, and `output_tokens` excludes
     /// the reasoning, of which the CLI has no figure: it is what is missing in the sum.
     ///
     /// Where nothing was used, nothing is known: of a request that failed the CLI counts nothing.
@@ -37,14 +37,14 @@ impl StatsLine {
         )
     }
 
-    /// What is in the total and neither input nor output. `None` if that is nothing.
+    /// The total without input and output. `None` if that is 0.
     fn reasoning(&self) -> Option<u64> {
-        let said = self.input_tokens?.checked_add(self.output_tokens?)?;
-        let rest = self.total_tokens?.saturating_sub(said);
+        let known = self.input_tokens?.checked_add(self.output_tokens?)?;
+        let rest = self.total_tokens?.saturating_sub(known);
         (rest > 0).then_some(rest)
     }
 
-    /// What each model used, of those that used anything.
+    /// Usage by model, of those that used anything.
     pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
         let usage = |figures: &RawValue| {
             let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_is_absent() {
+    fn unreported_figures_are_absent() {
         assert_eq!(stats("{}").usage(), None);
         let zero = r#"{"total_tokens":0,"input_tokens":0,"output_tokens":0,"cached":0,"input":0}"#;
         assert_eq!(stats(zero).usage(), None);

@@ -80,7 +80,7 @@ pub(crate) struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// An error as it was seen, or as its message alone. `None` if it says nothing.
+    /// An error as it was seen, or as its message alone. `None` if it is empty.
     pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Message<'a>(#[serde(borrow)] Cow<'a, str>);

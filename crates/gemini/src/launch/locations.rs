@@ -1,4 +1,4 @@
-//! Where Gemini CLI keeps its settings.
+//! Locations of Gemini CLI's settings.
 
 use std::path::{Path, PathBuf};
 

@@ -30,7 +30,7 @@ const NO_SERVER: &str = "/";
 /// Where the table of servers is in the settings.
 const TABLE: &str = "mcpServers";
 
-/// The CLI drops these from a server's environment, and says so on stderr only.
+/// The CLI drops these from a server's environment, and reports it on stderr only.
 const BLOCKED_VARIABLES: &[&str] = &[
     "BASH_ENV",
     "CLASSPATH",
@@ -65,7 +65,7 @@ const BLOCKED_VARIABLES: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// What the servers of a run ask of its launch beside arguments.
+/// Requirements of a run's servers on its launch beside arguments.
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
     pub(super) config: Option<ConfigEdit>,
@@ -74,7 +74,7 @@ pub(super) struct Delivered {
     pub(super) env: Vec<(String, String)>,
 }
 
-/// Gives the CLI the servers of this run, or says why that cannot be.
+/// Passes the servers of this run to the CLI, or returns the reason why that is impossible.
 pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Delivered, AgentError> {
     if params.mcp_servers.is_empty() {
         if params.mcp_strict {
@@ -136,7 +136,7 @@ pub(super) fn refuse(server: &McpServer, problem: &str) -> AgentError {
     AgentError::refused_server(&server.name, problem)
 }
 
-/// What Gemini CLI would silently do in another way: the field and what to do.
+/// A field that Gemini CLI would silently change, and the next step.
 fn problem_of(server: &McpServer) -> Option<String> {
     let name = server.name.as_str();
     if name == "mcp" || name.starts_with("mcp_") {

@@ -1,4 +1,4 @@
-//! What may not be done, as rules of the CLI's policy engine.
+//! Denials as rules of the CLI's policy engine.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
     params.permission == PermissionMode::ReadOnly || !params.denied_tools.is_empty()
 }
 
-/// Refuses a run in which the rules would not count. The CLI goes on without rules that it cannot
+/// Refuses a run in which the rules would not count. The CLI continues without rules that it cannot
 /// read.
 pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
     let parameter = if params.denied_tools.is_empty() {
@@ -130,7 +130,7 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
              name them one by one",
         );
     }
-    // Of a name that it does not know the CLI says nothing, and denies nothing.
+    // The CLI silently ignores unknown names and denies nothing.
     if !can_be || !name.chars().all(is_name) {
         return refuse(
             "Gemini CLI has no tool of this name; it has run_shell_command, write_file, replace, \
@@ -177,8 +177,8 @@ mod tests {
             rules(&params).map(|rules| rules.unwrap().lines().nth(1).unwrap().to_owned())
         };
         let tool = |middle: usize| format!("mcp_srv_{}_end", "x".repeat(middle));
-        let whole = tool(51);
-        assert_eq!(denied(&whole).unwrap(), format!("toolName = \"{whole}\""));
+        let name = tool(51);
+        assert_eq!(denied(&name).unwrap(), format!("toolName = \"{name}\""));
         let cut = format!("mcp_srv_{}...{}_end", "x".repeat(22), "x".repeat(26));
         assert_eq!(denied(&tool(52)).unwrap(), format!("toolName = \"{cut}\""));
         let server = |length: usize| format!("mcp_{}_*", "s".repeat(length));

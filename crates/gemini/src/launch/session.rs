@@ -1,4 +1,4 @@
-//! How Gemini CLI is started for a session of many turns.
+//! Launch of Gemini CLI for a session of many turns.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ExecuteParams, SessionOptions, time};
 use super::locations::Locations;
 use super::{begin, check};
 
-/// With an MCP server it does not end when its input does, whatever it has still to do (measured, 20 s);
+/// With an MCP server it does not end when its input does, even without work (measured, 20 s);
 /// all is saved by then.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
@@ -39,8 +39,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
 }
 
 /// The CLI writes the beginning of a new session to a file that is named by the minute and the begin of
-/// the id, also when it is to go on with that session. In the minute in which a session was begun that
-/// is the session's own file, and all that was said would be lost (measured).
+/// the id, also when it is to resume that session. In the minute in which a session was begun that
+/// is the session's own file, and its content would be lost (measured).
 fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(), AgentError> {
     let Ok(locations) = Locations::of(params) else {
         return Ok(());
@@ -58,7 +58,7 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
         return Ok(());
     }
     let problem = format!(
-        "Gemini CLI would lose what was said in a session if it went on with it in the same minute in \
+        "Gemini CLI would lose the content of a session if it resumed it in the same minute in \
          which the session was begun; try again in {rest} s"
     );
     Err(AgentError::refused("session_id", problem)

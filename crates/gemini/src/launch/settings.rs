@@ -1,5 +1,5 @@
-//! What the user has set that would keep a server of the run, or its tools, from the agent, or give the
-//! server what is another's. The CLI says nothing of it.
+//! User settings that would hide a server of the run, or its tools, from the agent, or give the
+//! server another's definition. The CLI does not report it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::mcp::refuse;
 use crate::command_line::Flags;
 
 /// Which servers the flag for it must name so that those of the run may be started: none if it is not
-/// needed. An error if the settings keep one of them from the agent whatever the flag says.
+/// needed. An error if the settings keep one of them from the agent with any value of the flag.
 pub(super) fn allowed_servers(
     params: &ExecuteParams,
     locations: &Locations,
@@ -58,8 +58,8 @@ pub(super) fn allowed_servers(
                 Some(allowed) => allowed.into_iter().filter(both).collect(),
             });
         }
-        let said = settings["general"]["defaultApprovalMode"].as_str();
-        mode = said.map(str::to_owned).or(mode);
+        let configured = settings["general"]["defaultApprovalMode"].as_str();
+        mode = configured.map(str::to_owned).or(mode);
     }
     let given = Flags::of(&params.extra_args);
     let asked = params.permission != PermissionMode::Default || given.permission.is_some();
@@ -180,7 +180,7 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     Some(texts.map(str::to_owned).collect())
 }
 
-/// A file of settings. What cannot be read says nothing here: the CLI itself refuses it.
+/// A file of settings. An unreadable one is ignored here: the CLI itself refuses it.
 fn read(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).ok()?;
     serde_json::from_str(&without_comments(&text)).ok()
@@ -211,7 +211,7 @@ fn without_comments(text: &str) -> String {
     plain
 }
 
-/// Where a text that begins with a string goes on after it.
+/// The position after the string with which a text begins.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -121,7 +121,7 @@ fn a_prompt_that_the_cli_would_cut_off_is_refused() {
 }
 
 #[test]
-fn a_prompt_is_a_command_only_if_asked_for() {
+fn a_prompt_is_a_command_only_if_requested() {
     let prompt = |text: &str, commands| {
         let launch = launched(|p| {
             p.prompt = text.into();
@@ -221,7 +221,7 @@ fn only_an_id_is_resumed_and_never_the_latest_session_or_a_number() {
 }
 
 #[test]
-fn what_the_cli_would_read_as_something_else_is_refused_by_name() {
+fn ambiguous_values_are_refused_by_name() {
     type Change = fn(&mut ExecuteParams);
     let cases: &[(&str, Change)] = &[
         ("prompt: ", |p| p.prompt = " \n".into()),
@@ -257,8 +257,8 @@ fn a_path_that_is_not_utf8_is_refused() {
     assert!(error.message.starts_with("add_dirs: "), "{error}");
 }
 
-/// How yargs reads words, as far as the CLI's flags go: `--name=value`, whatever the value is; any
-/// other word would be a flag of its own, a value of the one before, or a sub-command.
+/// How yargs reads words, as far as the CLI's flags go: `--name=value` with any value; any
+/// other word would be a flag of its own, a value of the previous one, or a sub-command.
 fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     let parse = |arg: &&'a str| {
         let (name, value) = arg.split_once('=').expect("a word of its own");
@@ -270,7 +270,7 @@ fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_the_cli_reads_just_that(
+    fn the_cli_parses_the_arguments_as_intended(
         prompt in "\\PC{1,40}|--?[a-z]{1,8}( \\PC*)?|/[a-z]+", model in "\\PC{1,20}",
         id in "[A-Za-z0-9_-]{1,40}", dirs in prop::collection::vec("\\PC{1,20}", 0..3),
         tools in prop::collection::vec("\\PC{1,20}", 0..3),

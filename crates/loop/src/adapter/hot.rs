@@ -56,7 +56,7 @@ impl Adapter for HotAdapter {
     }
 
     fn is_alive(&self) -> bool {
-        (self.session.as_ref()).is_some_and(|session| !self.played || session.is_hot())
+        (self.session.as_ref()).is_some_and(|session| !self.played || session.is_live())
     }
 
     fn keeps_context(&self) -> bool {
@@ -74,7 +74,7 @@ impl Adapter for HotAdapter {
             };
             if self.clears_in_session() {
                 session.clear().await?;
-                if session.is_hot() {
+                if session.is_live() {
                     return Ok(());
                 }
                 // The process was gone: the next turn begins with a new one.

@@ -1,4 +1,4 @@
-//! How a run ends, and what it used.
+//! End of a run, with its usage.
 
 use teamster_core::provider::{Events, RunSummary};
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, TurnEnd, Usage};

@@ -65,7 +65,7 @@ async fn why_a_server_cannot_be_used_is_data() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_data() {
+async fn a_failed_start_is_data() {
     let missing = McpServer::stdio("s", "no-such-server", [""; 0]);
     let missing = failed(&missing, LIMIT).await;
     assert!(

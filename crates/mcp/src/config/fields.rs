@@ -137,7 +137,7 @@ fn wrong(place: &str, expected: &str, value: &Value<'_>) -> String {
     format!("{place}: expected {expected}, there is {}", kind(value))
 }
 
-/// What a value is, for a message that must not say the value.
+/// The kind of a value, for a message that must not contain the value.
 pub(super) fn kind(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",

@@ -11,12 +11,12 @@ use teamster_core::{McpServer, McpTransport};
 use super::expand::expand;
 use super::fields::Fields;
 
-/// Why a server cannot be used.
+/// Error in the definition of a server.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// A variable in it is not set: the other servers can be used.
     Unset(String),
-    /// Nothing says how it is reached, so it may not be a server at all.
+    /// It has neither a command nor a URL, so it may not be a server.
     Unreachable,
     Other(String),
 }
@@ -76,10 +76,10 @@ const KNOWN: [&str; 19] = [
     "enabled",
 ];
 
-/// What CLIs have beside that and what makes no difference here.
+/// Further fields of CLIs that are ignored here.
 const WITHOUT_EFFECT: [&str; 2] = ["trust", "description"];
 
-/// What was read of a server.
+/// A parsed server.
 pub(super) struct Read {
     /// Nothing if it is disabled.
     pub(super) server: Option<McpServer>,
@@ -252,7 +252,7 @@ fn round_to_ms(duration: Duration) -> u64 {
     millis(nearest)
 }
 
-/// What is said of a field that is not known, if anything.
+/// The remark on an unknown field, if any.
 fn unknown(name: &str) -> Option<String> {
     if WITHOUT_EFFECT.contains(&name) {
         return None;

@@ -157,7 +157,7 @@ fn limits_of_time_are_seconds_or_milliseconds() {
 }
 
 #[test]
-fn a_disabled_server_is_left_out_whatever_else_it_says() {
+fn a_disabled_server_is_left_out_even_if_it_is_invalid() {
     for fields in [
         r#""disabled": true, "command": 1"#,
         r#""enabled": false"#,
@@ -190,7 +190,7 @@ fn variables_are_replaced_where_claude_code_replaces_them() {
 }
 
 #[test]
-fn what_only_looks_like_a_variable_stays() {
+fn text_that_looks_like_a_variable_is_kept() {
     let text = "$TOKEN $${1} ${ ${1:0:2} ${x%y} ${} ${A B} ${TOKEN";
     let escaped = serde_json::to_string(&text).unwrap();
     let server = one(&format!(r#""command": "x", "args": [{escaped}]"#));
@@ -202,7 +202,7 @@ fn what_only_looks_like_a_variable_stays() {
 }
 
 #[test]
-fn errors_name_server_and_field_and_what_is_there() {
+fn errors_name_server_field_and_found_kind() {
     for (fields, message) in [
         ("", "s: it has neither command nor url"),
         (
@@ -321,7 +321,7 @@ fn errors_name_server_and_field_and_what_is_there() {
 }
 
 #[test]
-fn errors_of_the_whole_text_say_where() {
+fn errors_of_the_text_have_a_position() {
     for (text, message) in [
         ("", "there is nothing in it"),
         ("[]", "expected an object with servers, there is a list"),
@@ -374,7 +374,7 @@ fn no_message_holds_a_value() {
 }
 
 #[test]
-fn what_has_no_effect_is_reported() {
+fn fields_without_effect_are_reported() {
     let ignored = |fields: &str| read(&format!(r#"{{"s": {{{fields}}}}}"#)).ignored;
     assert_eq!(
         ignored(

@@ -58,7 +58,7 @@ fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> 
     Ok(Some(root))
 }
 
-/// What the text means.
+/// The parsed text.
 pub(super) fn read(body: &str, key: &str) -> Result<Node, EditError> {
     Ok(parse(body, key)?.map_or_else(|| Node::Table(Vec::new()), |root| object_node(&root)))
 }
@@ -143,7 +143,7 @@ pub(super) fn merge(
     Ok(result)
 }
 
-/// The text without these entries, and without the table if it is empty then and asked for.
+/// The text without these entries, and, if requested, without a table that is then empty.
 pub(super) fn remove(
     body: &str,
     key: &str,
@@ -224,7 +224,7 @@ fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> St
     format!("{{ {}: {table} }}", quoted(key))
 }
 
-/// How the file is written.
+/// Formatting of the file.
 struct Style {
     newline: &'static str,
     /// By how much what is inside stands to the right.

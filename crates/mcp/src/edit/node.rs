@@ -1,4 +1,4 @@
-//! What a configuration file means, without how it is written.
+//! The meaning of a configuration file, independent of its formatting.
 
 use serde_json::{Number, Value};
 
@@ -66,7 +66,7 @@ impl Node {
         Node::Table(left)
     }
 
-    /// It is this value, in whatever order its keys are.
+    /// Whether it is equal to this value, in any order of keys.
     pub(super) fn same_as(&self, value: &Value) -> bool {
         self.holds(value, false)
     }

@@ -79,7 +79,7 @@ pub(super) fn cut(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     left
 }
 
-/// What stands between the parts that mean something.
+/// Comments between tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comments {
     /// `// …` and `/* … */`.
@@ -124,7 +124,7 @@ impl Comments {
         }
     }
 
-    /// What to cut so that an item of a list with commas goes. The list is in braces, `open` is the
+    /// The range to cut to remove an item from a list with commas. The list is in braces, `open` is the
     /// position after the first, `close` that of the second; `before` is the end of the item before.
     pub(super) fn cut_item(
         self,

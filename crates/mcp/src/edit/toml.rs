@@ -11,7 +11,7 @@ use super::splice::{Comments, back_newline, cut, line, line_start, newline, newl
 use super::{EditError, Node};
 use scan::{Expression, Kind, items, scan};
 
-/// What the text means.
+/// The parsed text.
 pub(super) fn read(body: &str) -> Result<Node, EditError> {
     let document = Document::parse(body).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(body.len()));
@@ -90,11 +90,11 @@ pub(super) fn merge(
     let newline = newline(body);
 
     // A table in braces is closed: what it holds must be in them.
-    let whole = |expression: &&Expression| expression.path == [key];
+    let is_key = |expression: &&Expression| expression.path == [key];
     if let Some(Expression {
         kind: Kind::Pair(value),
         ..
-    }) = expressions.iter().find(whole)
+    }) = expressions.iter().find(is_key)
     {
         let empty = items(&text, value.clone())?.is_empty();
         let open = value.start + 1;
@@ -159,7 +159,7 @@ pub(super) fn merge(
     Ok(text)
 }
 
-/// The text without these entries, and without the table if it is empty then and asked for.
+/// The text without these entries, and, if requested, without a table that is then empty.
 pub(super) fn remove(
     body: &str,
     key: &str,
@@ -217,11 +217,11 @@ fn without(body: &str, key: &str, names: &[&str]) -> Result<String, EditError> {
     let mut text = body.to_owned();
     loop {
         let expressions = scan(&text)?;
-        let whole = |expression: &&Expression| expression.path == [key];
+        let is_key = |expression: &&Expression| expression.path == [key];
         let Some(Expression {
             kind: Kind::Pair(value),
             ..
-        }) = expressions.iter().find(whole)
+        }) = expressions.iter().find(is_key)
         else {
             return Ok(text);
         };

@@ -7,13 +7,13 @@ use std::path::Path;
 use super::disk::{Step, same_file, same_mode};
 use super::folder::{Folder, Stop, refused};
 
-/// What a file holds.
+/// Content of a file.
 pub(super) struct Content {
     pub(super) text: String,
     meta: fs::Metadata,
 }
 
-/// What the system says of a file, if it is there.
+/// Metadata of a file, if it exists.
 pub(super) fn look(path: &Path) -> Result<Option<fs::Metadata>, Stop> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Some(meta)),

@@ -68,7 +68,7 @@ steps! {
     RemoveJournalFolder,
 }
 
-/// Where in a step the hook is asked.
+/// Moment of a step at which the hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// Before it.
@@ -257,7 +257,7 @@ impl Disk {
         }
     }
 
-    /// Removes a folder that is empty. Says whether there is none now.
+    /// Removes a folder that is empty. Returns whether it is gone.
     pub(super) fn remove_folder(&self, step: Step, path: &Path) -> io::Result<bool> {
         self.ask(step, Moment::Before)?;
         match fs::remove_dir(path) {

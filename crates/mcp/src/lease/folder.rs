@@ -10,16 +10,16 @@ use super::disk::{Disk, Step, is_same};
 use super::journal::{Journal, Unreadable};
 use super::paths::Location;
 
-/// Why something was not done.
+/// Reason why an operation stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The state of the disk has changed: look again.
     Again,
-    /// What is wrong, with the next step.
+    /// The problem, with the next step.
     Failed(String),
 }
 
-/// What is said of an operation that the system refused.
+/// The error for an operation that the system refused.
 pub(super) fn refused(what: &str, path: &Path, error: &io::Error) -> Stop {
     let advice = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room on the disk",
@@ -33,7 +33,7 @@ pub(super) fn refused(what: &str, path: &Path, error: &io::Error) -> Stop {
     Stop::Failed(format!("cannot {what} {}: {error}{advice}", path.display()))
 }
 
-/// What is said if others do not get done with it.
+/// The error for a lock that others do not release.
 pub(super) fn busy(disk: &Disk) -> Stop {
     Stop::Failed(format!(
         "other runs have been changing it for {} s; try again later",
@@ -107,14 +107,14 @@ pub(super) struct Folder {
     pub(super) disk: Disk,
     pub(super) place: Location,
     path: PathBuf,
-    /// What was found in it.
+    /// Its journal, if there is one.
     pub(super) journal: Option<Journal>,
     _lock: Lock,
 }
 
 impl Folder {
-    /// Waits for the lock of a file's journal. Makes a folder for it if there is none and `make` says
-    /// so.
+    /// Waits for the lock of a file's journal. If there is no folder for it, creates one if `make` is
+    /// set.
     pub(super) fn enter(disk: &Disk, file: &Path, make: bool) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         loop {
@@ -142,7 +142,7 @@ impl Folder {
         }
     }
 
-    /// Waits for the lock of the journal at a place if there is one, in whatever state it is.
+    /// Waits for the lock of the journal at a place if there is one, in any state.
     pub(super) fn find(disk: &Disk, place: &Location) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         while fs::symlink_metadata(place.journal_folder()).is_ok() {
@@ -344,7 +344,7 @@ impl Folder {
         let mut folders = journal.folders.clone();
         folders.sort_unstable();
         for parts in folders.into_iter().rev() {
-            // Only folders on the way, whatever the journal says.
+            // Only folders on the way, even if the journal names others.
             if (1..self.place.rest.len()).contains(&parts) {
                 self.remove_made(parts)?;
             }

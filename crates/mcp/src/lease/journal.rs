@@ -1,4 +1,4 @@
-//! What is kept of a change so that it can be undone, and what a file's text becomes.
+//! The record of a change for undoing it, and the new text of a file.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(super) type Entry = (String, Value);
 
 /// Everything that is needed to undo the changes of a file, beside the original itself.
 ///
-/// It says nothing of where the folder of the journal is: both may be moved together.
+/// It does not contain the location of the journal's folder: both may be moved together.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
@@ -27,7 +27,7 @@ pub(super) struct Journal {
     pub(super) key: String,
     /// Whether there was a file.
     existed: bool,
-    /// What a file that was not there has beside our entries.
+    /// Content of a newly created file beside our entries.
     new_file: String,
     /// How many parts of the way lead to each of the folders that we make.
     pub(super) folders: Vec<usize>,
@@ -42,9 +42,9 @@ pub(super) struct Journal {
     made_table: bool,
     /// All entries of ours that are or may be in the file.
     pub(super) entries: Vec<Entry>,
-    /// Whose they are. One whose holder is dead counts for nothing.
+    /// Holders of the entries. Dead holders are ignored.
     pub(super) holders: Vec<Holder>,
-    /// What the file holds unless another program has changed it: while it is being changed, one of these.
+    /// Expected content of the file unless another program has changed it: one of these during a change.
     pub(super) written: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ enum Format {
     Toml,
 }
 
-/// Why a journal cannot be read.
+/// Error of reading a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unreadable {
     Damaged,
@@ -140,8 +140,8 @@ impl Journal {
         self.entries.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Looks at what the file holds. If another program has changed it, that without our entries is the
-    /// new base. Says nothing of the file itself: nothing is done yet.
+    /// Compares the file's content. If another program has changed it, that content without our entries is the
+    /// new base. Does not write the file.
     pub(super) fn look(&mut self, current: Option<&str>) -> Result<(), EditError> {
         let known = match current {
             Some(text) => {
@@ -181,8 +181,8 @@ impl Journal {
         edit::names(text, self.format(), &self.key)
     }
 
-    /// What the file is to hold for these entries, and notes that this is about to be written.
-    /// `current` is what it holds now, and has been looked at.
+    /// The new content of the file with these entries; notes that it is about to be written.
+    /// `current` is its present content, already compared.
     pub(super) fn plan(
         &mut self,
         current: Option<&str>,
@@ -210,7 +210,7 @@ impl Journal {
         Ok(next)
     }
 
-    /// Notes that what was planned for these entries has been written. Says whether that is news.
+    /// Notes that the plan for these entries has been written. Returns whether that is a change.
     pub(super) fn settle(&mut self, next: Option<String>, entries: Vec<Entry>) -> bool {
         let news = entries.len() != self.entries.len();
         self.written = next.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Where a file really is, and where its journal lies.
+//! Real location of a file, and of its journal.
 //!
 //! The journal of `D/file` lies in `D/.teamster-lease-file`. If `D` has to be made, it lies beside the
 //! topmost folder that is missing: `A/.teamster-lease-d+file` for `A/d/file`, so that what we have
@@ -155,7 +155,7 @@ impl Location {
         self.way(self.rest.len() - 1)
     }
 
-    /// What is reached by the first parts of the way.
+    /// The path of the first parts of the way.
     pub(super) fn way(&self, parts: usize) -> PathBuf {
         let mut path = self.base.clone();
         path.extend(&self.rest[..parts]);

@@ -1,4 +1,4 @@
-//! How a lease begins and ends.
+//! Acquiring and releasing a lease.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// That of what is there now, also at the end of links; `None` if nothing is.
+    /// The present one, following links; `None` if there is none.
     pub(super) fn of(path: &Path) -> Option<Self> {
         path.metadata().ok().map(|data| Self {
             device: data.dev(),
@@ -80,7 +80,7 @@ fn carry(
         _ => to.to_owned(),
     };
     make_parent(&to)?;
-    // The place for temporary files may be on another disk, and a file must appear whole.
+    // The place for temporary files may be on another disk, and a file must appear atomically.
     let folder = to.parent().unwrap_or(Path::new("/"));
     let mut copy = tempfile::NamedTempFile::new_in(folder)?;
     io::copy(&mut File::open(from)?, copy.as_file_mut())?;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_file_is_replaced_only_while_it_is_what_it_was() {
+    fn a_known_file_is_replaced_only_if_unchanged() {
         let place = Folders::new();
         fs::write(&place.to, "old").unwrap();
         let known = Stamp::of(&place.to);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_joined_and_new_ones_come_whole() {
+    fn folders_are_joined_and_new_ones_appear_atomically() {
         folders_are_joined(&Folders::new());
     }
 

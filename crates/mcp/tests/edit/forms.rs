@@ -1,4 +1,4 @@
-//! What a file looks like with our entries in it, for each way of writing it, and that they go again.
+//! Files with our entries, for each way of writing them, and the removal of the entries.
 
 use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 use serde_json::json;

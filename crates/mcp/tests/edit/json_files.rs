@@ -100,7 +100,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands before an item of a list.
+    /// Whitespace and comments before an item of a list.
     fn before(&mut self, depth: usize) {
         let Some(unit) = self.unit else {
             self.wild();

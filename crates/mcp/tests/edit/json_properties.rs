@@ -1,4 +1,4 @@
-//! What holds for every JSON file, and every entry.
+//! Properties of every JSON file and every entry.
 
 use jsonc_parser::ast::Value as Ast;
 use jsonc_parser::common::Ranged as _;
@@ -21,7 +21,7 @@ fn made(dice: &mut Dice) -> (String, Value) {
     (text, means)
 }
 
-/// What the file means with the entries in it.
+/// The file's value with the entries in it.
 fn with(means: &Value, entries: &[(String, Value)]) -> Value {
     let mut means = means.clone();
     for (name, value) in entries {

@@ -1,4 +1,4 @@
-//! What is refused, and that the message says where and what.
+//! Refused files; the message has the location and the reason.
 
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::{self, Json, Toml};
@@ -79,7 +79,7 @@ fn a_message_shows_no_value_of_the_file() {
 }
 
 #[test]
-fn what_is_no_table_is_refused() {
+fn other_values_than_tables_are_refused() {
     assert_eq!(
         refused("// a\n[1]\n", Json),
         "line 2: this is not an object"
@@ -104,7 +104,7 @@ fn what_is_no_table_is_refused() {
 }
 
 #[test]
-fn what_is_there_twice_is_refused() {
+fn duplicates_are_refused() {
     assert_eq!(
         refused(
             "{\n\"mcpServers\": {},\n\"a\": 1, \"mcpServers\": {}}",
@@ -129,7 +129,7 @@ fn what_is_there_twice_is_refused() {
 }
 
 #[test]
-fn what_nests_too_deeply_is_refused() {
+fn too_deep_nesting_is_refused() {
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(
         refused(&deep, Json),
@@ -180,7 +180,7 @@ fn names_that_are_taken_are_refused_by_name_and_line() {
 }
 
 #[test]
-fn what_can_be_no_entry_is_refused() {
+fn invalid_entries_are_refused() {
     for format in [Json, Toml] {
         let cannot = "cannot be a name: it is empty or has control characters";
         assert_eq!(
@@ -206,7 +206,7 @@ fn what_can_be_no_entry_is_refused() {
 }
 
 #[test]
-fn what_toml_does_not_have_is_refused_with_its_place() {
+fn values_without_a_toml_form_are_refused_with_their_location() {
     let null = json!({"env": {"A": [1, {"b": null}]}});
     assert_eq!(
         entry_refused("a", null, Toml),

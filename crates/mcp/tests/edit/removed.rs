@@ -1,4 +1,4 @@
-//! What is taken out after others have edited the file, what stays, and what is replaced.
+//! Removal, preservation and replacement of entries after others have edited the file.
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
@@ -145,7 +145,7 @@ fn comments_next_to_an_entry_stay() {
 }
 
 #[test]
-fn the_table_goes_only_if_it_is_asked_for_and_nothing_is_left_in_it() {
+fn the_table_is_removed_only_if_requested_and_empty() {
     let text =
         format!("{{\n  \"a\": 1,\n  \"mcpServers\": {{\n    {OBJECT}\n  }},\n  \"b\": 2\n}}\n");
     assert_eq!(json(&text, true), "{\n  \"a\": 1,\n  \"b\": 2\n}\n");

@@ -1,4 +1,4 @@
-//! What holds for every TOML file, and every entry.
+//! Properties of every TOML file and every entry.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn made(dice: &mut Dice) -> (String, Table) {
     (text, means)
 }
 
-/// What the file means with the entries in it.
+/// The file's value with the entries in it.
 fn with(means: &Table, entries: &[(String, Value)]) -> Table {
     let mut means = means.clone();
     let table = means

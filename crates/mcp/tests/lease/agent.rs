@@ -17,7 +17,7 @@ use teamster_mcp::lease::{Lease, restore_on};
 
 use crate::lease::support::edit_of;
 
-/// Says to this program that it is the other process: the number of the operation before which it
+/// Makes this program the other process: the number of the operation before which it
 /// kills itself, 0 for none.
 const MARK: &str = "TEAMSTER_LEASE_TEST_AGENT";
 
@@ -32,7 +32,7 @@ pub(crate) fn die() -> ! {
     }
 }
 
-/// A disk on which the process dies before its `at`th operation, and says which one that was.
+/// A disk on which the process dies before its `at`th operation, and reports which one that was.
 pub(crate) fn deadly_disk(at: usize, links: bool) -> Disk {
     let count = AtomicUsize::new(0);
     Disk::with_hook(move |step, moment| {
@@ -109,7 +109,7 @@ pub(crate) struct Agent {
     answers: BufReader<ChildStdout>,
 }
 
-/// What it answered to an order.
+/// Answer to an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Ok(String),

@@ -14,7 +14,7 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::{WORLDS, World};
 
-/// What the process that is killed does, and what others do meanwhile.
+/// The action of the killed process, and of others meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
     /// It takes a lease and releases it.
@@ -36,7 +36,7 @@ enum Plan {
     Restoring(usize),
 }
 
-/// What was killed so far.
+/// Kills so far.
 #[derive(Default)]
 struct Tally {
     kills: AtomicUsize,
@@ -147,7 +147,7 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
         }
     };
 
-    // Whatever happened, the file can be read, with all that was in it.
+    // In every case the file can be read, with all that was in it.
     let servers = world.servers();
     assert!(users.iter().all(|user| servers.contains(user)), "{when}");
     if let Some(first) = first {

@@ -1,4 +1,4 @@
-//! What others do to the file while it is leased stays, and what is ours goes.
+//! Edits by others while the file is leased stay, and our entries are removed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 
 use crate::lease::support::{World, key};
 
-/// What a user or a CLI may do, to a text with or without our servers.
+/// An edit of a user or a CLI, to a text with or without our servers.
 type Edit = fn(&str) -> String;
 
 const EDITS: &[(&str, Edit)] = &[
@@ -100,7 +100,7 @@ fn an_edit_during_a_lease_stays_and_our_servers_go() {
 }
 
 #[test]
-fn a_lease_after_an_edit_works_on_what_is_there_now() {
+fn a_lease_after_an_edit_works_on_the_present_content() {
     let world = World::new("plain");
     let first = Lease::acquire(&world.edit(&["a"])).unwrap();
     save(&world.file, &world.text().unwrap().replace("dark", "light"));

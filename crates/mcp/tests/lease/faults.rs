@@ -10,8 +10,8 @@ use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
 
 use crate::lease::support::{WORLDS, World};
 
-/// ENOSPC, EROFS, EIO, EDQUOT: what the system says of a full, a read-only, a broken disk, and of a
-/// quota. EACCES: of a folder whose mode is changed meanwhile.
+/// ENOSPC, EROFS, EIO, EDQUOT: errors of a full, a read-only and a broken disk, and of a
+/// quota. EACCES: that of a folder whose mode is changed meanwhile.
 const ERRORS: [i32; 5] = [28, 30, 5, 122, 13];
 
 /// Which operations fail.
@@ -21,7 +21,7 @@ enum Fails {
     FromThenOn,
 }
 
-/// A disk that fails, and how many operations it was asked for.
+/// A disk that fails, and the number of operations so far.
 fn bad_disk(at: usize, fails: Fails, error: i32, links: bool) -> (Disk, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&count);
@@ -44,8 +44,8 @@ fn assert_helpful(error: &LeaseError) {
     assert!(text.contains("cannot "), "{text}");
 }
 
-/// What is in the file is all of the user's, whatever happened.
-fn assert_whole(world: &World, users: &[String], when: &str) {
+/// In every case the file has all of the user's servers.
+fn assert_complete(world: &World, users: &[String], when: &str) {
     let servers = world.servers();
     assert!(users.iter().all(|user| servers.contains(user)), "{when}");
 }
@@ -75,7 +75,7 @@ fn an_error_at_any_operation_is_reported_and_undone() {
                         // The one error that has another answer: EACCES for a second name.
                         Ok(_) => assert!(fails == Fails::Once && error == 13, "{when}"),
                     }
-                    assert_whole(&world, &users, &when);
+                    assert_complete(&world, &users, &when);
                     restore(&world.file).unwrap();
                     if links && error != 13 {
                         world.assert_as_before(&when);

@@ -17,7 +17,7 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 use crate::lease::agent::{command, deadly_disk, die};
 use crate::lease::support::{World, definition, edit_of, key};
 
-/// Says to this program that it is one of the processes, and what it does.
+/// Makes this program one of the processes, and holds its task.
 const MARK: &str = "TEAMSTER_LEASE_TEST_WORKER";
 
 /// Servers of which each lease takes some.

@@ -1,4 +1,4 @@
-//! Whose a file is and what its folder and its disk allow.
+//! Ownership, folder permissions and disk limits.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

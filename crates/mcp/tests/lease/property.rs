@@ -72,7 +72,7 @@ fn text() -> impl Strategy<Value = (ConfigFormat, String)> {
     })
 }
 
-/// What a holder puts in: names from a few, so that some are shared.
+/// Servers of a holder: from a few names, so that some are shared.
 fn names() -> impl Strategy<Value = Vec<usize>> {
     vec(0_usize..4, 0..3)
 }

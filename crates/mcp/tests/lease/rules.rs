@@ -1,4 +1,4 @@
-//! What a lease does when nothing goes wrong, and what it refuses.
+//! Leases without failures, and refused ones.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -37,7 +37,7 @@ fn dropping_a_lease_ends_it() {
 }
 
 #[test]
-fn the_last_of_several_leases_restores_in_whatever_order_they_end() {
+fn the_last_of_several_leases_restores_in_any_order() {
     for name in WORLDS {
         for order in [
             [0, 1, 2],
@@ -118,7 +118,7 @@ fn two_entries_of_one_lease_cannot_share_a_name() {
 }
 
 #[test]
-fn what_is_no_text_of_the_format_is_refused_and_not_shown() {
+fn invalid_text_is_refused_and_not_shown() {
     for text in [
         "{ \"key\": \"hunter2\" ",
         "hunter2",
@@ -161,7 +161,7 @@ fn what_is_no_text_of_the_format_is_refused_and_not_shown() {
 }
 
 #[test]
-fn what_is_in_the_file_is_not_shown_by_debug() {
+fn debug_output_has_no_file_content() {
     let world = World::new("plain");
     let first = Lease::acquire(&world.edit(&["ours"])).unwrap();
     let shown = format!("{first:?}");
@@ -427,7 +427,7 @@ fn a_lease_without_servers_changes_nothing() {
 }
 
 #[test]
-fn what_a_new_file_has_from_the_start_goes_with_it() {
+fn initial_content_of_a_new_file_is_removed_with_it() {
     const SCHEMA: &str = "{\n  \"$schema\": \"https://example.com/config.json\"\n}\n";
     let world = World::new("no folder");
     let mut edit = world.edit(&["ours"]);

@@ -31,7 +31,7 @@ pub(crate) struct World {
     before: BTreeMap<PathBuf, Thing>,
 }
 
-/// What there is at a path.
+/// An object at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thing {
     mode: u32,
@@ -171,7 +171,7 @@ impl World {
         copy(other.root.path(), self.root.path());
     }
 
-    /// What is there now is what was there before.
+    /// Asserts that the present state equals the earlier one.
     pub(crate) fn remember(&mut self) {
         self.before = self.look();
     }

@@ -21,7 +21,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         // `api.anthropic.com` is, and a run waits for that where no answer comes (7 s with a name
         // server that is silent). It also saves the request for a title.
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        // Or a proxy of the user's is asked for the base URL too.
+        // Without it, a proxy of the user's is used for the base URL too.
         ("NO_PROXY", "127.0.0.1"),
         ("no_proxy", "127.0.0.1"),
         // Parts of "nonessential", for releases in which that means less.

@@ -33,8 +33,8 @@ const WAIT_AGENT: &str = "wait_agent";
 /// Where they are in the second version of these tools, in which sub-agents have names.
 const COLLABORATION: &str = "collaboration";
 
-/// What stands in a summary of a conversation before the number of turns that it stands for: Codex
-/// then sends the summary, as a message of the user's, and nothing more of what the model said.
+/// Prefix of the number of turns in a summary of a conversation: Codex
+/// then sends the summary, as a message of the user's, and nothing more of the model's text.
 const SUMMARY: &str = "mock model: turns until here: ";
 
 pub(super) const HABITS: Habits = Habits {
@@ -84,8 +84,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// What it asks of its own, such as a summary of a conversation that became too long. It says so in metadata,
-/// which are JSON in a text.
+/// A request for its own purposes, such as a summary of a conversation that became too long. It is
+/// marked in metadata, which are JSON in a text.
 fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     let metadata = text_of(&request.body["client_metadata"], "x-codex-turn-metadata");
     let metadata: Value = serde_json::from_str(metadata).ok()?;
@@ -263,7 +263,7 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// A patch that adds a file, or takes the place of one that is there. A patch is made of whole
+/// A patch that adds a file, or takes the place of one that is there. A patch is made of complete
 /// lines, so the last line gets its line feed if it has none; and Codex drops a carriage return at
 /// the end of one.
 fn patch(path: &str, content: &str) -> String {

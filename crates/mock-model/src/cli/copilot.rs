@@ -99,8 +99,8 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     })
 }
 
-/// What a tool of an MCP server is called before the model: letters, digits, `_` and `-` stay as
-/// they are, anything else is a `-`, and what is too long is cut off at its end.
+/// The model's name of an MCP server's tool: letters, digits, `_` and `-` stay as
+/// they are, anything else is a `-`, and long names are cut off at the end.
 fn mcp_name(server: &str, tool: &str) -> String {
     const LONGEST: usize = 64;
     format!("{server}-{tool}")

@@ -53,7 +53,7 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
             let entries: Vec<_> = entries.iter().map(entry).collect();
             Call::new("update_plan", json!({"entries": entries}))
         }
-        // It has no tool that asks, and says so.
+        // It has no tool that asks, and reports that.
         Part::Ask(question) => Call::new("question", json!({"question": question})),
         _ => return None,
     })

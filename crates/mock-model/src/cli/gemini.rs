@@ -108,7 +108,7 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
 
 /// The name under which the CLI declares a tool of a server.
 fn mcp_name(server: &str, tool: &str) -> String {
-    /// What is longer is shortened in its middle.
+    /// Longer names are shortened in the middle.
     const LONGEST: usize = 63;
     const END: usize = 30;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');

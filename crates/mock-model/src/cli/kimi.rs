@@ -34,7 +34,7 @@ pub(super) fn is_asking(_: &str, tools: &[String]) -> bool {
 /// Its other tools are found by what they take.
 pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
     match part {
-        // It takes the name of a kind of sub-agent, of which the schema says nothing.
+        // It takes the name of a kind of sub-agent, which is not in the schema.
         Part::Agent { prompt, .. } => Some(Call::new(
             "Agent",
             json!({"description": "Sub-agent", "prompt": prompt, "subagent_type": "coder"}),

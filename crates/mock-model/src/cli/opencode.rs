@@ -6,7 +6,7 @@ use super::{Call, CallContext, Habits, OwnRequest, Pointing, elsewhere};
 use crate::Part;
 use crate::json::{items, text_of};
 
-/// The provider in Anthropic's protocol, whose model is asked for.
+/// The provider in Anthropic's protocol with the requested model.
 const PROVIDER: &str = "mock";
 
 /// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
@@ -140,12 +140,12 @@ fn plain(name: &str) -> String {
 /// what they ask. The request may be in either of OpenCode's protocols.
 fn helper(body: &Value) -> Option<&'static str> {
     let messages = items(body, "messages");
-    let said_by = |role: &str| {
+    let is_from = |role: &str| {
         messages
             .iter()
             .any(|message| text_of(message, "role") == role)
     };
-    if !items(body, "tools").is_empty() || said_by("assistant") {
+    if !items(body, "tools").is_empty() || is_from("assistant") {
         return None;
     }
     let asked: Vec<&str> = messages
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_asked_for_in_both_protocols() {
+    fn a_title_is_requested_in_both_protocols() {
         let title = Some("A mock session");
         let prompt = "Generate a title for this conversation:\n";
         let chat = json!({"messages": [
@@ -313,11 +313,11 @@ mod tests {
         let user = |text: &str| json!({"role": "user", "content": text});
         let title = user(TITLE_PROMPT);
         let summary = user(&format!("{SUMMARY_PROMPT}x"));
-        let said = json!({"role": "assistant", "content": "x"});
+        let answer = json!({"role": "assistant", "content": "x"});
         for body in [
             json!({"messages": [user("hi")]}),
             json!({"messages": [title]}),
-            json!({"messages": [title, said, user("more")]}),
+            json!({"messages": [title, answer, user("more")]}),
             json!({"messages": [title, user("hi")], "tools": tools}),
             json!({"messages": [summary], "tools": tools}),
             json!({}),

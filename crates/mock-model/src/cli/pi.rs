@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
-/// The provider in Anthropic's protocol, whose model is asked for.
+/// The provider in Anthropic's protocol with the requested model.
 const PROVIDER: &str = "mock";
 
 /// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
@@ -17,7 +17,7 @@ pub(super) const HABITS: Habits = Habits::NONE;
 
 /// In Anthropic's protocol, because only there Pi sees what is written to a cache.
 ///
-/// It waits 2, 4 and 8 seconds before it repeats a failed request, whatever the service asks for.
+/// It waits 2, 4 and 8 seconds before it repeats a failed request, independent of the service's delay.
 pub(super) fn point_at(url: &str) -> Pointing {
     let provider = |api: &str, base: &str| {
         json!({
@@ -75,7 +75,7 @@ pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write", json!({"path": path, "content": content}))
         }
-        // It has no such tool, and says so to the model.
+        // It has no such tool, and reports that to the model.
         Part::Ask(question) => Call::new("ask_user", json!({"question": question})),
         _ => return None,
     })

@@ -1,10 +1,10 @@
-//! What makes a script one that can be played.
+//! Validation of scripts.
 
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
 
 use super::{HttpError, Part, Script, Turn};
 
-/// What is wrong with a script.
+/// Error in a script.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -24,7 +24,7 @@ pub enum ScriptError {
     Turn {
         /// Which `[[turn]]`, counted from 1.
         turn: usize,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
     /// It has no turn.
@@ -73,7 +73,7 @@ fn check(turns: &[Turn]) -> Result<(), ScriptError> {
     if last.times.is_some() {
         return Err(ScriptError::Turn {
             turn: turns.len(),
-            what: "`times` needs a `[[turn]]` after it, which says what comes then".to_owned(),
+            what: "`times` needs a `[[turn]]` after it for the requests that follow".to_owned(),
         });
     }
     Ok(())
@@ -112,7 +112,7 @@ impl Turn {
 
 impl HttpError {
     fn check(&self) -> Result<(), String> {
-        // Below 200 is no answer yet. A proxy that says 200 and sends a page of its own is one.
+        // Below 200 is no answer yet. A proxy that answers 200 with a page of its own is one.
         if let Some(status) = self.status
             && !(200..=599).contains(&status)
         {

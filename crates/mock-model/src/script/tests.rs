@@ -72,8 +72,8 @@ fn an_answer_for_the_first_requests_gives_way_to_the_next() {
 }
 
 #[test]
-fn what_cannot_be_played_is_said() {
-    for (text, said) in [
+fn invalid_scripts_are_refused_with_the_reason() {
+    for (text, message) in [
         ("", "missing field `turn`"),
         ("turn = []", "at least one"),
         (
@@ -94,14 +94,14 @@ fn what_cannot_be_played_is_said() {
         ("[[turn]]\ntext = \"x\"", "unknown field `text`"),
     ] {
         let error = parsed(text).unwrap_err();
-        assert!(error.contains(said), "{text:?}: {error}");
+        assert!(error.contains(message), "{text:?}: {error}");
     }
 }
 
 #[test]
 fn an_error_that_no_server_could_send_is_an_error_of_its_turn() {
     let good = "[[turn]]\nparts = [{ text = \"x\" }]\n";
-    for (error, said) in [
+    for (error, expected) in [
         ("status = 99", "`status` is from 200 to 599, not 99"),
         ("status = 600", "`status` is from 200 to 599, not 600"),
         (
@@ -121,7 +121,7 @@ fn an_error_that_no_server_could_send_is_an_error_of_its_turn() {
         let text = format!("{good}[[turn]]\nerror = {{ kind = \"server\", {error} }}");
         let message = parsed(&text).unwrap_err();
         assert!(message.starts_with("turn 2: "), "{error}: {message}");
-        assert!(message.contains(said), "{error}: {message}");
+        assert!(message.contains(expected), "{error}: {message}");
     }
     for error in [
         "status = 200",
@@ -196,20 +196,20 @@ fn a_sub_agent_has_answers_of_its_own() {
     assert_eq!(script.agent(&["Look around.", "more"]), None);
     let agent = script.agent(&["context", "You: Look closer. Now."]);
     assert_eq!(agent, Some(0));
-    let said = |turn: usize, agent| {
+    let answer = |turn: usize, agent| {
         script
             .answer_in(agent, turn, 0)
             .map(|turn| turn.parts.clone())
     };
-    assert_eq!(said(0, agent), Some(vec![Part::Text("Seen.".into())]));
-    assert_eq!(said(1, agent), None);
-    assert_eq!(said(1, None), Some(vec![Part::Text("Done.".into())]));
+    assert_eq!(answer(0, agent), Some(vec![Part::Text("Seen.".into())]));
+    assert_eq!(answer(1, agent), None);
+    assert_eq!(answer(1, None), Some(vec![Part::Text("Done.".into())]));
 }
 
 #[test]
 fn a_sub_agent_needs_a_prompt_and_an_answer() {
     let turn = "[[turn]]\nparts = []\n";
-    for (agent, said) in [
+    for (agent, message) in [
         (
             "[[agent]]\nprompt = \"\"\n[[agent.turn]]\nparts = []\n",
             "must not be empty",
@@ -217,6 +217,6 @@ fn a_sub_agent_needs_a_prompt_and_an_answer() {
         ("[[agent]]\nprompt = \"x\"\nturn = []\n", "at least one"),
     ] {
         let error = format!("{agent}{turn}").parse::<Script>().unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
     }
 }

@@ -89,7 +89,7 @@ pub(super) async fn answer(
             headers,
             body,
             ..
-        } => Ok(whole(status, &headers, body)),
+        } => Ok(complete(status, &headers, body)),
         Planned::Stream { frames, .. } => Ok(stream(frames, shared.settings.pace, gone)),
         Planned::Cut { .. } => Err(io::ErrorKind::ConnectionReset.into()),
         // This is dropped with its connection.
@@ -134,7 +134,7 @@ fn protocol_of(head: &Parts) -> Option<Protocol> {
         .flatten()
 }
 
-/// What is going to be answered.
+/// The planned answer.
 enum Planned {
     Whole {
         delay: Duration,
@@ -271,7 +271,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
             delay: answer.delay(),
             status: 200,
             headers: Vec::new(),
-            body: wire.whole(&reply).to_string(),
+            body: wire.complete(&reply).to_string(),
         },
     }
 }
@@ -291,11 +291,11 @@ fn helper(wire: &dyn Wire, model: String, stream: bool, say: Vec<Say>) -> Planne
             frames: wire.stream(&reply),
         }
     } else {
-        json_body(200, &wire.whole(&reply))
+        json_body(200, &wire.complete(&reply))
     }
 }
 
-/// What is no request to a model.
+/// The answer to a request that is not for a model.
 fn beside(head: &Parts) -> Planned {
     let path = head.uri.path().trim_end_matches('/');
     match head.method {
@@ -333,7 +333,7 @@ fn http_error(protocol: Protocol, answer: &Turn, error: &HttpError) -> Planned {
     }
 }
 
-fn whole(status: u16, headers: &[(String, String)], body: String) -> Response<Body> {
+fn complete(status: u16, headers: &[(String, String)], body: String) -> Response<Body> {
     let body = Full::new(Bytes::from(body))
         .map_err(|never| match never {})
         .boxed_unsync();

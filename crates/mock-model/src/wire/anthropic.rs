@@ -148,7 +148,7 @@ impl Wire for Anthropic {
         out.into_vec()
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn complete(&self, reply: &Reply) -> Value {
         let mut message = frame_of(reply);
         let mut content = Vec::new();
         for say in &reply.say {
@@ -230,8 +230,8 @@ fn frame_of(reply: &Reply) -> Value {
 }
 
 /// Whether the first of these is left open: a text that is still being written when the stream
-/// breaks, whatever bytes come in between. To the CLI a block that is whole is something else: what
-/// is whole it keeps, and what is not it asks for again, without a stream.
+/// breaks, with any bytes in between. The CLI handles complete blocks differently: it
+/// keeps those, and requests others again, without a stream.
 fn breaks_off(say: &[Say]) -> bool {
     let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
         return false;
@@ -242,10 +242,10 @@ fn breaks_off(say: &[Say]) -> bool {
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
-/// The blocks of a search by the service itself: that it searches, and what it found. As they begin in
-/// a stream, or whole.
-fn search(reply: &Reply, query: &str, whole: bool) -> [Value; 2] {
-    let input = if whole {
+/// The blocks of a search by the service itself: the query and its results. As they begin in
+/// a stream, or complete.
+fn search(reply: &Reply, query: &str, complete: bool) -> [Value; 2] {
+    let input = if complete {
         json!({"query": query})
     } else {
         json!({})
@@ -264,21 +264,27 @@ fn search(reply: &Reply, query: &str, whole: bool) -> [Value; 2] {
     ]
 }
 
-/// A content block: as it begins in a stream, or whole.
-fn block(reply: &Reply, index: usize, say: &Say, whole: bool) -> Value {
-    let text = |texts: &[String]| if whole { texts.concat() } else { String::new() };
+/// A content block: as it begins in a stream, or complete.
+fn block(reply: &Reply, index: usize, say: &Say, complete: bool) -> Value {
+    let text = |texts: &[String]| {
+        if complete {
+            texts.concat()
+        } else {
+            String::new()
+        }
+    };
     match say {
         Say::Text(texts) => json!({"type": "text", "text": text(texts)}),
         Say::Thinking(texts) => json!({
             "type": "thinking",
             "thinking": text(texts),
-            "signature": if whole { SIGNATURE } else { "" },
+            "signature": if complete { SIGNATURE } else { "" },
         }),
         Say::Call(call) => json!({
             "type": "tool_use",
             "id": format!("toolu_{}_{index}", reply.id),
             "name": call.name,
-            "input": if whole { call.input.clone() } else { json!({}) },
+            "input": if complete { call.input.clone() } else { json!({}) },
         }),
         _ => Value::Null,
     }

@@ -103,7 +103,7 @@ impl Wire for Chat {
         out.into_vec()
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn complete(&self, reply: &Reply) -> Value {
         let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
         for say in &reply.say {
             match say {
@@ -125,15 +125,15 @@ impl Wire for Chat {
         if !calls.is_empty() {
             message["tool_calls"] = calls.into();
         }
-        let mut whole = frame_of(reply, "chat.completion");
-        whole["choices"] = json!([{
+        let mut complete = frame_of(reply, "chat.completion");
+        complete["choices"] = json!([{
             "index": 0,
             "message": message,
             "logprobs": null,
             "finish_reason": finish(reply.stop),
         }]);
-        whole["usage"] = usage(&reply.usage);
-        whole
+        complete["usage"] = usage(&reply.usage);
+        complete
     }
 
     fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure {
@@ -244,7 +244,7 @@ fn arguments(call: &Call) -> String {
     }
 }
 
-/// All input is in `prompt_tokens`, whatever part of it a cache had.
+/// All input is in `prompt_tokens`, including cached ones.
 fn usage(tokens: &Tokens) -> Value {
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
     json!({

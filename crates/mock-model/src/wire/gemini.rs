@@ -1,8 +1,8 @@
 //! Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`, and `:generateContent` and
 //! `:countTokens` beside it.
 //!
-//! A refusal before anything is said is one of the prompt (`promptFeedback.blockReason`); after
-//! something is said it ends the answer (`finishReason` `SAFETY`).
+//! A refusal before any text is one of the prompt (`promptFeedback.blockReason`); after
+//! some text it ends the answer (`finishReason` `SAFETY`).
 
 mod failure;
 
@@ -76,7 +76,7 @@ impl Wire for Gemini {
                     }
                 }
                 Say::Call(_) => {
-                    part(&mut out, &whole_part(reply, calls, say));
+                    part(&mut out, &complete_part(reply, calls, say));
                     calls += 1;
                 }
                 Say::Error(kind) => {
@@ -95,11 +95,11 @@ impl Wire for Gemini {
         out.into_vec()
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn complete(&self, reply: &Reply) -> Value {
         let mut calls = 0;
         let mut parts = Vec::new();
         for say in &reply.say {
-            let part = whole_part(reply, calls, say);
+            let part = complete_part(reply, calls, say);
             calls += usize::from(matches!(say, Say::Call(_)));
             if !part.is_null() {
                 parts.push(part);
@@ -127,8 +127,8 @@ fn speaker(content: &Value) -> Speaker {
     }
 }
 
-/// A part of an answer, whole. `calls` is how many calls were before it.
-fn whole_part(reply: &Reply, calls: usize, say: &Say) -> Value {
+/// A complete part of an answer. `calls` is the number of calls before it.
+fn complete_part(reply: &Reply, calls: usize, say: &Say) -> Value {
     match say {
         Say::Text(texts) => json!({"text": texts.concat()}),
         Say::Thinking(texts) => json!({"text": texts.concat(), "thought": true}),
@@ -165,10 +165,10 @@ fn response(reply: &Reply, candidate: &Value, usage: &Value) -> Value {
     })
 }
 
-/// What ends an answer, or is all of it.
+/// The end of an answer, or all of it.
 fn last(reply: &Reply, parts: &Value) -> Value {
-    let is_said = |say: &Say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_));
-    if reply.stop == Stop::Refusal && !reply.say.iter().any(is_said) {
+    let is_output = |say: &Say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_));
+    if reply.stop == Stop::Refusal && !reply.say.iter().any(is_output) {
         return json!({
             "promptFeedback": {"blockReason": "SAFETY"},
             "usageMetadata": until_now(&reply.usage),

@@ -57,7 +57,7 @@ impl Wire for Responses {
                 let is_whole = !breaks_off(&reply.say[at..]);
                 item_events(&mut out, output.len(), &item, say, is_whole);
                 if is_whole {
-                    output.push(item.whole());
+                    output.push(item.complete());
                 }
             }
         }
@@ -70,11 +70,11 @@ impl Wire for Responses {
         out.frames.into_vec()
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn complete(&self, reply: &Reply) -> Value {
         let mut output = Vec::new();
         for say in &reply.say {
             if let Some(item) = Item::of(reply, output.len(), say) {
-                output.push(item.whole());
+                output.push(item.complete());
             }
         }
         end(reply, output)
@@ -206,7 +206,7 @@ fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say, is_whole:
     }
     out.event(
         "response.output_item.done",
-        json!({"output_index": index, "item": item.whole()}),
+        json!({"output_index": index, "item": item.complete()}),
     );
 }
 
@@ -232,7 +232,7 @@ fn response(reply: &Reply, status: &str) -> Value {
 
 /// The response as it is at its end.
 ///
-/// A refusal is the service's own: `content_filter`. (A model that refuses by itself says so in a
+/// A refusal is the service's own: `content_filter`. (A model that refuses by itself reports it in a
 /// content part of another type, and then the response is complete. Codex drops such a part, and
 /// the refusal would be lost.)
 fn end(reply: &Reply, output: Vec<Value>) -> Value {
@@ -250,7 +250,7 @@ fn end(reply: &Reply, output: Vec<Value>) -> Value {
     response
 }
 
-/// What is read from and written to a cache is a part of the input here.
+/// Cache reads and writes are part of the input here.
 fn usage(tokens: &Tokens) -> Value {
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
     json!({
@@ -301,7 +301,7 @@ fn turn_of(body: &Value) -> usize {
     cli::summarized_turns(body) + turn(input.filter_map(speaker))
 }
 
-/// Who said an item of the input; `None` if a client put it there by itself: what surrounds the
+/// The author of an item of the input; `None` if a client put it there by itself: what surrounds the
 /// agent, say, or (Codex) how the model shall take it that a filter stopped its answer, for which it
 /// then asks again.
 fn speaker(item: &Value) -> Option<Speaker> {

@@ -1,4 +1,4 @@
-//! What breaks: the connection, the client, the server.
+//! Failures of the connection, the client and the server.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn a_cut_is_a_body_without_its_end() {
     let mut connection = Connection::to(&model).await;
     connection.ask(&conversation(0, true)).await;
     let answer = connection.answer().await.unwrap();
-    assert_eq!((answer.status, answer.whole), (200, false));
+    assert_eq!((answer.status, answer.complete), (200, false));
     assert!(
         answer.body.ends_with("\"text\":\" of\"}}\n\n"),
         "{answer:?}"
@@ -38,11 +38,11 @@ async fn a_cut_of_an_answer_that_is_not_streamed_is_no_answer() {
 async fn an_error_without_a_stream_is_an_http_error() {
     let model = server("[[turn]]\nparts = [{ text = \"half\" }, { error = \"overloaded\" }]").await;
     let streamed = ask(&model, &conversation(0, true)).await;
-    assert_eq!((streamed.status, streamed.whole), (200, true));
+    assert_eq!((streamed.status, streamed.complete), (200, true));
     assert!(streamed.body.contains("event: error\n"), "{streamed:?}");
-    let whole = ask(&model, &conversation(0, false)).await;
-    assert_eq!(whole.status, 529);
-    assert_eq!(whole.json()["error"]["type"], "overloaded_error");
+    let complete = ask(&model, &conversation(0, false)).await;
+    assert_eq!(complete.status, 529);
+    assert_eq!(complete.json()["error"]["type"], "overloaded_error");
 }
 
 /// Each of these would go on for an hour.
@@ -90,7 +90,12 @@ async fn a_server_that_is_dropped_ends_its_connections() {
         let mut idle = Connection::to(&model).await;
         drop(model);
         tasks(0).await;
-        assert!(!connection.answer().await.is_some_and(|answer| answer.whole));
+        assert!(
+            !connection
+                .answer()
+                .await
+                .is_some_and(|answer| answer.complete)
+        );
         assert!(idle.is_over().await);
         assert!(tokio::net::TcpStream::connect(address).await.is_err());
     }

@@ -28,7 +28,7 @@ pub(crate) async fn server(text: &str) -> MockModel {
 pub(crate) fn conversation(turns: usize, stream: bool) -> Value {
     let mut messages = vec![json!({"role": "user", "content": "go"})];
     for _ in 0..turns {
-        messages.push(json!({"role": "assistant", "content": "said"}));
+        messages.push(json!({"role": "assistant", "content": "answer"}));
         messages.push(json!({"role": "user", "content": "and"}));
     }
     json!({"model": "m", "stream": stream, "messages": messages})
@@ -36,7 +36,7 @@ pub(crate) fn conversation(turns: usize, stream: bool) -> Value {
 
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// What was read and belongs to what comes next.
+    /// Bytes read beyond the current answer.
     rest: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Answer {
     pub(crate) head: String,
     pub(crate) body: String,
     /// Whether the body has its end.
-    pub(crate) whole: bool,
+    pub(crate) complete: bool,
 }
 
 impl Answer {
@@ -90,7 +90,7 @@ impl Connection {
         let mut bytes = [0; 4096];
         let read = tokio::time::timeout(DEADLINE, self.stream.read(&mut bytes))
             .await
-            .expect("the server says nothing");
+            .expect("the server sends nothing");
         let count = read.unwrap_or(0);
         self.rest.extend(&bytes[..count]);
         count > 0
@@ -139,7 +139,7 @@ impl Connection {
     pub(crate) async fn answer(&mut self) -> Option<Answer> {
         let (status, head) = self.head().await?;
         let mut body = String::new();
-        let whole = if head.contains("transfer-encoding: chunked") {
+        let complete = if head.contains("transfer-encoding: chunked") {
             loop {
                 match self.chunk().await {
                     Some(chunk) if chunk.is_empty() => break true,
@@ -163,7 +163,7 @@ impl Connection {
             status,
             head,
             body,
-            whole,
+            complete,
         })
     }
 

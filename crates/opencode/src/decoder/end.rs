@@ -55,19 +55,19 @@ impl OpenCodeDecoder {
         let failed = |kind| kind != Some(ErrorKind::ContextWindow);
         let got_over = self.overcome.as_ref();
         // The log may repeat what the output has; too few is better than twice.
-        if self.told_a_retry || got_over.is_some_and(|error| failed(Some(error.error.kind))) {
+        if self.reported_retry || got_over.is_some_and(|error| failed(Some(error.error.kind))) {
             return;
         }
-        let mut said = failed_requests(stderr, self.session.as_deref());
-        said.retain(|said| failed(errors::kind_of_text(said)));
+        let mut messages = failed_requests(stderr, self.session.as_deref());
+        messages.retain(|message| failed(errors::kind_of_text(message)));
         if let Some(error) = &self.error
             && failed(Some(error.error.kind))
         {
-            said.pop();
+            messages.pop();
         }
-        for (said, attempt) in said.into_iter().zip(1..) {
-            let kind = errors::kind_of_text(&said).unwrap_or(ErrorKind::Internal);
-            let error = AgentError::new(ErrorCode::CliError, kind, said).retryable(true);
+        for (message, attempt) in messages.into_iter().zip(1..) {
+            let kind = errors::kind_of_text(&message).unwrap_or(ErrorKind::Internal);
+            let error = AgentError::new(ErrorCode::CliError, kind, message).retryable(true);
             // No most of them: the log does not distinguish requests.
             out.push(AgentEvent::Retry(Box::new(Retry::new(attempt, error))));
         }
@@ -123,7 +123,7 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// What is known of an end that is none, where it is more than the exit code and stderr say.
+    /// Explains a missing end if more is known than the exit code and stderr.
     fn explain_missing_end(&mut self, exit: &Exit, stderr: &str, out: &mut Events) {
         if matches!(exit.stop, Some(Stop::Timeout(_))) && self.resumed && self.session.is_none() {
             out.notice(
@@ -176,8 +176,8 @@ impl OpenCodeDecoder {
     pub(super) fn evidence(&self, stderr: &str) -> String {
         let stderr = without_colors(stderr);
         match without_log(&stderr) {
-            said if said.is_empty() && self.session.is_none() => without_warnings(&stderr),
-            said => said,
+            text if text.is_empty() && self.session.is_none() => without_warnings(&stderr),
+            text => text,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an error of OpenCode means.
+//! Classification of OpenCode's errors.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use super::wire::{ErrorBody, ErrorData};
 use crate::INFO;
 
-/// What the CLI says in place of an error that only its log has.
+/// The CLI's message in place of an error that only its log has.
 const SEE_THE_LOG: &str = "Unexpected server error";
 
 /// An error line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CliError {
     pub(crate) error: AgentError,
-    /// Where the CLI's log says more.
+    /// Reference to the CLI's log.
     reference: Option<String>,
 }
 
@@ -24,14 +24,14 @@ impl CliError {
     pub(crate) fn of(body: &ErrorBody<'_>) -> Self {
         let name = body.name.as_deref().unwrap_or("error");
         let data = &body.data;
-        let said = data.message.as_deref().unwrap_or_default();
-        let inner = Inner::of(said);
-        let message = match (&inner, said.trim()) {
+        let reported = data.message.as_deref().unwrap_or_default();
+        let inner = Inner::of(reported);
+        let message = match (&inner, reported.trim()) {
             (Some(inner), _) => inner.to_string(),
             (None, "") => format!("OpenCode reported {name} without a message"),
-            (None, said) => said.to_owned(),
+            (None, reported) => reported.to_owned(),
         };
-        let kind = kind(name, data, inner.as_ref().map_or(said, |i| &i.kind));
+        let kind = kind(name, data, inner.as_ref().map_or(reported, |i| &i.kind));
         let mut error = AgentError::new(ErrorCode::CliError, kind, message);
         if let Some(retryable) = data.is_retryable {
             // A spent quota is refused with a status that looks like a passing one.
@@ -44,7 +44,7 @@ impl CliError {
         }
     }
 
-    /// The error, with what the log says of it, which the CLI is set to copy to stderr.
+    /// The error, with its entry in the log, which the CLI is set to copy to stderr.
     pub(crate) fn explained(self, stderr: &str) -> AgentError {
         let mut error = self.error;
         if !error.message.starts_with(SEE_THE_LOG) {
@@ -70,7 +70,7 @@ impl CliError {
     }
 }
 
-/// What some services' errors are wrapped in: JSON within the message.
+/// The JSON in which some services' errors are wrapped within the message.
 struct Inner {
     kind: String,
     message: String,
@@ -115,7 +115,7 @@ impl std::fmt::Display for Inner {
 
 /// The kind, from the strongest evidence to the weakest: the error's name, words that say more
 /// than a status, the status, other words.
-fn kind(name: &str, data: &ErrorData<'_>, said: &str) -> ErrorKind {
+fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
     match name {
         "ContextOverflowError" => return ErrorKind::ContextWindow,
         "ProviderAuthError" => return ErrorKind::Auth,
@@ -127,7 +127,7 @@ fn kind(name: &str, data: &ErrorData<'_>, said: &str) -> ErrorKind {
         _ => {}
     }
     let body = data.response_body.as_deref().unwrap_or_default();
-    let words = kind_of_text(said).or_else(|| kind_of_text(body));
+    let words = kind_of_text(message).or_else(|| kind_of_text(body));
     if let Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) = words {
         return kind;
     }
@@ -151,7 +151,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("socket connection was closed", ErrorKind::Network),
 ];
 
-/// What words of the CLI or of a service mean.
+/// Classifies messages of the CLI or of a service.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
 }
@@ -172,7 +172,7 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
 /// The first line of the help of `opencode run`, which is printed in place of a run.
 const HELP: &str = "opencode run [message..]";
 
-/// What a failure means that was only explained on stderr.
+/// Classifies a failure that was only explained on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
         (HELP, ErrorKind::Invalid),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_says_how_long_to_wait() {
+    fn the_service_requests_a_delay() {
         let after = |headers: &str| {
             error(&format!(
                 r#"{{"name":"APIError","data":{{"message":"slow down","statusCode":429,"isRetryable":true,"responseHeaders":{headers}}}}}"#
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_on_stderr_explains_what_the_line_does_not() {
+    fn the_log_on_stderr_explains_an_unspecific_line() {
         let body = r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_7ff28fbe"}}"#;
         let cli = CliError::of(&ErrorBody::of(parse(body).unwrap()).unwrap());
         // As the real program printed it, cut short.

@@ -21,7 +21,7 @@ enum Printed {
     Whole(u64),
 }
 
-/// What a part says that was not said before.
+/// New content of a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
     All,
@@ -33,9 +33,9 @@ pub(super) enum News {
 }
 
 impl Parts {
-    /// What is new in this part. `None` if it contradicts what was printed of it before.
+    /// New content of this part. `None` if it contradicts its earlier lines.
     pub(super) fn news(&mut self, kind: &str, part: &Part<'_>) -> Option<News> {
-        let ended = part.state.as_ref().is_none_or(|state| !state.goes_on());
+        let ended = part.state.as_ref().is_none_or(|state| !state.is_open());
         let Some(id) = part.id.as_deref() else {
             // Without an id the line that ends the call could not be distinguished from another call.
             return Some(if ended { News::All } else { News::Nothing });

@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use serde_json::Deserializer;
 
-/// What every line of the log begins with.
+/// Prefix of every line of the log.
 const BEGIN: &str = "timestamp=";
 
-/// What is on stderr beside the log.
+/// stderr without the log.
 pub(crate) fn without_log(stderr: &str) -> String {
-    let said: Vec<_> = stderr
+    let rest: Vec<_> = stderr
         .lines()
         .filter(|line| !line.starts_with(BEGIN))
         .collect();
-    said.join("\n").trim().to_owned()
+    rest.join("\n").trim().to_owned()
 }
 
-/// What is on stderr without warnings: a run goes on after these.
+/// stderr without warnings, after which a run continues.
 pub(crate) fn without_warnings(stderr: &str) -> String {
     let reported: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
     reported.join("\n").trim().to_owned()
 }
 
-/// What the log says of MCP servers that are not there: of each the first.
+/// The first message of the log about each missing MCP server.
 pub(crate) fn missing_servers(stderr: &str) -> Vec<String> {
     let mut names = HashSet::new();
     let found = stderr.lines().filter_map(missing_server);
@@ -67,7 +67,7 @@ fn missing_server(line: &str) -> Option<(String, String)> {
     }
 }
 
-/// What the log says of requests to the model that failed, in their order. Those of sub-agents, and
+/// Messages of the log about failed requests to the model, in order. Those of sub-agents, and
 /// for a title, are not the run's own.
 pub(crate) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String> {
     let failed = |line: &str| {
@@ -79,13 +79,13 @@ pub(crate) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String
         {
             return None;
         }
-        let said = value(line, "error.error").or_else(|| value(line, "error.error.message"))?;
-        // The name of the error's class is no part of what it says.
-        let said = match said.split_once(": ") {
+        let error = value(line, "error.error").or_else(|| value(line, "error.error.message"))?;
+        // The name of the error's class is not part of the message.
+        let error = match error.split_once(": ") {
             Some((class, rest)) if class.starts_with("AI_") => rest.to_owned(),
-            _ => said,
+            _ => error,
         };
-        Some(said)
+        Some(error)
     };
     stderr.lines().filter_map(failed).collect()
 }

@@ -1,4 +1,4 @@
-//! Steps: what was said in each, what they used, and what the last one says of the end.
+//! Steps: their text and usage, and the end by the last one.
 
 use teamster_core::{AgentEvent, CostSource, ErrorKind, Id, Usage, UsageReport};
 
@@ -8,11 +8,11 @@ use super::wire::{Part, Tokens};
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     open: Option<Step>,
-    /// What the finished steps of the last message said, to be kept if a later try is void.
+    /// Text of the last message's finished steps, kept if a later try is withdrawn.
     kept: String,
     message: Option<Id>,
     /// The last message has text that was passed on.
-    said: bool,
+    has_text: bool,
     /// The next step is the summary of a conversation that was too long.
     summary_next: bool,
     /// This step is.
@@ -28,7 +28,7 @@ pub(crate) struct Steps {
 #[derive(Debug, Default)]
 struct Step {
     message: Option<Id>,
-    said: String,
+    text: String,
     /// How often it was tried before.
     tries: u32,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Lost {
     pub(crate) kept: String,
 }
 
-/// What a step's reason to end means for the run.
+/// Meaning of a step's finish reason for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// The answer is complete.
@@ -58,13 +58,13 @@ pub(crate) enum End {
 }
 
 impl Steps {
-    /// A step begins. The one before, if it never ended and is taken up again.
+    /// A step begins. Returns the previous one, if it never ended and is repeated.
     pub(crate) fn start(&mut self, message: Option<Id>) -> Option<Lost> {
         let open = self.open.take();
         let again = open.as_ref().is_some_and(|o| o.message == message);
         if self.message != message {
             self.kept.clear();
-            self.said = false;
+            self.has_text = false;
             self.summary = std::mem::take(&mut self.summary_next);
             self.message.clone_from(&message);
         }
@@ -73,27 +73,27 @@ impl Steps {
         let tries = open.as_ref().map_or(0, |open| open.tries + 1);
         self.open = Some(Step {
             message,
-            said: String::new(),
+            text: String::new(),
             tries,
         });
         open.map(|lost| Lost {
             message: lost.message,
             tries,
-            has_text: !lost.said.is_empty(),
+            has_text: !lost.text.is_empty(),
             kept: self.kept.clone(),
         })
     }
 
     /// Text was passed on.
-    pub(crate) fn said(&mut self, message: Option<&Id>, text: &str) {
+    pub(crate) fn text(&mut self, message: Option<&Id>, text: &str) {
         if self.message.as_ref() != message {
             // The line of its step's begin was lost.
             self.message = message.cloned();
             self.kept.clear();
         }
-        self.said = true;
+        self.has_text = true;
         match &mut self.open {
-            Some(step) if step.message.as_ref() == message => step.said.push_str(text),
+            Some(step) if step.message.as_ref() == message => step.text.push_str(text),
             _ => self.kept.push_str(text),
         }
     }
@@ -101,7 +101,7 @@ impl Steps {
     /// A step ended. What the run has used so far, if the step reports its usage.
     pub(crate) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
         if let Some(step) = self.open.take() {
-            self.kept.push_str(&step.said);
+            self.kept.push_str(&step.text);
         }
         self.reason = Some(part.reason.as_deref().unwrap_or_default().to_owned());
         self.finished += 1;
@@ -116,7 +116,7 @@ impl Steps {
     /// The run went on after an error.
     pub(crate) fn error_overcome(&mut self, kind: ErrorKind) {
         self.summary_next = kind == ErrorKind::ContextWindow;
-        // What follows is a new message, whatever its id.
+        // A new message follows, even with the same id.
         self.open = None;
     }
 
@@ -127,7 +127,7 @@ impl Steps {
 
     /// The last message, which was passed on as an answer and was a summary.
     pub(crate) fn last_message_was_a_summary(&mut self) -> Option<Id> {
-        if self.summary || !std::mem::take(&mut self.said) {
+        if self.summary || !std::mem::take(&mut self.has_text) {
             return None;
         }
         self.summary = true;
@@ -135,7 +135,7 @@ impl Steps {
         self.message.clone()
     }
 
-    /// What the last step says of the end of the run.
+    /// The end of the run by its last step.
     pub(crate) fn end(&self) -> End {
         match self.reason.as_deref() {
             // The conversation was compacted, and what it was about has to follow.
@@ -160,14 +160,14 @@ impl Steps {
         Some(self.usage).filter(|usage| !usage.is_empty())
     }
 
-    /// What it cost. The CLI says 0 for a model whose price it does not know, so 0 says nothing.
+    /// Its cost. The CLI reports 0 for a model whose price it does not know, so 0 is ignored.
     pub(crate) fn cost(&self) -> Option<(f64, CostSource)> {
         (self.cost > 0.0).then_some((self.cost, CostSource::Reported))
     }
 }
 
-/// Tokens in our convention: reasoning is a part of the output. The CLI says 0 where the service
-/// said nothing, and no step is without input and output.
+/// Tokens in our convention: reasoning is a part of the output. The CLI reports 0 where the service
+/// has no figure, and no step is without input and output.
 pub(crate) fn usage(tokens: Tokens) -> Option<Usage> {
     let output = match (tokens.output, tokens.reasoning) {
         (None, None) => None,

@@ -94,7 +94,7 @@ pub(crate) struct ToolState<'a> {
 
 impl ToolState<'_> {
     /// The call has not ended.
-    pub(crate) fn goes_on(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         matches!(self.status.as_deref(), Some("pending" | "running"))
     }
 }
@@ -106,7 +106,7 @@ pub(crate) struct ToolTime {
     pub(crate) compacted: Option<f64>,
 }
 
-/// What the CLI's own tools report beside their output. A tool of an MCP server may have anything.
+/// Metadata of the CLI's own tools. A tool of an MCP server may have anything.
 #[derive(Deserialize, Default)]
 pub(crate) struct ToolMetadata<'a> {
     /// Of `bash`: the exit code; `null` if the command was ended from outside.
@@ -249,12 +249,12 @@ pub(crate) struct ErrorData<'a> {
     pub(crate) status_code: Option<u16>,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) is_retryable: Option<bool>,
-    /// What the service answered.
+    /// The service's response.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) response_body: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// Where the CLI's own log says more.
+    /// Reference to the CLI's own log.
     #[serde(rename = "ref", borrow, default, deserialize_with = "or_default")]
     pub(crate) reference: Option<Cow<'a, str>>,
 }

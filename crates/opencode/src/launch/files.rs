@@ -16,7 +16,7 @@ const KEY: &str = "mcp";
 const PROJECT: &[&str] = &["opencode.jsonc", "opencode.json"];
 /// The names of the user's file.
 const USER: &[&str] = &["opencode.jsonc", "opencode.json", "config.json"];
-/// What the CLI adds to a file that does not have it (measured).
+/// Added by the CLI to a file that lacks it (measured).
 const NEW_FILE: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 
 /// The folder in a project, or in the user's home, that has a file too.

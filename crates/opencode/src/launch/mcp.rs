@@ -38,7 +38,7 @@ const fn in_config(path: &'static str) -> FileLocation {
 const STARTS_WITHIN: Duration = Duration::from_secs(30);
 const CALL_ENDS_WITHIN: Duration = Duration::from_mins(1);
 
-/// What the CLI's timers take; with more they fire at once.
+/// Maximum of the CLI's timers; with more they fire at once.
 const LONGEST_TIMEOUT_MS: u128 = i32::MAX as u128;
 
 /// The CLI's own tools and permissions that look like those of a server.
@@ -58,7 +58,7 @@ const OWN_NAMES: &[&str] = &[
 pub(super) struct Servers {
     /// Name and definition of each. There are no secrets in them.
     pub(super) entries: Vec<(String, Value)>,
-    /// What the definitions take from elsewhere.
+    /// Files that the definitions refer to.
     pub(super) files: Vec<PrivateFile>,
 }
 
@@ -228,7 +228,7 @@ fn timeout(server: &McpServer) -> Result<Option<u64>, String> {
     Ok(u64::try_from(ms).ok())
 }
 
-/// What the agent may do with a server's tools: names of permissions and actions, of which the last
+/// Permissions for a server's tools: names of permissions and actions, of which the last
 /// that matches holds.
 pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
     let all = format!("{}_*", server.name);

@@ -1,8 +1,8 @@
-//! What has no flag: settings that go to OpenCode in two variables of its environment.
+//! Settings without a flag, which go to OpenCode in two variables of its environment.
 //!
 //! `OPENCODE_CONFIG_CONTENT` is a whole configuration, merged over all files of the user's;
 //! `OPENCODE_PERMISSION` is merged over its permissions. No file is touched. The caller may use both
-//! for his own settings, so ours are added to what he has in them.
+//! for their own settings, so ours are added to those.
 
 mod withheld;
 
@@ -40,7 +40,7 @@ const CHANGES: &[&str] = &["edit", "bash", "task"];
 const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
 
 /// Those of them that a run may start with; the others only work for these. The CLI takes settings
-/// under its old key `mode` as those of an agent to start with, whatever it was.
+/// under its old key `mode` as those of an agent to start with, of any kind.
 const PRIMARY_AGENTS: &[&str] = &["build", "plan"];
 
 /// The variables to set, and the files that they name.
@@ -67,7 +67,7 @@ impl Settings {
     pub(super) fn for_session(params: &ExecuteParams) -> Result<Self, AgentError> {
         let mut settings = Self::of(params, true)?;
         if !settings.opaque {
-            // Otherwise the model is asked for a title of each session, and what that uses is reported
+            // Otherwise the model makes a title for each session, and its usage is reported
             // nowhere.
             let title = settings.settings_of("title");
             title.entry("disable").or_insert(json!(true));
@@ -75,7 +75,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn of(params: &ExecuteParams, hot: bool) -> Result<Self, AgentError> {
+    fn of(params: &ExecuteParams, is_session: bool) -> Result<Self, AgentError> {
         check_tools(params)?;
         let config = callers(params, CONFIG);
         let config = config.as_deref().map(str::trim).filter(|c| !c.is_empty());
@@ -94,7 +94,7 @@ impl Settings {
             agent,
             stars: "*".repeat(number_of_stars()),
         };
-        settings.permissions(params, hot)?;
+        settings.permissions(params, is_session)?;
         settings.add_dirs(params)?;
         settings.system_prompt(params)?;
         Ok(settings)
@@ -123,7 +123,7 @@ impl Settings {
         (variables, self.files)
     }
 
-    fn permissions(&mut self, params: &ExecuteParams, hot: bool) -> Result<(), AgentError> {
+    fn permissions(&mut self, params: &ExecuteParams, is_session: bool) -> Result<(), AgentError> {
         if params.permission == PermissionMode::AcceptEdits {
             self.allow("permission", "edit")?;
         }
@@ -134,7 +134,7 @@ impl Settings {
         for tool in QUESTIONS {
             self.set_for_all(tool, "deny");
         }
-        if (hot || params.session_id.is_some()) && !self.opaque {
+        if (is_session || params.session_id.is_some()) && !self.opaque {
             for agent in self.agents() {
                 for tool in QUESTIONS {
                     self.set(&agent, tool, "deny");
@@ -171,7 +171,7 @@ impl Settings {
         for tool in servers_tools {
             self.deny_everywhere(tool)?;
         }
-        if hot || params.permission != PermissionMode::Bypass {
+        if is_session || params.permission != PermissionMode::Bypass {
             // A question about permission is answered with no. By default the run ends there.
             let experimental = self.config.entry("experimental").or_insert(json!({}));
             if let Some(experimental) = experimental.as_object_mut() {
@@ -200,7 +200,7 @@ impl Settings {
         rule(&mut self.permission, &last_key(tool, &self.stars), action);
     }
 
-    /// Sets an agent's rule, whatever the user's files say of it. Settings under the old key `mode` are
+    /// Sets an agent's rule, independent of the user's files. Settings under the old key `mode` are
     /// merged over those under `agent`, so the last word is there.
     fn set(&mut self, agent: &str, tool: &str, action: &str) {
         let key = last_key(tool, &self.stars);
@@ -213,7 +213,7 @@ impl Settings {
         rule(rules, &key, action);
     }
 
-    /// Denies a tool to the sessions of all sub-agents, whatever their names: a session's rules are
+    /// Denies a tool to the sessions of all sub-agents, with any name: a session's rules are
     /// stronger than those of its agent.
     fn keep_from_sub_agents(&mut self, tool: &str) {
         let experimental = object_at(&mut self.config, "experimental");
@@ -293,7 +293,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The agent that runs: the caller's, or the CLI's own `build`, whatever the user's files say.
+    /// The agent that runs: the caller's, or the CLI's own `build`, independent of the user's files.
     fn fix_agent(&mut self) -> String {
         if let Some(agent) = &self.agent {
             return agent.clone();
@@ -341,7 +341,7 @@ impl Settings {
         rules_of(self.settings_of(agent))
     }
 
-    /// What has to be added to the configuration cannot be if that is not plain JSON.
+    /// Nothing can be added to a configuration that is not plain JSON.
     fn must_be_readable(&self, parameter: &str) -> Result<(), AgentError> {
         if self.opaque {
             return Err(AgentError::refused(
@@ -370,7 +370,7 @@ pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<(String, bool)> 
         .collect()
 }
 
-/// What a variable holds, by the caller or in our own environment.
+/// The value of a variable, from the caller or our own environment.
 pub(super) fn callers(params: &ExecuteParams, name: &str) -> Option<String> {
     params
         .env

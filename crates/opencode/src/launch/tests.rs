@@ -160,7 +160,7 @@ fn the_directory_is_distinguished_from_the_root_because_the_cli_believes_a_stale
 }
 
 #[test]
-fn questions_are_denied_to_a_resumed_session_whatever_its_agent_may_do() {
+fn questions_are_denied_to_a_resumed_session_of_any_agent() {
     let mut params = params("hi");
     params.session_id = Some("ses_1".into());
     params.allowed_tools = vec!["*".into()];
@@ -190,7 +190,7 @@ fn questions_are_denied_to_a_resumed_session_whatever_its_agent_may_do() {
 }
 
 #[test]
-fn reading_only_is_stronger_than_what_is_allowed_and_than_the_users_agent() {
+fn read_only_is_stronger_than_allowed_tools_and_the_users_agent() {
     let mut params = params("hi");
     params.permission = PermissionMode::ReadOnly;
     params.allowed_tools = vec!["*".into()];
@@ -282,7 +282,7 @@ fn a_denied_tool_is_denied_under_a_key_that_no_file_has() {
         of("agent", "general"),
         ["bash", "bash", "db_get", "db_get ", "x_", "x_* "]
     );
-    // Whatever its name is, a sub-agent's session has them not.
+    // A sub-agent's session of any name does not have them.
     assert_eq!(
         config["experimental"]["primary_tools"],
         json!(["bash", "db_get", "x_*"])
@@ -299,7 +299,7 @@ fn the_stars_are_others_in_another_run() {
 }
 
 #[test]
-fn what_the_caller_has_in_the_variables_stays() {
+fn settings_of_the_caller_in_the_variables_are_kept() {
     let mut params = params("hi");
     params.denied_tools = vec!["bash".into()];
     params.system_prompt = Some(SystemPrompt::Append("Be brief.".into()));
@@ -398,7 +398,7 @@ fn other_directories_are_allowed_to_all_agents_that_are_known() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let cases: &[(&str, Change)] = &[
         ("prompt:", |p| p.prompt = " \n".into()),
         ("prompt:", |p| {

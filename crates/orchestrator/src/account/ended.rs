@@ -1,4 +1,4 @@
-//! What the end of an attempt says.
+//! The end of an attempt.
 
 use std::mem;
 
@@ -6,7 +6,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
 
 use super::{Account, Current};
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// Why it failed; `None` if it went well.
@@ -29,7 +29,7 @@ impl Account {
             used.map(|(_, tool)| format!("the agent had used `{tool}`, which can change things"))
         });
         if let Some(changed) = changed.or_else(|| now.unseen(result, error?)) {
-            // What is known says more than what may have been.
+            // A known change is more specific than a possible one.
             self.changed = Some(changed);
         }
     }
@@ -52,7 +52,7 @@ impl Current {
     pub(super) fn unseen(&self, result: Option<&RunResult>, error: &AgentError) -> Option<String> {
         let provider = &self.provider;
         let Some(result) = result else {
-            // Whatever it had still to say was lost.
+            // Its remaining output was lost.
             return Some(format!(
                 "the stream of {provider} broke off, so a tool may have been used without a word"
             ));

@@ -1,4 +1,4 @@
-//! What the account knows.
+//! Accessors of the account.
 
 use std::mem;
 
@@ -14,13 +14,13 @@ impl Account {
         self.changed.as_deref()
     }
 
-    /// What the last attempt may have done without knowing it: its calls that can change things and had
+    /// Calls of the last attempt that may have run unnoticed: those that can change things and had
     /// no result yet.
     pub(crate) fn cut_off(&self) -> &[String] {
         &self.cut_off
     }
 
-    /// The session of the attempt that goes on, or of the last: also one that was only asked for.
+    /// The session of the current or last attempt: also one that was only requested.
     pub(crate) fn session(&self) -> Option<&Id> {
         self.now.session.as_ref()
     }
@@ -36,12 +36,12 @@ impl Account {
         self.session().filter(|_| self.now.session_exists)
     }
 
-    /// The provider of the attempt that goes on, or of the last.
+    /// The provider of the current or last attempt.
     pub(crate) fn provider(&self) -> &str {
         &self.now.provider
     }
 
-    /// The model of the attempt that goes on, or of the last.
+    /// The model of the current or last attempt.
     pub(crate) fn model(&self) -> Option<&str> {
         self.now.model.as_deref()
     }
@@ -51,12 +51,12 @@ impl Account {
         self.tools.open().len() > self.now.open_before
     }
 
-    /// What has been used so far, the attempt that goes on included.
+    /// Usage so far, the current attempt included.
     pub(crate) fn spent_so_far(&self) -> Spent {
         self.spent.plus(self.now.spent())
     }
 
-    /// How many turns the attempt that goes on has had without a word of what they used.
+    /// Turns of the current attempt without reported usage.
     pub(crate) fn silent_turns(&self) -> u32 {
         match self.now.used.usage {
             Some(usage) if !usage.is_empty() => 0,
@@ -64,19 +64,19 @@ impl Account {
         }
     }
 
-    /// What the attempt that goes on has used, or the last.
+    /// Usage of the current or last attempt.
     pub(crate) fn used(&self) -> UsageLedger {
         self.now.used
     }
 
-    /// What the finished attempts have used.
+    /// Usage of the finished attempts.
     pub(crate) fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// What the agents have said, as far as it stands: at the end of the run.
-    pub(crate) fn take_said(&mut self) -> TextLedger {
-        mem::take(&mut self.said)
+    /// Takes the text that was not withdrawn, at the end of the run.
+    pub(crate) fn take_text(&mut self) -> TextLedger {
+        mem::take(&mut self.text)
     }
 
     /// The calls that have not ended: at the end of the run.

@@ -1,10 +1,10 @@
-//! What a run has used.
+//! Usage of a run.
 
 use teamster_core::UsageLedger;
 
 use super::Current;
 
-/// What has been used.
+/// Usage that counts against a budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Spent {
     pub(crate) used: UsageLedger,
@@ -27,7 +27,7 @@ impl Spent {
 }
 
 impl Current {
-    /// What the attempt has used so far.
+    /// Usage of the attempt so far.
     pub(super) fn spent(&self) -> Spent {
         Spent {
             used: self.used,

@@ -87,8 +87,8 @@ fn a_message_that_was_reported_and_is_retracted_is_no_payload() {
     let mut out = Vec::new();
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
-    let said = account.take_said();
-    let messages: Vec<_> = said.pieces().map(|(_, text)| text).collect();
+    let text = account.take_text();
+    let messages: Vec<_> = text.pieces().map(|(_, text)| text).collect();
     assert_eq!(messages, ["2", "4"]);
 }
 
@@ -104,7 +104,7 @@ fn a_retraction_reaches_no_message_of_an_attempt_before() {
     feed(&mut account, json!({"type": "retract", "messageId": "a"}));
     account.end(None, true, 0, &mut out);
     account.keep(&mut out);
-    assert_eq!(account.take_said().text(), "1");
+    assert_eq!(account.take_text().text(), "1");
 }
 
 #[test]

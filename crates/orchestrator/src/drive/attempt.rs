@@ -262,7 +262,7 @@ impl Driver {
     }
 }
 
-/// What is known of an attempt while it is watched.
+/// State of an attempt while it is watched.
 #[derive(Default)]
 struct Watch {
     /// It has emitted an event.
@@ -280,7 +280,7 @@ fn is_session(event: &AgentEvent) -> bool {
 }
 
 impl Driver {
-    /// Says in which phase the run is after an event.
+    /// Updates the phase of the run after an event.
     fn phase(&self, running: &mut Option<RunPhase>, registration: &Registration) {
         let phase = if self.account.in_tool() {
             RunPhase::InTool
@@ -315,7 +315,7 @@ impl Driver {
         (now.checked_add(self.config.abort_grace)).unwrap_or_else(|| now + YEAR)
     }
 
-    /// Whether the session in which the run works is news. One that was only asked for may never come to be.
+    /// Whether the run's session is new. One that was only requested may never exist.
     fn has_new_session(&self) -> bool {
         let session = self.account.known_session();
         session.is_some() && session != self.told_session.as_ref()
@@ -344,7 +344,7 @@ impl Driver {
     }
 }
 
-/// Why an attempt was stopped by the run itself.
+/// Reason for stopping an attempt by the run itself.
 #[derive(Default)]
 enum Stop {
     #[default]
@@ -355,7 +355,7 @@ enum Stop {
     NotBegun,
 }
 
-/// What the future gives at once, if it does.
+/// The output of the future if it is ready at once.
 async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|cx| {

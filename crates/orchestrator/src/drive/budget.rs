@@ -1,4 +1,4 @@
-//! What a run may use.
+//! Budgets of runs.
 
 use std::sync::atomic::Ordering;
 

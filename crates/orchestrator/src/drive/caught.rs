@@ -1,4 +1,4 @@
-//! What others' code does to a run: nothing, not even by a panic.
+//! Isolates a run from panics and delays in user callbacks.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

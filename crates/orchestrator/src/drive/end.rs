@@ -62,7 +62,7 @@ impl Driver {
             "the run is gone without an end: its Tokio runtime shuts down, or lacks a driver",
         );
         let mut last = Vec::new();
-        // The attempt that goes on is not over for the account.
+        // The account still counts the current attempt as open.
         let attempts = self.account.attempt();
         let outcome = self.outcome(
             Some(error).filter(|_| !aborted),
@@ -74,7 +74,7 @@ impl Driver {
         self.add(last);
     }
 
-    /// What came of the run after so many attempts. What is left to say before `done` is added to `out`.
+    /// The outcome of the run after this many attempts. Adds the events before `done` to `out`.
     fn outcome(
         &mut self,
         error: Option<AgentError>,
@@ -83,7 +83,7 @@ impl Driver {
         out: &mut Vec<LogEntry>,
     ) -> Outcome {
         let duration_ms = self.elapsed_ms();
-        let said = self.account.take_said();
+        let text = self.account.take_text();
         let open = self.account.take_open();
         let account = &self.account;
         let result = self.merge.end(
@@ -94,7 +94,7 @@ impl Driver {
                 duration_ms,
                 session_id: account.known_session(),
                 model: account.model(),
-                said,
+                text,
                 open,
                 used: account.used(),
             },
@@ -117,9 +117,9 @@ impl Driver {
 fn split(result: &mut RunResult) -> RunResult {
     let (text, pieces) = (mem::take(&mut result.text), mem::take(&mut result.pieces));
     let message = result.final_message.take();
-    let mut whole = result.clone();
-    (whole.text, whole.pieces, whole.final_message) = (text, pieces, message);
-    whole
+    let mut moved = result.clone();
+    (moved.text, moved.pieces, moved.final_message) = (text, pieces, message);
+    moved
 }
 
 fn aborted_error() -> AgentError {

@@ -1,4 +1,4 @@
-//! What a run reports: to the callback, and to the consumer of its log.
+//! Reporting of a run: to the callback, and to the consumer of its log.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,7 +80,7 @@ impl Driver {
         self.emit(&mut out).await;
     }
 
-    /// Reports events of the run. When their consumer is gone, the run is aborted and goes on to its end.
+    /// Reports events of the run. When their consumer is gone, the run is aborted and continues to its end.
     pub(super) async fn emit(&mut self, events: &mut Vec<RunEvent>) {
         if !events.is_empty() {
             self.report((self.config.clock)(), events);

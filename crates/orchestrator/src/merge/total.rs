@@ -8,7 +8,7 @@ use teamster_core::{
     CostSource, Diagnostics, ModelUsage, PermissionDenial, RunResult, UsageLedger, UsageReport,
 };
 
-/// What all attempts used. A figure that none reported is absent.
+/// Usage of all attempts. A figure that none reported is absent.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     used: UsageLedger,
@@ -51,7 +51,7 @@ impl Total {
         self.diagnostics.unknown += more.unknown;
     }
 
-    /// Adds what all attempts used to what the one that goes on reports.
+    /// Adds the usage of all attempts to the report of the current one.
     pub(super) fn add_to(&self, report: &mut UsageReport) {
         let used = self.used.plus(UsageLedger {
             usage: Some(report.usage),

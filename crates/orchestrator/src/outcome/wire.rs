@@ -22,11 +22,11 @@ pub(crate) struct End<'a> {
     run_status: Option<RunStatus>,
     /// From its acceptance to its end, in milliseconds: waiting included.
     duration_ms: u64,
-    /// What came of it.
+    /// The outcome.
     result: Outcome<'a>,
 }
 
-/// What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0.
+/// The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -34,7 +34,7 @@ struct Outcome<'a> {
     /// The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a
     /// turn. Those of an attempt after which the prompt was sent again are not among them.
     payloads: Vec<Payload<'a>>,
-    /// What all attempts used together.
+    /// Usage of all attempts together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     /// The answer in the shape of `output_schema`.
@@ -53,7 +53,7 @@ struct Payload<'a> {
     text: Cow<'a, str>,
 }
 
-/// How a run went.
+/// Metadata of an outcome.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -67,7 +67,7 @@ struct OutcomeMeta<'a> {
     session_id: Option<Id>,
     /// The provider of the last attempt.
     provider: Cow<'a, str>,
-    /// The model of the last attempt: as the agent says, else as it was asked for.
+    /// The model of the last attempt as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'a, str>>,
     /// From the run's acceptance to its end, in milliseconds: waiting included.
@@ -80,7 +80,7 @@ struct OutcomeMeta<'a> {
     /// Each of them, in order.
     #[serde(default, skip_serializing_if = "<[Attempt]>::is_empty")]
     attempt_log: Cow<'a, [Attempt]>,
-    /// What all attempts cost together, in USD, of what was reported.
+    /// Reported cost of all attempts together, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
     /// Turns of all attempts, as the CLIs count them.
@@ -88,7 +88,7 @@ struct OutcomeMeta<'a> {
     num_turns: Option<u32>,
 }
 
-/// How a run ended.
+/// Final status of a run.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -97,7 +97,7 @@ enum OutcomeStatus {
     Success,
     /// The caller stopped it.
     Aborted,
-    /// It did not (the error says why), or what only a newer version knows.
+    /// It did not (see the error), or a value added by a newer version.
     #[serde(other)]
     Error,
 }
@@ -160,7 +160,7 @@ fn structured_output(outcome: &super::Outcome) -> Option<&Value> {
     outcome.result.structured_output.as_ref().filter(|_| stands)
 }
 
-/// The messages, each time that one goes on after a tool call as another.
+/// The messages; one that continues after a tool call is another.
 fn payloads(result: &RunResult) -> Vec<Payload<'_>> {
     let mut rest = result.text.as_str();
     let pieces = result.pieces.iter().map(|piece| {

@@ -43,7 +43,7 @@ fn again(candidate: usize, ms: u64, resume: bool) -> Next {
 }
 
 #[test]
-fn what_is_wanted_is_the_delay_before_the_date() {
+fn a_delay_has_precedence_over_a_date() {
     let mut error = error(ErrorKind::RateLimit, Some(7));
     error.resets_at = Some(5000);
     assert_eq!(wanted_wait(&error, 1000), Some(Duration::from_millis(7)));
@@ -55,7 +55,7 @@ fn what_is_wanted_is_the_delay_before_the_date() {
 }
 
 #[test]
-fn a_hold_is_waited_for_as_the_policy_says() {
+fn a_hold_is_waited_for_according_to_the_policy() {
     let ms = Duration::from_millis;
     let quota = error(ErrorKind::Quota, None);
     let throttled = error(ErrorKind::RateLimit, None);
@@ -74,7 +74,7 @@ fn a_hold_is_waited_for_as_the_policy_says() {
             "{error:?} {left}"
         );
     }
-    // A throttling that says that it will stay is no reason to wait if there is another.
+    // A permanent throttling is no reason to wait if there is another.
     let mut stays = throttled.clone();
     stays.retryable = false;
     assert!(!two.wait_for_hold(&stays, ms(1)));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_core::Id;
 
-/// What a run is doing.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -51,7 +51,7 @@ pub struct ActiveRun {
     pub run_id: Id,
     /// The provider of the attempt that runs or comes.
     pub provider: String,
-    /// The model: as the agent says, else as it was asked for.
+    /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The agent's session, as soon as it is known.
@@ -59,7 +59,7 @@ pub struct ActiveRun {
     pub session_id: Option<Id>,
     /// The number of the attempt that runs or comes; the first is 1.
     pub attempt: u32,
-    /// What it is doing.
+    /// Its phase.
     pub phase: RunPhase,
     /// Since when, in milliseconds since the Unix epoch.
     pub since_ms: u64,
@@ -93,10 +93,10 @@ impl ActiveRun {
     }
 }
 
-/// What has changed about a run.
+/// A change of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Update {
-    /// What it is doing. Once it was asked to stop, it is stopping, whatever comes here.
+    /// Its phase. Once a stop was requested, it is stopping, and further phases are ignored.
     Phase(RunPhase),
     /// It waits before its next attempt, until then (Unix).
     WaitingUntil(u64),
@@ -105,7 +105,7 @@ pub(crate) enum Update {
         attempt: u32,
         provider: String,
         model: Option<String>,
-        /// The session that it goes on with.
+        /// The session that it resumes.
         session_id: Option<Id>,
     },
     /// The agent has reported its session, and maybe its model.

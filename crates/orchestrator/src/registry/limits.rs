@@ -1,11 +1,11 @@
-//! How much may happen at once.
+//! Concurrency limits.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use teamster_core::AgentError;
 
-/// How many attempts may run at once. What is absent has no limit.
+/// Limits of concurrent attempts. An absent one means no limit.
 ///
 /// Only attempts count: a run that waits for its next one leaves its slot to others.
 ///

@@ -7,7 +7,7 @@ use teamster_core::{AgentError, Id};
 
 use super::Limits;
 
-/// What an attempt is made with: what shares limits, and within that a model.
+/// Scope of limits: a group that shares them, and a model within it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) group: Id,
@@ -40,7 +40,7 @@ impl From<&str> for Key {
 pub struct Held {
     /// The provider, or the group of candidates.
     pub provider: String,
-    /// The model that met the limit, if one was asked for.
+    /// The model that met the limit, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Until when, in milliseconds since the Unix epoch.
@@ -90,7 +90,7 @@ pub(super) struct Schedule {
     holds: BTreeMap<Key, Held>,
 }
 
-/// One is here as long as it runs or waits for something.
+/// State of a group while it has running or waiting attempts.
 #[derive(Debug, Default)]
 struct Group {
     running: usize,
@@ -98,7 +98,7 @@ struct Group {
     lines: BTreeMap<u64, Id>,
 }
 
-/// One is here as long as it has a waiter.
+/// State of a queue while it has a waiter.
 #[derive(Debug)]
 struct Queue {
     turn: u64,
@@ -261,7 +261,7 @@ impl Schedule {
             .max_by_key(|held| held.until_ms)
     }
 
-    /// What waits and is held back by this one, or was.
+    /// Keys with waiters that this one holds back, or held back.
     pub(super) fn held_back_by(&self, key: &Key) -> Vec<Key> {
         let waits = |(who, group): &(&Key, &Group)| !group.lines.is_empty() && key.holds_back(who);
         self.groups
@@ -271,7 +271,7 @@ impl Schedule {
             .collect()
     }
 
-    /// How many attempts of a group go on, whatever their models.
+    /// Running attempts of a group, of all models.
     fn running(&self, group: &Id) -> usize {
         let of_group = |(key, _): &(&Key, &Group)| key.group == *group;
         self.groups

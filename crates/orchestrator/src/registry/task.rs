@@ -12,10 +12,10 @@ use super::{ActiveRun, Limits, RunPhase, Update};
 use crate::Clock;
 
 /// The longest sleep before the clock is looked at again. The clock of a hold's end may be put
-/// forward, and goes on while the machine sleeps; the clock of the sleep does not.
+/// forward, and advances while the machine sleeps; the clock of the sleep does not.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
-/// What the task is asked to do.
+/// A command to the task.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Answers whether the run's id was free.
@@ -71,7 +71,7 @@ pub(super) struct NewRun {
     pub(super) abort: AbortHandle,
 }
 
-/// A slot as it is asked for.
+/// A requested slot.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) ticket: u64,
@@ -129,7 +129,7 @@ struct State {
     /// By the number of the registration, which grows.
     runs: BTreeMap<u64, Run>,
     by_id: HashMap<Id, u64>,
-    /// Who waits for a slot, by ticket.
+    /// Waiters for a slot, by ticket.
     waiters: HashMap<u64, Waiter>,
 }
 
@@ -146,7 +146,7 @@ struct Waiter {
 
 impl Run {
     fn set_phase(&mut self, phase: RunPhase, until_ms: Option<u64>, now_ms: u64) {
-        // It may be aborted past this task, and its agent goes on telling things while it stops.
+        // It may be aborted past this task, and its agent keeps reporting while it stops.
         if self.abort.is_aborted() {
             self.active.set_phase(RunPhase::Stopping, None, now_ms);
         } else {
@@ -194,7 +194,7 @@ impl State {
         self.now_ms = (self.clock)();
         let released = self.schedule.expire(self.now_ms);
         for key in &released {
-            self.tell_waiting(key);
+            self.update_waiting(key);
         }
         if !released.is_empty() {
             self.grant();
@@ -325,20 +325,20 @@ impl State {
     fn hold(&mut self, hold: Held) {
         let key = hold.key();
         if hold.until_ms > self.now_ms && self.schedule.hold(hold) {
-            self.tell_waiting(&key);
+            self.update_waiting(&key);
         }
     }
 
     fn release(&mut self, group: &Id) -> bool {
         let released = self.schedule.release(group);
         for key in &released {
-            self.tell_waiting(key);
+            self.update_waiting(key);
         }
         self.grant();
         !released.is_empty()
     }
 
-    /// Grants whatever can be granted. Called after everything that may make room.
+    /// Grants every slot that can be granted. Called after everything that may make room.
     fn grant(&mut self) {
         while let Some(ticket) = self.schedule.next() {
             let Some(waiter) = self.waiters.remove(&ticket) else {
@@ -359,14 +359,14 @@ impl State {
         }
     }
 
-    /// Puts all runs that a hold holds back, or did, into the phase that says for what they wait.
-    fn tell_waiting(&mut self, hold: &Key) {
+    /// Sets the phase of all runs that a hold holds back, or held back, to what they wait for.
+    fn update_waiting(&mut self, hold: &Key) {
         for group in self.schedule.held_back_by(hold) {
-            self.tell_waiting_for(&group);
+            self.update_waiting_for(&group);
         }
     }
 
-    fn tell_waiting_for(&mut self, group: &Key) {
+    fn update_waiting_for(&mut self, group: &Key) {
         let tickets: Vec<u64> = self.schedule.waiting_for(group).collect();
         for ticket in tickets {
             self.tell_that_it_waits(ticket, group);

@@ -45,7 +45,7 @@ impl Registry {
 }
 
 impl Registration {
-    /// A slot, whatever the run waits for until then.
+    /// A slot, after all waits of the run.
     async fn any_slot(&self, group: &str, queue: &str) -> Result<Slot, Gone> {
         let (waits, _) = mpsc::unbounded_channel();
         self.slot(group, queue, waits).await

@@ -1,4 +1,4 @@
-//! What a run may use.
+//! Budgets of runs.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ async fn nothing_is_begun_with_nothing_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_goes_down_to_the_cli() {
+async fn the_remaining_budget_is_passed_to_the_cli() {
     let claude = mock(
         "claude",
         [
@@ -320,7 +320,7 @@ async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_completes_over_its_budget_says_so_and_keeps_its_answer() {
+async fn a_run_completed_over_its_budget_reports_it_and_keeps_its_answer() {
     for (tokens_used, usd_used) in [(900, 0.5), (900, 0.2), (5, 0.5), (5, 0.2)] {
         let script = Script::new()
             .text("x")
@@ -361,7 +361,7 @@ async fn who_completes_over_its_budget_says_so_and_keeps_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn usd_that_are_reported_while_the_run_goes_on_end_it() {
+async fn a_cost_reported_during_the_run_ends_it() {
     let step = |script: Script, number: u32| {
         let usd = f64::from(number) * 0.25;
         let script = script.usage_and_cost(tokens(10 * u64::from(number)), usd);
@@ -378,7 +378,7 @@ async fn usd_that_are_reported_while_the_run_goes_on_end_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_never_says_what_it_uses_is_not_left_without_a_limit() {
+async fn a_run_without_reported_usage_is_not_left_without_a_limit() {
     let turns = (0..50).fold(Script::new(), |script, n| {
         let id = format!("t{n}");
         let script = script.tool_use("Read", id.clone(), ToolKind::Read, json!({}));

@@ -1,4 +1,4 @@
-//! What all tests use.
+//! Helpers of all tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(crate) fn fails(kind: ErrorKind) -> Script {
     Script::new().failed(error(kind))
 }
 
-/// Fails and says when it may be tried again.
+/// Fails with a time for the retry.
 pub(crate) fn fails_for(kind: ErrorKind, ms: u64) -> Script {
     let mut error = error(kind);
     error.retry_after_ms = Some(ms);
@@ -95,7 +95,7 @@ pub(crate) async fn events(mut run: Run) -> Vec<RunEvent> {
     events
 }
 
-/// What holds for every run, whatever happens.
+/// Asserts what holds for every run.
 pub(crate) fn check(events: &[RunEvent]) {
     let shown = || events.iter().map(brief).collect::<Vec<_>>();
     let count = |name: &str| events.iter().filter(|e| e.type_name() == name).count();
@@ -230,12 +230,12 @@ pub(crate) fn brief(event: &RunEvent) -> String {
     }
 }
 
-/// The run is over for everyone: it is not active, no agent of its goes on, its slot is free.
+/// Asserts that the run is over: it is not active, no agent of it runs, its slot is free.
 pub(crate) async fn assert_over(orchestrator: &Orchestrator, mocks: &[&Arc<MockRuntime>]) {
     assert!(!orchestrator.is_run_active("r").await);
     assert_eq!(orchestrator.active_runs().await, []);
     for mock in mocks {
-        assert_eq!(mock.active(), 0, "an agent of {mock:?} goes on");
+        assert_eq!(mock.active(), 0, "an agent of {mock:?} still runs");
     }
     let after = mock("after", [Script::new().text("free")]);
     let mut request = request(&[&after]);

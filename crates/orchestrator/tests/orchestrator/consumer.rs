@@ -41,13 +41,13 @@ async fn nothing_is_lost_and_the_order_is_kept() {
         }
     }
     let pieces: Vec<_> = (0..2000).map(|n| format!("{n} ")).collect();
-    let whole = pieces.concat();
+    let text = pieces.concat();
     let chunks = (0..2000).map(|n| format!("chunk {n} "));
     let expected: Vec<_> = ["start claude", "attempt 1 claude"]
         .map(str::to_owned)
         .into_iter()
         .chain(chunks)
-        .chain([format!("message {whole}"), "end success".to_owned()])
+        .chain([format!("message {text}"), "end success".to_owned()])
         .collect();
     assert_eq!(seen, expected);
 }
@@ -92,9 +92,9 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
             _ => RunStatus::Aborted,
         };
         assert_eq!(status, expected, "{way}");
-        // What was said before is all there: the agent never got further than its consumer.
-        let said = messages(&events).concat();
-        assert!(said.starts_with("0 1 2 "), "{said}");
+        // All earlier text is there: the agent was never ahead of its consumer.
+        let text = messages(&events).concat();
+        assert!(text.starts_with("0 1 2 "), "{text}");
     }
 }
 

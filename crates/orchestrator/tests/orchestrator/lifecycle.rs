@@ -68,7 +68,7 @@ async fn a_run_with_a_tool_word_for_word() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_known_is_absent() {
+async fn unknown_figures_are_absent() {
     let codex = mock("codex", [Script::new()]);
     let lines = wire(&orchestrator(), request(&[&codex])).await;
     assert_eq!(
@@ -165,7 +165,7 @@ async fn an_aborted_run_is_aborted_on_the_wire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agents_events_are_in_the_log_and_what_follows_from_them_is_not() {
+async fn the_log_has_the_agents_events_and_no_derived_ones() {
     let script = || {
         Script::new()
             .session("s")
@@ -203,7 +203,7 @@ async fn the_agents_events_are_in_the_log_and_what_follows_from_them_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_are_distinguished_and_what_is_retracted_is_no_message() {
+async fn messages_are_distinguished_and_retracted_ones_do_not_count() {
     let claude = mock(
         "claude",
         [Script::new()
@@ -253,7 +253,7 @@ async fn ids_are_the_callers_or_new_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_callback_gets_what_the_stream_gets() {
+async fn callback_and_stream_get_the_same_events() {
     let claude = mock(
         "claude",
         [fails(ErrorKind::Network), Script::new().text("x")],

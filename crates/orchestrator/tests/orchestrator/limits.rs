@@ -1,4 +1,4 @@
-//! How many at once, and what happens to others when a limit is met.
+//! Concurrency limits, and rate limits shared by runs.
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ async fn a_hold_that_comes_while_one_waits_for_a_slot_is_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_throttling_that_says_no_time_holds_for_the_configured_one() {
+async fn a_throttling_without_a_time_uses_the_configured_one() {
     // The run has no retry left, so its length is unknown.
     for (kind, ms) in [(ErrorKind::RateLimit, 5000), (ErrorKind::Quota, 300_000)] {
         let a = mock("a", [fails(kind)]);

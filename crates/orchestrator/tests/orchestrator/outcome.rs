@@ -1,4 +1,4 @@
-//! What came of a run, over all its attempts.
+//! Outcomes of runs over all their attempts.
 
 use serde_json::json;
 use teamster_core::{ErrorKind, RunStatus, ToolKind, Usage};
@@ -15,11 +15,11 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
     let claude = mock(
         "claude",
         [
-            // Void: the prompt is sent again.
+            // Discarded: the prompt is sent again.
             Script::new()
                 .session("a")
                 .model("m1")
-                .text("void")
+                .text("draft")
                 .usage(usage(1, None))
                 .usage(usage(10, None))
                 .cost_usd(0.25)
@@ -72,7 +72,7 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_fails_keeps_what_it_has() {
+async fn a_failed_run_keeps_its_text() {
     let claude = mock(
         "claude",
         [Script::new()
@@ -103,11 +103,11 @@ async fn a_run_that_fails_keeps_what_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_void_is_void_also_when_nothing_comes_after_it() {
+async fn a_withdrawal_holds_without_a_successor() {
     let claude = mock(
         "claude",
         [Script::new()
-            .text_in("m", "void")
+            .text_in("m", "draft")
             .text_in("n", "too")
             .failed(error(ErrorKind::Network))],
     );
@@ -121,7 +121,7 @@ async fn what_is_void_is_void_also_when_nothing_comes_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_was_denied_is_an_error_that_says_so() {
+async fn a_run_with_only_denials_is_an_error_that_names_them() {
     let claude = mock(
         "claude",
         [Script::new()

@@ -1,4 +1,4 @@
-//! Whatever agents do, whatever the policy says, and whenever a run is stopped.
+//! Random agents, policies and stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::common::*;
 
 #[derive(Debug, Clone)]
 enum Does {
-    Says(u8),
+    Text(u8),
     Session(u8),
     Tool {
         kind: ToolKind,
@@ -91,7 +91,7 @@ fn does() -> impl Strategy<Value = Does> {
         ToolKind::Mcp,
     ]);
     prop_oneof![
-        3 => any::<u8>().prop_map(Does::Says),
+        3 => any::<u8>().prop_map(Does::Text),
         2 => (0..3_u8).prop_map(Does::Session),
         3 => (tools, option::of(any::<bool>()), prop::bool::weighted(0.2))
             .prop_map(|(kind, result, denied)| Does::Tool { kind, result, denied }),
@@ -174,7 +174,7 @@ fn script(play: &Play) -> Script {
     for (n, does) in play.does.iter().enumerate() {
         let id = format!("t{n}");
         script = match does {
-            Does::Says(word) => script.text_in(format!("m{}", word % 3), format!("w{word} ")),
+            Does::Text(word) => script.text_in(format!("m{}", word % 3), format!("w{word} ")),
             Does::Session(session) => script.session(format!("s{session}")),
             Does::Tool {
                 kind,
@@ -366,7 +366,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], seen: &[RunEve
         if let Some(play) = plays.get(taken[*candidate]) {
             before |= changed(play, case.announces[usize::from(*provider)]);
         } else {
-            // It says so in a way that a run that broke off does, too.
+            // A run that broke off reports the same.
             before |= !case.announces[usize::from(*provider)];
         }
         taken[*candidate] += 1;

@@ -17,7 +17,7 @@ use teamster_orchestrator::{
 };
 use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
 
-/// What is asked, and must not be asked twice.
+/// The prompt, which must not be sent twice.
 const PROMPT: &str = "Please order 12 chairs, task 7f3a.";
 
 /// Long enough for a loaded machine, and only waited out by a test that fails.
@@ -29,7 +29,7 @@ struct Recorded {
     until: &'static [&'static str],
 }
 
-/// How the CLI crashes.
+/// A crash of the CLI.
 #[derive(Debug, Clone, Copy)]
 enum Crash {
     /// With exit code 1, and without a word.
@@ -38,21 +38,21 @@ enum Crash {
     Killed,
 }
 
-/// How a CLI was started.
+/// A recorded launch of a CLI.
 #[derive(Debug)]
 struct Launch {
     args: Vec<String>,
     stdin: String,
 }
 
-/// What came of a run whose CLI crashes each time.
+/// A run whose CLI crashes each time.
 struct Played {
     outcome: Outcome,
     launches: Vec<Launch>,
 }
 
 impl Recorded {
-    /// What the CLI had printed when it crashed.
+    /// Lines that the CLI had printed when it crashed.
     fn lines(&self) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fixtures")
@@ -67,7 +67,7 @@ impl Recorded {
             .collect()
     }
 
-    /// A run that is tried once more, whatever goes wrong, as far as what was done allows it.
+    /// A run with one retry after any error, if no side effect forbids it.
     async fn play(
         &self,
         provider: impl CliProvider + 'static,
@@ -110,7 +110,7 @@ impl Recorded {
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let run = orchestrator.run(request);
         let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
-        // The CLI crashes again, with nothing said.
+        // The CLI crashes again, without output.
         assert_eq!(outcome.result.status, RunStatus::Failed);
         let launches = launches(place.path());
         assert_eq!(launches.len(), outcome.attempts.len());
@@ -130,10 +130,10 @@ impl Recorded {
             let [first, second] = &played.launches[..] else {
                 panic!("{crash:?}: {:?}", played.launches);
             };
-            assert!(first.says(PROMPT), "{crash:?}: {first:?}");
-            assert!(!first.says(&continuation()), "{crash:?}: {first:?}");
-            assert!(second.says(&continuation()), "{crash:?}: {second:?}");
-            assert!(!second.says(PROMPT), "{crash:?}: {second:?}");
+            assert!(first.has(PROMPT), "{crash:?}: {first:?}");
+            assert!(!first.has(&continuation()), "{crash:?}: {first:?}");
+            assert!(second.has(&continuation()), "{crash:?}: {second:?}");
+            assert!(!second.has(PROMPT), "{crash:?}: {second:?}");
             let log = &played.outcome.attempts;
             assert!(!log[0].resumed && log[1].resumed, "{crash:?}");
             let session = log[0].session_id.as_deref().unwrap();
@@ -145,7 +145,7 @@ impl Recorded {
     }
 
     /// The same, where the policy is that the run ends then: nothing is started again, and the error
-    /// says what was done.
+    /// names what was done.
     async fn ends(&self, provider: impl CliProvider + Clone + 'static, done: &str) {
         for crash in [Crash::Exits, Crash::Killed] {
             let then = AfterSideEffects::End;
@@ -164,20 +164,20 @@ impl Recorded {
             let [first, second] = &played.launches[..] else {
                 panic!("{crash:?}: {:?}", played.launches);
             };
-            assert!(second.says(PROMPT), "{crash:?}: {second:?}");
-            assert!(!second.says(&continuation()), "{crash:?}: {second:?}");
+            assert!(second.has(PROMPT), "{crash:?}: {second:?}");
+            assert!(!second.has(&continuation()), "{crash:?}: {second:?}");
             let log = &played.outcome.attempts;
             assert!(!log[1].resumed, "{crash:?}");
             let session = log[0].session_id.as_deref().unwrap();
-            assert!(!second.says(session), "{crash:?}: {second:?}");
+            assert!(!second.has(session), "{crash:?}: {second:?}");
             assert_eq!(first.args.len(), second.args.len(), "{crash:?}");
         }
     }
 }
 
 impl Launch {
-    /// Whether this is anywhere in what the CLI was started with.
-    fn says(&self, text: &str) -> bool {
+    /// Whether the CLI was started with this text.
+    fn has(&self, text: &str) -> bool {
         self.stdin.contains(text) || self.args.iter().any(|arg| arg.contains(text))
     }
 }

@@ -73,7 +73,7 @@ async fn the_table_can_be_overridden_row_by_row() {
             let script = Script::new().failed({
                 let mut error = error(kind);
                 error.retry_after_ms = Some(7000);
-                // What the error says of itself does not count then.
+                // The error's own property does not count then.
                 error.retryable = !error.retryable;
                 error
             });
@@ -95,7 +95,7 @@ async fn the_table_can_be_overridden_row_by_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_error_says_of_itself_corrects_the_table() {
+async fn an_errors_own_property_corrects_the_table() {
     for kind in ALL {
         for retryable in [false, true] {
             let mut error = error(kind);
@@ -180,7 +180,7 @@ async fn jitter_adds_at_most_the_delay_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_service_says_is_waited_exactly() {
+async fn the_delay_of_the_service_is_kept_exactly() {
     let start = tokio::time::Instant::now();
     let reset = |at: u64| {
         let mut error = error(ErrorKind::RateLimit);
@@ -192,7 +192,7 @@ async fn what_the_service_says_is_waited_exactly() {
         [
             fails_for(ErrorKind::RateLimit, 1234),
             reset(T0 + 50_001),
-            // In the past: that says nothing.
+            // In the past: ignored.
             reset(T0 - 5),
             // Reported by an event on the way only, and as refused.
             Script::new()
@@ -447,7 +447,7 @@ async fn a_limit_that_is_never_over_is_not_asked_all_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_neither_well_nor_says_why_is_tried_again() {
+async fn a_run_that_failed_without_an_error_is_retried() {
     let claude = mock(
         "claude",
         [

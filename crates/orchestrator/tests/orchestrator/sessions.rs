@@ -1,4 +1,4 @@
-//! In which session an attempt works.
+//! Sessions of attempts.
 
 use serde_json::json;
 use teamster_core::{ErrorKind, ToolKind};
@@ -80,7 +80,7 @@ async fn a_session_is_its_providers_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_candidate_of_the_provider_goes_on_with_the_session_that_was_made() {
+async fn another_candidate_of_the_provider_resumes_the_session() {
     let claude = mock(
         "claude",
         [
@@ -122,7 +122,7 @@ async fn a_fork_without_a_word_of_its_session_cannot_be_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_asked_for_session_in_which_something_was_done_is_resumed() {
+async fn a_requested_session_with_side_effects_is_resumed() {
     let claude = mock(
         "claude",
         [changes().failed(error(ErrorKind::Network)), Script::new()],
@@ -138,7 +138,7 @@ async fn an_asked_for_session_in_which_something_was_done_is_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_asked_for_session_in_which_something_was_done_is_there_to_go_on_with() {
+async fn a_requested_session_with_side_effects_can_be_resumed() {
     let claude = mock("claude", [changes().failed(error(ErrorKind::Invalid))]);
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());

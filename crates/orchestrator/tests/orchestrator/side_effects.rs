@@ -1,4 +1,4 @@
-//! What was done is not done again.
+//! Side effects are not repeated.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(crate) async fn assert_restarted(claude: &Arc<MockRuntime>, request: RunRequ
     assert!(!outcome(&events).attempts[1].resumed);
 }
 
-/// Asserts that the run ended, and that the error says why.
+/// Asserts that the run ended, with an error that contains `why`.
 async fn assert_ended(mocks: &[&Arc<MockRuntime>], request: RunRequest, why: &str) {
     let events = events(orchestrator().run(request)).await;
     let runs: usize = mocks.iter().map(|mock| mock.runs().len()).sum();
@@ -86,7 +86,7 @@ async fn every_kind_of_tool_counts_or_not() {
         ToolKind::Mcp,
         ToolKind::Other,
     ] {
-        // Whether its result came, and which, says nothing.
+        // The result does not matter, nor whether it came.
         for script in [
             tool(kind),
             tool(kind).tool_result("t", "ok"),
@@ -266,7 +266,7 @@ async fn who_cannot_resume_ends_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_done_is_remembered_for_all_later_attempts() {
+async fn side_effects_are_remembered_for_all_later_attempts() {
     let claude = mock(
         "claude",
         [
@@ -296,13 +296,13 @@ async fn what_was_done_is_remembered_for_all_later_attempts() {
     let runs = claude.runs();
     let restarted: Vec<_> = runs.iter().map(|run| run.params.prompt == PROMPT).collect();
     assert_eq!(restarted, [true, true, false, false, false]);
-    // What the agent said on the way stands, as its session goes on.
+    // The agent's text is kept, because its session is resumed.
     assert_eq!(messages(&events), ["a ", "b"]);
 }
 
-fn announces(says: bool, scripts: [Script; 2]) -> Arc<MockRuntime> {
+fn announces(announces: bool, scripts: [Script; 2]) -> Arc<MockRuntime> {
     let mut runtime = MockRuntime::new("claude");
-    runtime.capabilities_mut().announces_tools = says;
+    runtime.capabilities_mut().announces_tools = announces;
     let [first, second] = scripts;
     Arc::new(runtime.run(first).run(second))
 }
@@ -327,7 +327,7 @@ async fn tools_reported_late_may_have_run_before_a_break() {
         let before = announces(true, [script, Script::new()]);
         assert_restarted(&before, request(&[&before])).await;
     }
-    // It said itself that it failed, or never began.
+    // It reported its failure, or never began.
     for script in [
         text().failed(error(ErrorKind::Network)),
         died(ErrorCode::CliNotFound),
@@ -352,7 +352,7 @@ async fn a_stream_that_just_ends_may_have_had_more_to_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_printed_and_not_understood_may_have_been_a_tool() {
+async fn an_unknown_line_may_have_been_a_tool() {
     let unknown = AgentEvent::Unknown(Unknown::new(
         RawJson::from_bytes(br#"{"type":"new"}"#).unwrap(),
     ));

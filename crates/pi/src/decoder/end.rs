@@ -1,4 +1,4 @@
-//! How a turn and a run end.
+//! End of a turn and a run.
 
 use teamster_core::provider::{Events, Exit, RunSummary};
 use teamster_core::{AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, TurnEnd};
@@ -7,19 +7,19 @@ use super::PiDecoder;
 use super::errors;
 use super::wire::Message;
 
-/// What is known of the end so far.
+/// State of the end so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// Answers that arrived.
     pub(super) turns: u32,
     pub(super) stop_reason: Option<String>,
-    /// Why the last answer failed, until the CLI goes on or has settled.
+    /// Why the last answer failed, until the CLI continues or has settled.
     pub(super) failure: Option<AgentError>,
     /// The CLI has begun to work on the prompt.
     pub(crate) begun: bool,
     /// The last answer was aborted.
     aborted: bool,
-    /// It said that it will not go on: `Some(true)` if it failed.
+    /// It reported its end: `Some(true)` if it failed.
     pub(crate) ended: Option<bool>,
 }
 

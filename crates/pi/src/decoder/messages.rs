@@ -14,8 +14,8 @@ pub(super) struct Answer {
     id: Option<Id>,
     /// It has begun and was not reported as a whole yet.
     is_open: bool,
-    /// What was said of each block, by its place in the answer.
-    said: Vec<String>,
+    /// Emitted text of each block, by its place in the answer.
+    emitted: Vec<String>,
 }
 
 impl Answer {
@@ -24,7 +24,7 @@ impl Answer {
         self.number += 1;
         self.id = Some(Id::from(format!("m{}", self.number)));
         self.is_open = true;
-        self.said.clear();
+        self.emitted.clear();
     }
 
     /// A piece of a block. `None` if it is of no kind that is known.
@@ -44,18 +44,18 @@ impl Answer {
         Some(())
     }
 
-    /// The whole answer: what was not said yet of it is said now, and what was said otherwise is taken
-    /// back.
-    pub(super) fn whole(&mut self, blocks: &[Block], out: &mut Events) {
+    /// The complete answer: emits the text that is still missing, and withdraws text that
+    /// differs.
+    pub(super) fn complete(&mut self, blocks: &[Block], out: &mut Events) {
         if !self.is_open {
             self.begin();
         }
         let texts: Vec<_> = blocks.iter().map(text_of).collect();
-        let is_other = self.said.iter().enumerate().any(|(at, said)| {
-            let whole = texts.get(at).copied().flatten();
-            !whole
+        let is_other = self.emitted.iter().enumerate().any(|(at, text)| {
+            let complete = texts.get(at).copied().flatten();
+            !complete
                 .map_or("", |(_, text)| text)
-                .starts_with(said.as_str())
+                .starts_with(text.as_str())
         });
         if is_other {
             self.retract(out);
@@ -64,21 +64,21 @@ impl Answer {
             let Some((is_thinking, text)) = text else {
                 continue;
             };
-            let said = self.said.get(at).map_or(0, String::len);
-            if let Some(rest) = text.get(said..) {
+            let emitted = self.emitted.get(at).map_or(0, String::len);
+            if let Some(rest) = text.get(emitted..) {
                 self.say(at, is_thinking, rest, out);
             }
         }
         self.is_open = false;
     }
 
-    /// What was said of the answer is void.
+    /// Withdraws the emitted text of the answer.
     pub(super) fn retract(&mut self, out: &mut Events) {
-        let has_said = self.said.iter().any(|said| !said.is_empty());
-        if let Some(id) = self.id.clone().filter(|_| has_said) {
+        let is_emitted = self.emitted.iter().any(|text| !text.is_empty());
+        if let Some(id) = self.id.clone().filter(|_| is_emitted) {
             out.push(AgentEvent::Retract(Retract::new(id)));
         }
-        self.said.clear();
+        self.emitted.clear();
     }
 
     fn say(&mut self, at: usize, is_thinking: bool, text: &str, out: &mut Events) {
@@ -90,10 +90,10 @@ impl Answer {
         if !self.is_open {
             self.begin();
         }
-        if self.said.len() <= at {
-            self.said.resize(at + 1, String::new());
+        if self.emitted.len() <= at {
+            self.emitted.resize(at + 1, String::new());
         }
-        self.said[at].push_str(text);
+        self.emitted[at].push_str(text);
         let id = self.id.clone();
         out.push(if is_thinking {
             AgentEvent::Thinking(Thinking::new(text).message_id(id))

@@ -66,7 +66,7 @@ fn settled() -> Value {
 }
 
 #[test]
-fn what_was_not_said_in_pieces_is_said_with_the_message() {
+fn text_missing_in_the_deltas_comes_with_the_message() {
     let (events, result) = run(&[
         session(),
         begin(),
@@ -101,7 +101,7 @@ fn a_message_that_an_extension_changed_takes_the_place_of_its_pieces() {
 }
 
 #[test]
-fn what_a_compaction_and_a_tool_used_counts() {
+fn usage_of_compactions_and_tools_counts() {
     let usage = json!({"input": 100, "output": 20, "cost": {"total": 1.0}});
     let (_, result) = run(&[
         session(),
@@ -133,7 +133,7 @@ fn a_model_without_a_price_has_no_cost() {
 }
 
 #[test]
-fn a_context_that_was_too_long_is_reported_as_a_retry_once_it_goes_on() {
+fn a_too_long_context_is_a_retry_once_the_run_continues() {
     let failed = json!({"stopReason": "error", "errorMessage": "400: prompt is too long",
         "usage": null, "content": []});
     let lines = [
@@ -285,7 +285,7 @@ fn an_unknown_line_is_not_dropped() {
 }
 
 #[test]
-fn stderr_is_no_evidence_where_it_only_says_that_a_session_is_new() {
+fn the_note_of_a_new_session_on_stderr_is_no_evidence() {
     let stderr = "Warning: No project session found with id 'a'; creating a new session with that id.\nError: x\n";
     assert_eq!(super::evidence(stderr), "Error: x\n");
 }

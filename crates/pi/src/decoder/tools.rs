@@ -81,7 +81,7 @@ impl Calls {
         if line.is_error == Some(false)
             && let Some(path) = call.changes
         {
-            // Whether a file that was written was there before is not said.
+            // The CLI does not report whether a written file existed before.
             out.push(AgentEvent::FileChange(Box::new(
                 FileChange::new(path, ChangeKind::Update).tool_id(call.id),
             )));
@@ -90,7 +90,7 @@ impl Calls {
     }
 }
 
-/// What sort of thing a tool does. Those of extensions are not known.
+/// Kind of a tool. Those of extensions are not known.
 fn kind_of(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,

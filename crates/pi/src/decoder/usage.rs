@@ -6,7 +6,7 @@ use teamster_core::{ModelUsage, Usage};
 
 use super::wire::Figures;
 
-/// What was used so far.
+/// Usage so far.
 #[derive(Debug, Default)]
 pub(super) struct Used {
     pub(super) tokens: Option<Usage>,

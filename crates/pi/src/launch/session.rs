@@ -1,4 +1,4 @@
-//! How Pi is started for a session of many turns.
+//! Launch of Pi for a session of many turns.
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{AgentError, SessionOptions};

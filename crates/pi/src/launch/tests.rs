@@ -22,7 +22,7 @@ fn refused(params: &ExecuteParams) -> String {
 }
 
 #[test]
-fn a_prompt_is_no_file_and_no_command_whatever_it_begins_with() {
+fn a_prompt_is_never_a_file_or_a_command() {
     for (prompt, word) in [
         ("hi", "hi"),
         ("--help", "--help"),
@@ -153,7 +153,7 @@ fn images_are_files_and_nothing_else_is_an_image() {
 }
 
 #[test]
-fn what_the_cli_would_misunderstand_is_refused_by_name() {
+fn ambiguous_values_are_refused_by_name() {
     let params = || ExecuteParams::new("x");
     for (params, start) in [
         (params().model("-x"), "model: "),

@@ -1,4 +1,4 @@
-//! What the CLI prints in a session.
+//! Output of the CLI in a session.
 
 use serde_json::json;
 use teamster_core::provider::json_line::{self, parse, type_of};
@@ -66,7 +66,7 @@ impl PiSession {
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Runtime,
-                "the turn ended before the agent heard what was said in it",
+                "the turn ended before the agent took the message",
             );
         }
     }
@@ -169,7 +169,7 @@ impl PiSession {
     }
 }
 
-/// What the CLI refused, in its words.
+/// The error for a request that the CLI refused.
 fn refused(what: &str, error: &str) -> AgentError {
     let kind = errors::kind_of(error).unwrap_or(ErrorKind::Invalid);
     AgentError::new(

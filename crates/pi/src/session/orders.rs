@@ -1,4 +1,4 @@
-//! What is wanted of the CLI.
+//! Orders to the CLI.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Order, OrderId};
@@ -71,7 +71,7 @@ impl PiSession {
             return;
         }
         self.interrupt = true;
-        // What was said and not heard would have a turn of its own.
+        // A message not yet taken would get a turn of its own.
         self.ask(Purpose::Unimportant, json!({"type": "clear_queue"}));
         self.abort();
     }
@@ -83,7 +83,7 @@ impl PiSession {
 
     fn steer(&mut self, id: OrderId, text: &str) {
         let why_not = if !self.playing {
-            "there is no turn in which it could be said"
+            "there is no turn in progress"
         } else if self.interrupt {
             "the turn is being interrupted"
         } else if text.trim().is_empty() {

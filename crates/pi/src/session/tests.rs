@@ -90,7 +90,7 @@ impl Talk {
 }
 
 #[test]
-fn each_turn_has_its_session_and_only_what_it_used() {
+fn each_turn_has_its_session_and_its_own_usage() {
     let mut talk = Talk::ready();
     for _ in 0..2 {
         let prompt = talk.turn();
@@ -150,7 +150,7 @@ fn images_go_with_a_prompt() {
 }
 
 #[test]
-fn what_is_said_in_a_turn_is_steering() {
+fn a_message_in_a_turn_is_steering() {
     let mut talk = Talk::ready();
     talk.session
         .order(Order::Steer(OrderId(1), "too early".into()));

@@ -19,7 +19,7 @@ pub(super) struct Response {
     pub(super) data: Data,
 }
 
-/// What the answers to several commands have.
+/// Common fields of the answers to several commands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Data {

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 
 use super::{Orphan, Process, RUN_ID_VAR, Relative};
 
-/// What a pipe shall hold, in bytes: what an unprivileged process may ask for.
+/// Capacity of a pipe in bytes: the maximum for an unprivileged process.
 const PIPE_BYTES: i32 = 1 << 20;
 
 /// Milliseconds in a tick of the clock in which `/proc` counts: `USER_HZ` is 100 wherever Rust runs.
@@ -358,7 +358,7 @@ fn run_ids(pid: u32) -> Vec<String> {
     environ(pid).map_or_else(|_| Vec::new(), |environ| run_ids_of(&environ))
 }
 
-/// The environment that a process was started with. Every process of the machine is asked for it, and each
+/// The environment that a process was started with. It is read of every process of the machine, and each
 /// read costs: `fs::read` begins with 32 bytes and takes three times as many system calls.
 fn environ(pid: u32) -> io::Result<Vec<u8>> {
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_is_read_whole() {
+    fn an_environment_is_read_completely() {
         use std::io::BufRead as _;
         let mut child = std::process::Command::new("sh")
             .args(["-c", "echo; read end"])

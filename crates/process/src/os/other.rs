@@ -1,4 +1,4 @@
-//! Where there is no `/proc`: other processes cannot be looked at, so a run is ended by its group.
+//! Systems without `/proc`: other processes cannot be inspected, so a run is ended by its group.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What `meta.json` says, without credentials.
+//! Content of `meta.json`, without credentials.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,13 +13,13 @@ use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::launch::Plan;
 use crate::os;
 
-/// What stands in the place of a credential.
+/// Placeholder for a credential.
 const HIDDEN: &str = "…";
-/// What the name of a credential has in it.
+/// Substrings of credential names.
 const PARTS: &[&str] = &[
     "AUTH", "BEARER", "COOKIE", "CRED", "HEADER", "JWT", "KEY", "PASS", "SECRET", "TOKEN",
 ];
-/// What it has in it as a word: these letters are in other names too.
+/// Words of credential names: as substrings they occur in other names too.
 const WORDS: &[&str] = &["DSN", "PAT", "PW", "PWD"];
 
 /// The content of `meta.json`. Its fields are described in `fixtures/README.md`.
@@ -66,7 +66,7 @@ impl About {
         self.set("spawn_error", why);
     }
 
-    /// `incomplete` says why not all was written down.
+    /// `incomplete` is the reason why not everything was written.
     pub(super) fn ended(
         &mut self,
         exit: &Exit,
@@ -108,7 +108,7 @@ fn stdin(stdin: &Stdin, prompt: &str) -> String {
     }
 }
 
-/// What the CLI is asked for by its protocol, and what no command line says therefore.
+/// Parameters that are sent by the protocol and are not on the command line.
 fn by_protocol(params: &ExecuteParams) -> Value {
     let mut fields = Map::new();
     fields.insert("permission".to_owned(), json!(params.permission));
@@ -144,7 +144,7 @@ fn stopped_json(stop: &Stop, after_lines: usize) -> Value {
     stopped
 }
 
-/// What may be shown of a launch.
+/// The parts of a launch that may be shown.
 struct Shown {
     secrets: Secrets,
 }
@@ -186,7 +186,7 @@ impl Shown {
         argv
     }
 
-    /// What was set beyond the inherited.
+    /// Variables set in addition to the inherited ones.
     fn env(&self, plan: &Plan, config: &RuntimeConfig) -> Map<String, Value> {
         let inherited = |name: &OsStr, value: &OsStr| match &config.env_policy {
             EnvPolicy::Inherit => false,

@@ -1,4 +1,4 @@
-//! Who answers when the CLI asks whether a tool may be used.
+//! Answers to permission requests of the CLI.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};

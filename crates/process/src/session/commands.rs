@@ -1,4 +1,4 @@
-//! When the commands of a turn's tools ran: by this, their processes are distinguished from others.
+//! Times of commands of a turn's tools, which identify their processes.
 
 use std::collections::HashMap;
 

@@ -33,7 +33,7 @@ use crate::watchdog::{Limits, deadline};
 /// How long a CLI may take to obey an interrupt while it runs no tool: it has nothing to end and nothing to save.
 const GRACE_WITHOUT_TOOLS: Duration = Duration::from_secs(2);
 
-/// What a reader of a session is made from.
+/// Configuration of a session's reader.
 pub(crate) struct Setting {
     pub(crate) assembler: SessionAssembler,
     pub(crate) panicked: Panicked,
@@ -69,7 +69,7 @@ pub(crate) struct SessionReading {
     interrupting: Option<Instant>,
     /// Since when no turn has been played. It was started for one, so not before the first.
     idle_since: Option<Instant>,
-    /// What was written but not yet given to the CLI.
+    /// Input not yet written to the CLI.
     input: Vec<u8>,
     /// All handles are dropped, or the end was requested.
     closing: bool,

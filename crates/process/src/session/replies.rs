@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// How long an order may take to be carried out.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
-/// Where the outcome of an order goes.
+/// Receiver of an order's outcome.
 pub(crate) type Outcome = oneshot::Sender<Result<(), AgentError>>;
 
 /// The callers that wait for the outcome of an order.

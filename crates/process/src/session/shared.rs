@@ -1,7 +1,7 @@
-//! What a session and the task of its process know together.
+//! State shared by a session and the task of its process.
 //!
-//! The task must not hold what keeps the session's side of the channel open: that the last one who could
-//! want something is gone is how it learns that the process is to end.
+//! The task must not hold the session's end of the channel: it learns from the closed channel that no
+//! sender is left and the process is to end.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::queue::{Consumer, Producer};
 /// How many turns that the CLI began by itself are kept until they are taken.
 const UNASKED: usize = 16;
 
-/// What the session wants of the task.
+/// A command of the session to the task.
 pub(crate) enum Command {
     Turn(Box<NewTurn>),
     Interrupt,
@@ -60,7 +60,7 @@ pub(crate) struct NewTurn {
     pub(crate) begun: oneshot::Sender<()>,
 }
 
-/// What both know.
+/// State known to both.
 #[derive(Default)]
 pub(crate) struct Known {
     session_id: Mutex<Option<Id>>,
@@ -91,7 +91,7 @@ impl Known {
         *lock(&self.session_id) = id;
     }
 
-    /// What this session had cost when its last turn ended, in USD.
+    /// Cost of this session at the end of its last turn, in USD.
     pub(crate) fn cost_of(&self, session: Option<&Id>) -> Option<f64> {
         let cost = lock(&self.cost);
         let (of, usd) = cost.as_ref()?;

@@ -81,7 +81,7 @@ struct Pending {
     _unwritten: Option<Arc<Unwritten>>,
 }
 
-/// What is known of the row of a run.
+/// State of the row of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
     /// It is not written yet.

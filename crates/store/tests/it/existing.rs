@@ -22,7 +22,7 @@ async fn ids(store: &Store) -> Vec<String> {
 }
 
 on_each_database! {
-    async fn what_is_there_is_read_and_no_table_is_made(database) {
+    async fn existing_tables_are_read_and_none_is_made(database) {
         let missing = |result: Result<Store, StoreError>| match result {
             Err(StoreError::Missing { place }) => place,
             other => panic!("{other:?}"),
@@ -120,7 +120,7 @@ async fn a_reader_leaves_nothing_behind() {
 /// A superuser is not kept from writing by permissions, so the test runs again without that right.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_is_write_protected_is_read_all_the_same() {
+async fn a_write_protected_store_can_be_read() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
@@ -138,10 +138,7 @@ async fn what_is_write_protected_is_read_all_the_same() {
         let again = Command::new("setpriv")
             .arg("--bounding-set=-dac_override,-dac_read_search")
             .arg(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "existing::what_is_write_protected_is_read_all_the_same",
-            ])
+            .args(["--exact", "existing::a_write_protected_store_can_be_read"])
             .env(AGAIN, "yes")
             .output();
         match again {

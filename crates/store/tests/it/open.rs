@@ -9,7 +9,7 @@ use teamster_store::{Conversation, NewRun, NewSession, RunFilter, Store, StoreEr
 
 use crate::support::{Database, execute, not_run, with_parameter};
 
-/// What opening says, which has to be an error, and has to have no password in it.
+/// The error of opening; asserts that it has no password in it.
 async fn refused(url: &str) -> StoreError {
     let error = match Store::open(url).await {
         Ok(store) => panic!("{store:?} was opened"),
@@ -42,7 +42,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 on_each_database! {
-    async fn what_was_written_is_there_when_it_is_opened_again(database) {
+    async fn data_is_there_after_reopening(database) {
         let store = database.open().await;
         use_it(&store, "one").await;
         store.close().await;
@@ -227,7 +227,7 @@ async fn a_store_in_memory_is_one_for_all_clones_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_refused_and_stays_as_it_is() {
+async fn other_files_than_databases_are_refused_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.txt");
     let text = "my diary, which is longer than the header of a database. ".repeat(20);
@@ -378,7 +378,7 @@ fn changed(url: &str, user: Option<(&str, &str)>, database: Option<&str>) -> Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_refuses_is_reported_with_the_next_step() {
+async fn a_servers_refusal_is_reported_with_the_next_step() {
     let Some(database) = Database::postgres().await else {
         return;
     };

@@ -239,7 +239,7 @@ on_each_database! {
         }
     }
 
-    async fn a_store_can_be_opened_whatever_process_was_killed_while_it_made_it(database) {
+    async fn a_store_can_be_opened_after_a_kill_during_its_creation(database) {
         let mut chance = Chance::new();
         // Until its tables are there: the moments between the start and that are what is looked for.
         for round in 0..25 {

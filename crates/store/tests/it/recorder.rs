@@ -136,7 +136,7 @@ on_each_database! {
         let mut params = params();
         params.session_id = Some("old".into());
 
-        // The one that was asked for.
+        // The requested one.
         put("claude", "old").await;
         clock.fetch_add(1, Relaxed);
         let run_id = Id::from("r-1");
@@ -179,7 +179,7 @@ on_each_database! {
         assert_eq!(recorder.take_errors(), []);
     }
 
-    async fn a_run_that_goes_on_is_heard_of_and_not_after_its_end(database) {
+    async fn a_run_has_heartbeats_until_its_end(database) {
         // A clock that moves by a minute whenever it is asked: every beat is seen.
         let minutes = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&minutes);
@@ -235,7 +235,7 @@ on_each_database! {
         assert_eq!(recorder.take_errors(), []);
     }
 
-    async fn what_the_database_missed_is_made_up_for(database) {
+    async fn missed_writes_are_repeated(database) {
         let store = database.open().await;
         let message = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&message);

@@ -99,7 +99,7 @@ on_each_database! {
         assert_eq!(store.run("s").await.unwrap().unwrap().error, Some(budget_error()));
     }
 
-    async fn a_run_is_told_as_it_was(database) {
+    async fn a_run_is_reported_completely(database) {
         let (store, clock) = database.open_at(1000).await;
         let mut new = NewRun::new("r-1", "claude", "do it");
         new.model = Some("opus".into());
@@ -159,7 +159,7 @@ on_each_database! {
         assert_eq!((run.status, run.ended_at), (RunState::Error, Some(3000)));
     }
 
-    async fn what_was_not_reported_stays_absent_also_on_a_connection_that_has_seen_it(database) {
+    async fn absent_figures_stay_absent_on_a_used_connection(database) {
         // A statement is prepared with the types of its first use.
         let store = database.open().await;
         for i in 0..40 {
@@ -189,7 +189,7 @@ on_each_database! {
         assert_eq!(store.run("z").await.unwrap().unwrap().cost_usd, Some(0.0));
     }
 
-    async fn a_run_is_found_by_what_its_id_begins_with_if_only_one_does(database) {
+    async fn a_run_is_found_by_an_unambiguous_prefix_of_its_id(database) {
         let (store, clock) = database.open_at(0).await;
         for id in ["abc1", "abc2", "ab", "AB9", "a%c", "ü-1"] {
             clock.fetch_add(1, Relaxed);
@@ -237,7 +237,7 @@ on_each_database! {
         }
     }
 
-    async fn runs_are_listed_newest_first_by_what_is_asked_and_in_pages(database) {
+    async fn runs_are_listed_by_filter_newest_first_in_pages(database) {
         let (store, clock) = database.open_at(0).await;
         for i in 0..6_u32 {
             // Two and two at the same time.
@@ -345,7 +345,7 @@ on_each_database! {
         assert_eq!(ids(&store.runs(&RunFilter::default()).await.unwrap()), "running late");
     }
 
-    async fn a_run_whose_process_is_there_is_running_whatever_the_clock_says(database) {
+    async fn a_run_whose_process_exists_is_running_even_with_an_old_heartbeat(database) {
         if !cfg!(target_os = "linux") {
             return;
         }
@@ -389,7 +389,7 @@ on_each_database! {
         assert_eq!(store.runs(&filter).await.unwrap().len(), 29);
     }
 
-    async fn what_a_newer_program_wrote_is_shown_as_it_is(database) {
+    async fn values_of_a_newer_program_are_shown_as_they_are(database) {
         let store = database.open().await;
         for id in ["old", "new"] {
             store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
@@ -409,7 +409,7 @@ on_each_database! {
         assert_eq!(ids(&store.runs(&filter).await.unwrap()), "new");
     }
 
-    async fn an_id_can_be_asked_for_and_be_refused_before_the_run(database) {
+    async fn an_id_can_be_reserved_and_refused_before_the_run(database) {
         let store = database.open().await;
         store.begin_run(&NewRun::new("abc", "claude", "")).await.unwrap();
         assert!(store.run_exists("abc").await.unwrap());
@@ -439,7 +439,7 @@ on_each_database! {
         assert!(!error.to_string().contains('\u{1b}'), "{error}");
     }
 
-    async fn what_was_never_begun_cannot_end(database) {
+    async fn an_unknown_run_cannot_end(database) {
         let store = database.open().await;
         let error = store.end_run(&ended("x", RunStatus::Completed)).await.unwrap_err();
         assert_eq!(error, StoreError::NotRunning { run_id: "x".into() });

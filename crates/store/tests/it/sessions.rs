@@ -15,7 +15,7 @@ fn key(conversation: &str, provider: &str) -> SessionKey {
 }
 
 on_each_database! {
-    async fn what_is_put_is_found_with_all_that_is_known_of_it(database) {
+    async fn a_stored_session_is_found_with_all_fields(database) {
         let (store, clock) = database.open_at(1000).await;
         let key = key("slack:U1:t2", "claude");
         assert_eq!(store.session(&key).await.unwrap(), None);
@@ -123,7 +123,7 @@ on_each_database! {
         assert!(store.session(&long).await.unwrap().unwrap().expires_at > u64::MAX / 4);
     }
 
-    async fn sessions_are_listed_by_what_is_asked_last_used_first(database) {
+    async fn sessions_are_listed_by_filter_last_used_first(database) {
         let (store, clock) = database.open_at(1).await;
         for (i, text) in ["slack:U1", "slack:U2", "mail:U1"].into_iter().enumerate() {
             for provider in ["claude", "codex"] {
@@ -151,7 +151,7 @@ on_each_database! {
         assert_eq!(list(&|f| f.thread = Some("x\0".into())).await, "");
     }
 
-    async fn what_cannot_be_a_key_is_refused_before_the_database_is_asked(database) {
+    async fn invalid_keys_are_refused_before_the_database_is_used(database) {
         let store = database.open().await;
         let good = key("a", "claude");
         let session = NewSession::new("s");

@@ -61,7 +61,7 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_blocked_database_missed_is_made_up_for_in_the_background() {
+async fn writes_missed_by_a_blocked_database_are_repeated_in_the_background() {
     let database = Database::sqlite();
     let store = database.open().await;
     let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_run_that_was_slow_once_is_waited_for_again_when_the_database_is_well(
     );
 }
 
-/// What is between a store and its server, and can stop to pass anything on, as a server that was
+/// A proxy between a store and its server that can stop forwarding, as a server that was
 /// stopped does not answer.
 struct Line {
     url: String,
@@ -200,7 +200,7 @@ async fn the_end_of_a_run_is_written_on_a_fresh_connection_if_its_own_is_dead() 
     line.cut();
     end(&recorder, &run_id).await;
 
-    // It is the connection of whatever comes first: the end, or what was still done behind the beginning.
+    // The first user of the connection fails: the end, or work left from the beginning.
     let errors = recorder.take_errors();
     assert!(
         matches!(&errors[..], [] | [StoreError::Slow { .. }]),
@@ -244,7 +244,7 @@ async fn a_connection_that_dies_when_it_is_given_back_does_not_hold_up_the_next(
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_not_waited_for_any_longer_than_asked() {
+async fn a_silent_server_is_waited_for_within_the_limit() {
     // Connections are accepted, and never read.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -259,7 +259,7 @@ async fn a_server_that_says_nothing_is_not_waited_for_any_longer_than_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_goes_on_when_the_server_does_not_answer_at_all() {
+async fn a_run_continues_when_the_server_does_not_answer() {
     let Some(database) = Database::postgres().await else {
         return;
     };

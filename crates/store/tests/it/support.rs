@@ -26,7 +26,7 @@ impl Database {
         }
     }
 
-    /// A schema of its own; `None`, said on stderr, where there is no server.
+    /// A schema of its own; `None`, with a note on stderr, if there is no server.
     pub(crate) async fn postgres() -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let Ok(server) = std::env::var("TEAMSTER_TEST_POSTGRES") else {
@@ -71,10 +71,10 @@ impl Database {
     }
 }
 
-/// Say so where it is seen: what a test that passes prints by `eprintln!` is not shown.
+/// Prints where it is visible: output of `eprintln!` in a test that passes is not shown.
 pub(crate) fn not_run(what: &'static str) {
-    static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
-    if SAID.lock().unwrap().insert(what) {
+    static PRINTED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    if PRINTED.lock().unwrap().insert(what) {
         let text = format!("\nNOT RUN: the tests with {what}\n");
         io::stderr().write_all(text.as_bytes()).unwrap();
     }

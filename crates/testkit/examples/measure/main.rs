@@ -268,7 +268,7 @@ fn cpu(lines: &str) -> Result<()> {
     Ok(())
 }
 
-/// Who reads the lines whose latency is measured.
+/// The consumer whose latency is measured.
 #[derive(Clone, Copy)]
 enum Consumer {
     /// A thread that blocks in `read` and splits lines.

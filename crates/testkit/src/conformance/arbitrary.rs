@@ -108,7 +108,7 @@ const TRICKY: &[&str] = &[
 /// A mark that is in every value of the caller's environment here, and must never be seen.
 pub(super) const SECRET: &str = "s3cr3t-v4lue";
 
-/// One thing that is asked beside the prompt. What fails is shrunk to the fewest of them.
+/// A parameter beside the prompt. A failing run is shrunk to the fewest of them.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
     SessionId(String),
@@ -193,7 +193,7 @@ impl ArbitraryRun {
     }
 }
 
-/// Adds what is not yet there. A list in which something is twice says no more than one in which it
+/// Adds what is not yet there. A list with a duplicate means the same as one in which it
 /// is once, and some CLIs keep such a list as the keys of an object.
 fn once<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {

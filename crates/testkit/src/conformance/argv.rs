@@ -36,7 +36,7 @@ impl Parser {
     }
 }
 
-/// How one CLI reads its command line: its flags, its sub-commands and its library's rules.
+/// Model of a CLI's command line: its flags, its sub-commands and its library's rules.
 ///
 /// It is a model of the real parsers, as they were measured, and a strict one: what one of them
 /// might understand in another way is an error here, so that no provider comes to depend on it.
@@ -233,7 +233,7 @@ impl ArgvModel {
         Ok(parsed)
     }
 
-    /// Whether a word that is no flag, or `--`, may stand here. `parted` says that a flag has come after
+    /// Whether a word that is no flag, or `--`, may stand here. `parted`: a flag has come after
     /// another word.
     fn check_place(&self, word: &OsStr, parsed: &Parsed, parted: bool) -> Result<(), String> {
         let has_words = !parsed.positionals.is_empty();

@@ -36,7 +36,7 @@ impl Announces {
 }
 
 impl Suite {
-    /// Tool calls are announced when the suite says, in every fixture, and the capability
+    /// Tool calls are announced when the suite expects it, in every fixture, and the capability
     /// `announces_tools` is true of it. Each kind of tool that can change things is seen in a known
     /// fixture, and has side effects; a call that was cut off is announced if calls are.
     pub fn calls(&self) -> Verdict {
@@ -44,10 +44,13 @@ impl Suite {
         let can = self.provider.capabilities().announces_tools;
         // Calls of agents that the CLI does not report cannot be seen.
         if can && self.announces != Announces::Every {
-            wrong.add("announces_tools", "the suite says that not all calls are");
+            wrong.add(
+                "announces_tools",
+                "the suite declares that not all calls are",
+            );
         }
         if !can && self.announces == Announces::Every {
-            wrong.add("announces_tools", "the suite says that all calls are");
+            wrong.add("announces_tools", "the suite declares that all calls are");
         }
         for fixture in &self.fixtures {
             for call in self.traced(fixture) {

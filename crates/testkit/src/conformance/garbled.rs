@@ -1,4 +1,4 @@
-//! Lines that no CLI prints: whatever comes, nothing panics and the stream is one.
+//! Lines that no CLI prints: nothing panics and the stream keeps its grammar.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -220,7 +220,7 @@ impl Corpus {
     }
 }
 
-/// Plays garbled output of every kind; `play` says what is wrong with what comes of it.
+/// Plays garbled output of every kind; `play` returns what is wrong with the result.
 pub fn check_garbled(corpus: &Corpus, play: impl Fn(&[u8], Exit) -> Result<(), String>) -> Verdict {
     let mut wrong = Failures::of("garbled");
     for (kind, lines) in corpus.kinds() {

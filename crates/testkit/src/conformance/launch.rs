@@ -45,7 +45,7 @@ impl Suite {
                     wrong.add_if_err(&place, self.check_launch(&params, &launch));
                 }
                 Err(error) if on_stdin == can.prompt_on_stdin => {
-                    // A provider may never use an argument, if it says so by name.
+                    // A provider may never use an argument, if its error names the parameter.
                     let by_name = error.parameter() == Some("prompt_delivery");
                     if delivery != PromptDelivery::Argv || !by_name {
                         wrong.add(&place, format!("refused: {error}"));
@@ -57,7 +57,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Whatever the prompt is, with nothing else asked, it is taken, and the CLI understands just that
+    /// Any prompt without other parameters is accepted, and the CLI understands exactly that
     /// prompt: each of the tricky texts, and a property test.
     pub fn prompts(&self) -> Verdict {
         let on_stdin = self.provider.capabilities().prompt_on_stdin;
@@ -82,8 +82,8 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Whatever is asked, of what the capabilities say can be asked, the provider refuses it as a
-    /// wrong parameter, or the CLI understands just that: no value is a flag, a sub-command or
+    /// Any parameters within the capabilities are either refused by the provider as a
+    /// wrong parameter, or understood by the CLI as intended: no value is a flag, a sub-command or
     /// another value, and nothing of the caller's environment is seen by all. Each parameter with
     /// each of the tricky texts, and a property test of any of them together.
     pub fn arguments(&self) -> Verdict {
@@ -109,11 +109,11 @@ impl Suite {
         asked.set(0);
         taken.set(0);
         let outcome = property(&self.asked(), |run| check(&run));
-        wrong.add_if_err("whatever is asked", outcome);
+        wrong.add_if_err("any parameters", outcome);
         let (asked, taken) = (asked.get(), taken.get());
         if taken * 10 < asked {
             let what = format!("only {taken} of {asked} runs are not refused: this checks nothing");
-            wrong.add("whatever is asked", what);
+            wrong.add("any parameters", what);
         }
         wrong.verdict()
     }
@@ -126,8 +126,12 @@ impl Suite {
             let meta = &fixture.meta;
             let closed = matches!(meta.stdin.as_deref(), None | Some("devnull"));
             // Some recorders shorten what is long.
-            let whole = meta.argv.iter().any(|arg| arg.contains(&meta.prompt));
-            if !closed || !whole || meta.prompt.is_empty() || !is_completed(&self.replay(fixture)) {
+            let is_complete = meta.argv.iter().any(|arg| arg.contains(&meta.prompt));
+            if !closed
+                || !is_complete
+                || meta.prompt.is_empty()
+                || !is_completed(&self.replay(fixture))
+            {
                 continue;
             }
             let params = ExecuteParams::new(&meta.prompt);
@@ -162,7 +166,7 @@ impl Suite {
         params
     }
 
-    /// That the CLI understands what was asked, and only that.
+    /// Checks that the CLI understands the request, and only that.
     pub(super) fn check_launch(
         &self,
         params: &ExecuteParams,
@@ -227,7 +231,7 @@ fn is_refused_by_engine(launch: &Launch) -> bool {
     launch.args.iter().any(|arg| refused(arg.as_bytes()))
 }
 
-/// That this is how a parameter is refused.
+/// Checks that this is a refusal of a parameter.
 pub(super) fn is_refusal(error: &AgentError) -> Result<(), String> {
     match error.code {
         ErrorCode::PromptTooLarge => Ok(()),

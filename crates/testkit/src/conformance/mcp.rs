@@ -147,7 +147,7 @@ impl Suite {
         ]
     }
 
-    /// What is asked of a server changes the launch, or is refused.
+    /// Checks that a property of a server changes the launch, or is refused.
     fn check_feature(&self, field: &str, can: bool, ask: fn(&mut McpServer)) -> Result<(), String> {
         let [plain, ..] = servers();
         let launch = |server: McpServer| {
@@ -228,7 +228,7 @@ impl Suite {
                         is_refusal(&error)?;
                     }
                     if let Some(secret) = secrets.iter().find(|s| error.message.contains(*s)) {
-                        return Err(format!("the error says the secret {secret:?}"));
+                        return Err(format!("the error has the secret {secret:?}"));
                     }
                 }
             }
@@ -283,7 +283,7 @@ fn any_server() -> impl Strategy<Value = McpServer> {
     })
 }
 
-/// That the secret can be read neither in the list of processes nor in a file of the user's.
+/// Checks that the secret can be read neither in the list of processes nor in a file of the user's.
 fn keeps_secret(launch: &Launch, secret: &str) -> Result<(), String> {
     for arg in &launch.args {
         if holds(arg.as_bytes(), secret) {
@@ -305,7 +305,7 @@ fn keeps_secret(launch: &Launch, secret: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// That the CLI can find this text.
+/// Checks that the CLI can find this text.
 fn is_delivered(launch: &Launch, text: &str) -> Result<(), String> {
     if delivered(launch).iter().any(|bytes| holds(bytes, text)) {
         Ok(())

@@ -1,4 +1,4 @@
-//! Checks that any output must pass, whole, in pieces and cut short.
+//! Checks that any output must pass: complete, in pieces and cut short.
 
 use serde_json::Value;
 use teamster_core::provider::Exit;
@@ -12,7 +12,7 @@ use crate::replay::{Replay, ReplayOptions, replay, replay_bytes};
 const LINE_ENDS: usize = 100;
 const OFFSETS: usize = 20;
 
-/// What holds for every stream, whatever the CLI printed.
+/// Invariants of every stream, for any output.
 pub(super) fn check_stream(replay: &Replay) -> Result<(), String> {
     replay.grammar.as_ref().map_err(ToString::to_string)?;
     let is_done = |event: &&AgentEvent| matches!(event, AgentEvent::Done(_));
@@ -67,9 +67,9 @@ impl Suite {
         let mut wrong = Failures::of("chunks");
         for fixture in &self.fixtures {
             let stdout = fixture.stdout.as_slice();
-            let whole = self.play([stdout], fixture.exit());
+            let expected = self.play([stdout], fixture.exit());
             let mut same = |chunks: Vec<&[u8]>, how: &str| {
-                if self.play(chunks, fixture.exit()) != whole {
+                if self.play(chunks, fixture.exit()) != expected {
                     let what = format!("other events than from the whole output: {how}");
                     wrong.add(place(fixture), what);
                 }
@@ -87,8 +87,8 @@ impl Suite {
     }
 
     /// Output that ends too early, at any line end and at places in lines, is a stream as it must
-    /// be, and the run is not `completed` unless the CLI had said that it is over. Neither is the
-    /// whole output of a process that failed or was killed without having said so.
+    /// be, and the run is not `completed` unless the CLI had reported its end. Neither is the
+    /// complete output of a process that failed or was killed without having reported it.
     pub fn cut_short(&self) -> Verdict {
         let mut wrong = Failures::of("cut_short");
         let ended = Exit {
@@ -107,9 +107,9 @@ impl Suite {
                     let how = exit.code;
                     let replay = self.play([stdout], exit);
                     wrong.add_if_err(&where_cut, check_stream(&replay));
-                    if is_completed(&replay) && !self.said_over(stdout) {
+                    if is_completed(&replay) && !self.has_end(stdout) {
                         let what = format!(
-                            "completed (exit code {how:?}), though no line says that it is over"
+                            "completed (exit code {how:?}), though no line reports the end"
                         );
                         wrong.add(&where_cut, what);
                     }
@@ -131,8 +131,8 @@ impl Suite {
         replay_bytes(&*self.provider, chunks, exit)
     }
 
-    /// Whether the CLI has said in this output that its run is over: found without the decoder.
-    fn said_over(&self, stdout: &[u8]) -> bool {
+    /// Whether this output has the CLI's end of the run: found without the decoder.
+    fn has_end(&self, stdout: &[u8]) -> bool {
         let Some(is_over) = self.is_over else {
             panic!("the suite needs `run_is_over`");
         };

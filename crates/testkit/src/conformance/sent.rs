@@ -1,4 +1,4 @@
-//! What reaches a CLI, and what it understands of it.
+//! Data sent to a CLI, and the CLI's interpretation.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use teamster_core::{ExecuteParams, SystemPrompt};
 use super::Parsed;
 use super::argv::ArgvModel;
 
-/// All that reaches a CLI when it is started.
+/// Everything sent to a CLI at its start.
 #[derive(Debug, Clone)]
 pub struct Sent<'a> {
     /// Its command line.
@@ -34,7 +34,7 @@ impl<'a> Sent<'a> {
         })
     }
 
-    /// What it reads on stdin; `None` if that is closed.
+    /// Its input on stdin; `None` if that is closed.
     pub fn stdin(&self) -> Option<String> {
         match &self.launch.stdin {
             Stdin::Bytes(bytes) | Stdin::Open(bytes) => {
@@ -59,7 +59,7 @@ impl<'a> Sent<'a> {
             .or_else(|| set_in(&self.launch.env))
     }
 
-    /// What is in the private file of this path, which an argument or a variable has.
+    /// Content of the private file of this path, which an argument or a variable has.
     pub fn file(&self, path: impl AsRef<OsStr>) -> Option<String> {
         let path = path.as_ref();
         let mut files = self.launch.private_files.iter().enumerate();
@@ -104,11 +104,11 @@ fn with_private_files(launch: &Launch) -> Vec<OsString> {
     args
 }
 
-/// What a CLI makes of what it was [sent](Sent), in the words of [`ExecuteParams`]. The suite
-/// compares it with what was asked for.
+/// A CLI's interpretation of what it was [sent](Sent), in terms of [`ExecuteParams`]. The suite
+/// compares it with the request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Understood {
-    /// What the model is asked.
+    /// The prompt.
     pub prompt: String,
     /// Whether the prompt is a command of the CLI's own, or of the user's.
     pub slash_command: bool,
@@ -118,8 +118,8 @@ pub struct Understood {
     pub new_session_id: Option<String>,
     /// Whether the resumed session is left as it is.
     pub fork: bool,
-    /// The directory to work in, where it is said to the CLI and not only set by the engine: then
-    /// the whole path, as the CLI already works in it.
+    /// The directory to work in, where it is passed to the CLI and not only set by the engine: then
+    /// the full path, as the CLI already works in it.
     pub working_directory: Option<PathBuf>,
     /// Other directories.
     pub add_dirs: Vec<PathBuf>,
@@ -146,7 +146,7 @@ pub struct Understood {
 }
 
 impl Understood {
-    /// That this is what was asked for, with this prompt.
+    /// Checks that this is the request, with this prompt.
     pub(super) fn check(&self, params: &ExecuteParams, prompt: &str) -> Result<(), String> {
         let directory = params.working_directory.as_deref();
         let directory = std::path::absolute(directory.unwrap_or(Path::new("."))).ok();

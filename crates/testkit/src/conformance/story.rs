@@ -6,18 +6,21 @@ use super::output::{is_completed, place};
 use super::{Failures, Suite, Tool, Verdict};
 use crate::replay::Replay;
 
-/// Shorter texts are rightly said twice, such as a blank line or a word.
+/// Shorter texts may be repeated, such as a blank line or a word.
 const WORTH_A_LOOK: usize = 8;
 
 impl Suite {
-    /// No text is there twice: not the pieces of a message and then the whole, not a message and
+    /// No text is there twice: not the pieces of a message and then all of it, not a message and
     /// then again. The answer is a part of the text.
     pub fn text_once(&self) -> Verdict {
         let mut wrong = Failures::of("text_once");
         for fixture in &self.fixtures {
             let replay = self.replay(fixture);
             let scenario = fixture.meta.scenario.as_str();
-            match (said_twice(&replay.events), self.repeats.contains(&scenario)) {
+            match (
+                repeated_text(&replay.events),
+                self.repeats.contains(&scenario),
+            ) {
                 (Some(text), false) => {
                     let text = teamster_core::text::excerpt(&text, 60);
                     wrong.add(
@@ -39,7 +42,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// The text of a run is what the model said.
+    /// The text of a run is that of the model.
     pub fn texts(&self) -> Verdict {
         let mut wrong = Failures::of("texts");
         if self.texts.is_empty() {
@@ -103,8 +106,8 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// What holds for the end of any run: a failed one says why, a completed one has no error, and
-    /// the engine's codes are not used for what the CLI said.
+    /// Invariants of the end of any run: a failed one has an error, a completed one has none, and
+    /// the engine's codes are not used for errors of the CLI.
     pub fn truths(&self) -> Verdict {
         let mut wrong = Failures::of("truths");
         for fixture in &self.fixtures {
@@ -122,7 +125,7 @@ impl Suite {
                 );
             }
             if result.status == RunStatus::Failed && result.errors.is_empty() {
-                wrong.add(place(fixture), "failed, without an error that says why");
+                wrong.add(place(fixture), "failed, without an error");
             }
             let stopped = [RunStatus::Aborted, RunStatus::TimedOut];
             if stopped.contains(&result.status) && fixture.meta.stopped.is_none() {
@@ -140,7 +143,7 @@ impl Suite {
     }
 
     /// Capabilities that are about the output (`text_deltas`, `final_text`, `thinking`, `usage`, `cost`)
-    /// are true of the fixtures: what is said to be there is in one of them, what is not is in none.
+    /// match the fixtures: a declared one is in one of them, any other in none.
     /// With `final_text` none has a `retract`.
     pub fn reports(&self) -> Verdict {
         let replays: Vec<_> = self.fixtures.iter().map(|f| self.replay(f)).collect();
@@ -153,7 +156,7 @@ impl Suite {
         };
         let can = self.provider.capabilities();
         let mut wrong = Failures::of("reports");
-        for (name, said, seen) in [
+        for (name, declared, seen) in [
             (
                 "text_deltas",
                 can.text_deltas,
@@ -172,10 +175,10 @@ impl Suite {
                 results().any(|r| r.total_cost_usd.is_some()),
             ),
         ] {
-            if said != seen {
+            if declared != seen {
                 wrong.add(
                     name,
-                    format!("the capabilities say {said}, the fixtures {seen}"),
+                    format!("the capabilities declare {declared}, the fixtures show {seen}"),
                 );
             }
         }
@@ -224,23 +227,23 @@ fn has_deltas(replay: &Replay) -> bool {
         .any(|(one, two)| one == two)
 }
 
-/// A text that repeats all that was said before it: since the last tool call or end of a turn, or
+/// A text that repeats all text before it: since the last tool call or end of a turn, or
 /// in its own message.
-fn said_twice(events: &[AgentEvent]) -> Option<String> {
-    let mut said: Vec<(Option<Id>, &str)> = Vec::new();
+fn repeated_text(events: &[AgentEvent]) -> Option<String> {
+    let mut texts: Vec<(Option<Id>, &str)> = Vec::new();
     for event in events {
         match event {
             AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
-                let last = said.last().map(|(id, _)| id.clone());
-                let message = said.iter().filter(|(id, _)| Some(id) == last.as_ref());
-                let repeats = is_made_of(&e.text, said.iter()) || is_made_of(&e.text, message);
+                let last = texts.last().map(|(id, _)| id.clone());
+                let message = texts.iter().filter(|(id, _)| Some(id) == last.as_ref());
+                let repeats = is_made_of(&e.text, texts.iter()) || is_made_of(&e.text, message);
                 if e.text.len() >= WORTH_A_LOOK && repeats {
                     return Some(e.text.clone());
                 }
-                said.push((e.message_id.clone(), &e.text));
+                texts.push((e.message_id.clone(), &e.text));
             }
-            AgentEvent::Retract(e) => said.retain(|(id, _)| id.as_ref() != Some(&e.message_id)),
-            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => said.clear(),
+            AgentEvent::Retract(e) => texts.retain(|(id, _)| id.as_ref() != Some(&e.message_id)),
+            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => texts.clear(),
             _ => {}
         }
     }
@@ -287,7 +290,7 @@ fn has_tool(replay: &Replay, tool: &Tool) -> Result<(), String> {
             "expected {expected:?} in the output, which is {output:?}"
         ));
     }
-    // That a command went well need not be said.
+    // The success of a command need not be reported.
     let as_expected = match tool.is_error {
         Some(false) => result.is_error != Some(true),
         expected => result.is_error == expected,

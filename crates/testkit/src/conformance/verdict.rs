@@ -1,17 +1,17 @@
-//! What a check says.
+//! Results of checks.
 
 use std::fmt;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
-/// What a check of the suite gives. A `#[test]` returns it as it is.
+/// The result of a check. A `#[test]` returns it as it is.
 pub type Verdict = Result<(), Failures>;
 
 /// Failures shown of one check; after so many the rest is more of the same.
 const SHOWN: usize = 20;
 
-/// What a check found wrong, all of it. Its `Debug` is the message of the failing test.
+/// All failures of a check. Its `Debug` is the message of the failing test.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failures {
     check: &'static str,

@@ -20,7 +20,7 @@ pub(super) const RETRY: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Sink {
     stream: Stream,
-    /// What the pipe has not taken yet, if the stream is lossy.
+    /// Bytes that the pipe has not taken yet, if the stream is lossy.
     queue: Option<VecDeque<u8>>,
     /// The exit code if a missing reader ends the agent.
     pub(super) exit_on_epipe: Option<u8>,

@@ -1,4 +1,4 @@
-//! What an agent was launched with.
+//! Arguments and environment with which an agent was launched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a report. The file appears whole, so that one which exists can be read.
+    /// Reads a report. The file appears atomically, so that an existing one can be read.
     pub fn read(file: impl AsRef<Path>) -> std::io::Result<Self> {
         Ok(serde_json::from_slice(&std::fs::read(file)?)?)
     }

@@ -26,7 +26,7 @@ pub(super) const PIECE: usize = 64 * 1024;
 /// How often a step looks whether a file exists.
 const POLL: Duration = Duration::from_millis(2);
 
-/// What the steps work on, shared by the threads of the agent.
+/// State of the steps, shared by the threads of the agent.
 #[derive(Debug)]
 pub(super) struct Runner {
     agent: FakeAgent,

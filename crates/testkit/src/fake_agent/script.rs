@@ -12,7 +12,7 @@ use super::write::{BigLine, Flood, Play, Text};
 /// The environment variable that holds the script, or `@` and the path of a file with it.
 pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";
 
-/// What the fake agent does, step by step. A script that comes to its end exits with code 0.
+/// The fake agent's actions, step by step. At its end the agent exits with code 0.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -34,11 +34,11 @@ pub struct Script {
     pub(super) step: Vec<Step>,
 }
 
-/// Why a script cannot be read or written.
+/// Error of reading or writing a script.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// The text is not a script. The message says where, in lines and columns.
+    /// The text is not a script. The message has the line and column.
     #[error("the script is wrong: {0}")]
     Parse(Box<toml::de::Error>),
     /// The script has no TOML form, for example because of a path that is not UTF-8.
@@ -49,7 +49,7 @@ pub enum ScriptError {
     Read {
         /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
 }

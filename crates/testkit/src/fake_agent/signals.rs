@@ -16,7 +16,7 @@ use super::run::Runner;
 use super::step::{Signal, Step};
 use super::{Flow, Stop};
 
-/// What the script wants done with each signal.
+/// The script's action for each signal.
 #[derive(Debug, Default)]
 pub(super) struct Signals(Mutex<HashMap<Native, Action>>);
 

@@ -21,7 +21,7 @@ pub(super) const CHILD_FLAG: &str = "--teamster-fake-child";
 /// Starts a process and waits until it is ready.
 pub(super) fn spawn(agent: &FakeAgent, spawn: &Spawn) -> Flow {
     let failed = |error| Stop::failed("cannot spawn", error);
-    // The new process says that it is ready by a byte on this pipe, the writing end of which it
+    // The new process reports that it is ready by a byte on this pipe, the writing end of which it
     // has where its stdin will be: no other descriptor is inherited.
     let (mut ready, signal) = std::io::pipe().map_err(failed)?;
     let mut child = {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::write::{BigLine, Flood, Play, Text};
 
-/// One thing that the fake agent does. In TOML, a `[[step]]` table with one key.
+/// An action of the fake agent. In TOML, a `[[step]]` table with one key.
 ///
 /// Written with the methods of [`Script`](super::Script); the steps that have options take one of
 /// the types of this module.
@@ -37,7 +37,7 @@ pub enum Step {
         /// Which signals.
         signals: Vec<Signal>,
     },
-    /// Answers a signal with steps of its own, beside the script, which goes on:
+    /// Answers a signal with steps of its own, beside the script, which continues:
     /// `on_signal = { signal = "SIGINT", step = [{ line = { text = "…" } }, { exit = { code = 0 } }] }`.
     ///
     /// Without steps the signal is noticed and nothing happens. The script runs as long as neither
@@ -45,7 +45,7 @@ pub enum Step {
     OnSignal {
         /// Which signal.
         signal: Signal,
-        /// What to do each time that it arrives.
+        /// Steps for each time that it arrives.
         #[serde(default)]
         step: Vec<Step>,
     },
@@ -79,7 +79,7 @@ pub enum Step {
     IfExists {
         /// Path of the file.
         path: PathBuf,
-        /// What to do then.
+        /// Steps to execute then.
         step: Vec<Step>,
     },
     /// Writes what the agent was launched with: `report = { file = "…" }`. See
@@ -177,7 +177,7 @@ pub struct Stdin {
     pub(super) echo: bool,
 }
 
-/// How much of standard input is read.
+/// End of reading standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Until {
@@ -225,7 +225,7 @@ impl Stdin {
     }
 }
 
-/// Where a spawned process stands towards the agent.
+/// Relation of a spawned process to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpawnKind {
@@ -295,7 +295,7 @@ impl Spawn {
         self
     }
 
-    /// What it does; afterwards it ends. A script without steps means that it lives forever.
+    /// Its script, after which it ends. A script without steps means that it lives forever.
     #[must_use]
     pub fn script(mut self, script: super::Script) -> Self {
         self.step = script.step;

@@ -41,7 +41,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Writes to this stream. Standard output unless said.
+    /// Writes to this stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
@@ -130,28 +130,28 @@ impl BigLine {
         }
     }
 
-    /// What comes before the fill.
+    /// Text before the fill.
     #[must_use]
     pub fn prefix(mut self, text: impl Into<String>) -> Self {
         self.prefix = text.into();
         self
     }
 
-    /// What comes after the fill.
+    /// Text after the fill.
     #[must_use]
     pub fn suffix(mut self, text: impl Into<String>) -> Self {
         self.suffix = text.into();
         self
     }
 
-    /// The fill, one ASCII character (any other is refused when the script is read). `x` unless said.
+    /// The fill, one ASCII character (any other is refused when the script is read). Default: `x`.
     #[must_use]
     pub fn fill(mut self, fill: char) -> Self {
         self.fill = fill;
         self
     }
 
-    /// Writes to this stream. Standard output unless said.
+    /// Writes to this stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
@@ -228,7 +228,7 @@ impl Play {
         self
     }
 
-    /// Writes to this stream. Standard output unless said.
+    /// Writes to this stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
@@ -263,14 +263,14 @@ impl Flood {
         }
     }
 
-    /// Writes to this stream. Standard error unless said.
+    /// Writes to this stream. Default: standard error.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
         self
     }
 
-    /// Floods beside the rest of the script, which goes on at once.
+    /// Floods beside the rest of the script, which continues at once.
     ///
     /// The end of the script waits for the flood; the step `exit` does not.
     #[must_use]

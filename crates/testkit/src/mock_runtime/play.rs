@@ -1,4 +1,4 @@
-//! One run of a script. The account of it (text, open tools, result) is kept by [`RunAssembler`], which
+//! Playback of a script. Its state (text, open tools, result) is kept by [`RunAssembler`], which
 //! keeps that of real runs: events reach it through a decoder that only hands them on.
 
 use std::future::pending;
@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep};
 
 use super::script::{Ending, Script, Step};
 
-/// What comes next in a run.
+/// The next step of a run.
 pub(super) enum Next {
-    /// These, and the run goes on.
+    /// These, and the run continues.
     Events(Vec<LogEntry>),
     /// These, and it is over.
     End(Vec<LogEntry>),
@@ -89,7 +89,7 @@ impl Play {
         }
     }
 
-    /// What becomes of an event of the script.
+    /// Emits an event of the script.
     fn emit(&mut self, mut event: AgentEvent) -> Vec<LogEntry> {
         match &mut event {
             AgentEvent::Session(session) if session.model.is_none() => {
@@ -106,7 +106,7 @@ impl Play {
         self.out.drain_entries(0).collect()
     }
 
-    /// What follows from the answer to a request for permission.
+    /// Events after the answer to a permission request.
     fn answered(
         &mut self,
         request: PermissionRequest,
@@ -171,11 +171,11 @@ impl Play {
             }
             Ending::TimedOut(error) => exit = stopped(Stop::Timeout(error)),
             Ending::Incomplete => {
-                // Said here, because after an error of the script's nothing else would say it.
+                // Reported here, because after an error of the script's nothing else would.
                 let error = AgentError::new(
                     ErrorCode::StreamEndedEarly,
                     ErrorKind::Protocol,
-                    "the mock's output ended before its run was over, as its script says",
+                    "the mock's output ended before its run was over, as scripted",
                 );
                 self.push(error.into());
                 exit.code = Some(0);
@@ -208,7 +208,7 @@ impl Play {
     }
 }
 
-/// What the policy answers.
+/// Answer of the policy.
 pub(super) async fn answer(
     policy: &PermissionPolicy,
     request: PermissionRequest,
@@ -229,7 +229,7 @@ fn stopped(why: Stop) -> Exit {
     }
 }
 
-/// What the decoder is given beside the line.
+/// Input of the decoder beside the line.
 #[derive(Clone, Default)]
 struct Hand(Arc<Mutex<InHand>>);
 

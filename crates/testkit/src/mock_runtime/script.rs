@@ -1,4 +1,4 @@
-//! What one run does.
+//! Script of a run.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,10 +13,10 @@ use teamster_core::{
     Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
 };
 
-/// What one run of a [`MockRuntime`](super::MockRuntime) says and does, step by step, and how it ends.
+/// Events and actions of one run of a [`MockRuntime`](super::MockRuntime), step by step, and its end.
 ///
 /// Steps happen in the order in which they are added. The ending and the figures of the result may be
-/// said anywhere; of two endings the last holds, and without any the run [completes](Self::completed).
+/// set anywhere; of two endings the last holds, and without any the run [completes](Self::completed).
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,7 +40,7 @@ use teamster_core::{
 /// ```
 ///
 /// A step that would break the grammar of a stream (a result without its call, an id used twice, a `done`)
-/// becomes an `unknown` event, as if a CLI had printed it, and a warning says what is wrong.
+/// becomes an `unknown` event, as if a CLI had printed it, and a warning has the reason.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Script {
@@ -54,7 +54,7 @@ pub struct Script {
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Event(AgentEvent),
-    /// Permission is asked for; with it the tool gives this output.
+    /// Permission is requested; if granted, the tool gives this output.
     Ask(PermissionRequest, String),
     Delay(Duration),
     WaitForAbort,
@@ -82,9 +82,9 @@ impl fmt::Debug for Adjust {
     }
 }
 
-/// What is said.
+/// Events.
 impl Script {
-    /// A run that says nothing and completes.
+    /// A run that completes without any text.
     pub fn new() -> Self {
         Self::default()
     }
@@ -109,7 +109,7 @@ impl Script {
         self.piece(Some(message_id.into()), text.into())
     }
 
-    /// What was said of this message so far is void.
+    /// Withdraws the text of this message so far.
     pub fn retract(self, message_id: impl Into<Id>) -> Self {
         self.event(AgentEvent::Retract(Retract::new(message_id)))
     }
@@ -193,15 +193,15 @@ impl Script {
         )))
     }
 
-    /// A file was changed. Nothing is: it is only said.
+    /// Reports a changed file, without changing it.
     pub fn file_change(self, path: impl Into<String>, change: ChangeKind) -> Self {
         self.event(AgentEvent::FileChange(Box::new(FileChange::new(
             path, change,
         ))))
     }
 
-    /// What the run has used so far. The last of these is the result's, also if the run is aborted,
-    /// unless [`result_usage`](Self::result_usage) says otherwise.
+    /// Usage of the run so far. The last of these is the result's, also if the run is aborted,
+    /// unless [`result_usage`](Self::result_usage) is set.
     pub fn usage(self, usage: Usage) -> Self {
         self.event(AgentEvent::Usage(Box::new(UsageReport::new(usage))))
     }
@@ -232,13 +232,13 @@ impl Script {
         self.event(AgentEvent::notice(level, NoticeSource::Stdout, message))
     }
 
-    /// An error on the way, after which the run goes on. For one that ends it: [`failed`](Self::failed).
+    /// An intermediate error, after which the run continues. For one that ends it: [`failed`](Self::failed).
     pub fn error(self, error: AgentError) -> Self {
         self.event(error.into())
     }
 }
 
-/// What happens without a word.
+/// Actions without events.
 impl Script {
     /// Nothing, for this long on Tokio's clock. An abort ends the run at once.
     pub fn delay(self, time: Duration) -> Self {
@@ -305,14 +305,14 @@ impl Script {
         self
     }
 
-    /// What the run used, where that is not what the last [`usage`](Self::usage) said.
+    /// Usage of the run, if it differs from the last [`usage`](Self::usage).
     pub fn result_usage(mut self, usage: Usage) -> Self {
         self.figures.usage = Some(usage);
         self
     }
 
-    /// What the run cost, in USD, as reported by the CLI, where that is not what the last event with a cost
-    /// said.
+    /// Cost of the run in USD as reported by the CLI, if it differs from the last event with a
+    /// cost.
     pub fn cost_usd(mut self, usd: f64) -> Self {
         self.figures.cost = Some((usd, CostSource::Reported));
         self

@@ -1,4 +1,4 @@
-//! Sessions without a CLI: turns that play scripts, and tools that are asked for.
+//! Sessions without a CLI: turns that play scripts, and tools that need a permission.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,7 +81,7 @@ impl MockSessions {
         &self.runtime
     }
 
-    /// What the sessions can do, to change some of it. Clones made before keep theirs.
+    /// Capabilities of the sessions, for changes. Clones made before keep theirs.
     pub fn capabilities_mut(&mut self) -> &mut SessionCapabilities {
         &mut self.capabilities
     }
@@ -91,7 +91,7 @@ impl MockSessions {
         self.runtime.runs()
     }
 
-    /// What was asked for, and how it was answered.
+    /// Permission requests and their answers.
     pub fn answers(&self) -> Vec<(PermissionRequest, PermissionAnswer)> {
         lock(&self.answers).clone()
     }
@@ -159,7 +159,7 @@ struct MockSession {
 }
 
 struct Shared {
-    /// What holds for all turns, with the session as soon as it is known.
+    /// Parameters of all turns, with the session as soon as it is known.
     params: Mutex<ExecuteParams>,
     /// Stops the turn that is being played.
     playing: Mutex<Option<AbortHandle>>,
@@ -253,7 +253,7 @@ impl AgentSession for MockSession {
         })
     }
 
-    fn is_hot(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.shared.begun.load(Ordering::SeqCst) && lock(&self.shared.playing).is_none()
     }
 }

@@ -1,8 +1,8 @@
 //! Strings short enough for a line.
 
-/// Longest string that is shown whole, in characters.
-const WHOLE: usize = 120;
-/// What is shown of a longer one.
+/// Longest string that is shown uncut, in characters.
+const UNCUT: usize = 120;
+/// Shown characters at the beginning of a longer one.
 const HEAD: usize = 80;
 const TAIL: usize = 24;
 
@@ -27,7 +27,7 @@ pub(super) fn name(text: &str) -> String {
 
 fn cut(text: &str, show: impl Fn(&str) -> String) -> String {
     let starts: Vec<usize> = text.char_indices().map(|(index, _)| index).collect();
-    if starts.len() <= WHOLE {
+    if starts.len() <= UNCUT {
         return show(text);
     }
     let head = &text[..starts[HEAD]];

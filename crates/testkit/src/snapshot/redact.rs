@@ -1,8 +1,8 @@
-//! What differs from run to run, replaced by names that do not.
+//! Replaces values that differ from run to run by stable names.
 
 use std::collections::HashMap;
 
-/// What an id names.
+/// Kind of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdKind {
     /// A session.
@@ -39,7 +39,7 @@ pub struct Redactor {
 /// A shorter id could be an ordinary word or number of a text.
 const SHORTEST_ID_IN_TEXT: usize = 8;
 
-/// What Node says of a connection that broke: numbers that are never the same.
+/// Fields in Node's errors of broken connections: numbers that are never the same.
 const SOCKET: &[&str] = &["localPort", "remotePort", "bytesWritten", "bytesRead"];
 
 impl Redactor {
@@ -108,7 +108,7 @@ impl Redactor {
         out
     }
 
-    /// What `rest` begins with, if that has to be replaced: its length, and by what.
+    /// The beginning of `rest` that has to be replaced: its length, and the replacement.
     fn replace(&mut self, rest: &str, before: &str) -> Option<(usize, String)> {
         let first = rest.as_bytes()[0];
         if first == b'/' {

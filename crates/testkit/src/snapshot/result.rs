@@ -6,7 +6,7 @@ use super::quote::name;
 use super::render::{Line, usage_words, usd, word};
 use super::{IdKind, Redactor};
 
-/// What stands on the line of `done` itself.
+/// Fields on the line of `done` itself.
 pub(super) fn status(result: &RunResult, line: &mut Line) {
     line.word(word(&result.status));
     line.named("aborted", result.aborted.then_some(true));

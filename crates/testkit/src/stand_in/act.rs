@@ -1,4 +1,4 @@
-//! What a stand-in can do in a turn.
+//! Actions of a stand-in in a turn.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ pub(super) const ORCHESTRATOR: &str = ".orchestrator";
 /// Flags that an agent touches.
 pub(super) const FLAGS: [&str; 3] = ["did-work", "clear-session", "reset-session"];
 
-/// Something that is done in a turn.
+/// An action in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -41,9 +41,9 @@ pub enum Act {
     Hang,
     /// The same, and hears no interrupt and no signal that can be ignored.
     Deaf,
-    /// Hears an interrupt, and goes on for a while before it ends the turn.
+    /// Receives an interrupt, and continues for a while before it ends the turn.
     Late,
-    /// Is no act in a turn: dies when it is started, before it says anything.
+    /// Is no act in a turn: dies when it is started, before any output.
     DieAtStart,
     /// Is no act in a turn: dies when it receives the request to clear the conversation, before it has.
     DieOnClear,

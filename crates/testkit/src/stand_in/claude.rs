@@ -19,10 +19,10 @@ use super::state::State;
 use super::witness::{TurnFigures, What, Witness};
 use super::{Ending, flag};
 
-/// How long a turn goes on that hears late that it is to be interrupted.
+/// How long a turn continues after a late reaction to an interrupt.
 const LATE: Duration = Duration::from_millis(400);
 
-/// What is read from stdin.
+/// A line read from stdin.
 #[derive(Debug)]
 enum Input {
     Message {
@@ -37,7 +37,7 @@ enum Input {
     Garbage(String),
 }
 
-/// What became of a turn that waits.
+/// How a waiting turn ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Went {
     On,
@@ -54,7 +54,7 @@ struct Claude {
     model: String,
     folder: String,
     session: String,
-    /// What the process has used.
+    /// Usage of the process.
     total: Tokens,
     partial: bool,
     replays: bool,
@@ -148,7 +148,7 @@ fn read() -> Receiver<Input> {
     receiver
 }
 
-/// What a line says. None if it is of a type that is not known.
+/// Parses a line. None for an unknown type.
 fn input(line: &str) -> Option<Input> {
     let Ok(value) = serde_json::from_str::<Value>(line) else {
         return Some(Input::Garbage(line.to_owned()));
@@ -236,7 +236,7 @@ impl Claude {
         Ok(None)
     }
 
-    /// Goes on for so long, or forever, unless it is interrupted.
+    /// Waits for this long, or forever, unless it is interrupted.
     fn wait(&mut self, time: Option<Duration>) -> Result<Went, String> {
         let end = time.map(|time| Instant::now() + time);
         loop {
@@ -255,7 +255,7 @@ impl Claude {
                 }
                 Ok(input) => self.waiting.push_back(input),
                 Err(RecvTimeoutError::Timeout) => return Ok(Went::On),
-                // The turn goes on after the end of the input.
+                // The turn continues after the end of the input.
                 Err(RecvTimeoutError::Disconnected) => {
                     thread::sleep(left);
                     return Ok(Went::On);
@@ -322,7 +322,7 @@ impl Claude {
         self.failed = interrupted;
     }
 
-    /// One answer of the model: blocks of content, streamed and whole.
+    /// One answer of the model: blocks of content, streamed and complete.
     fn answer(&mut self, id: &str, blocks: &[Value], tokens: Tokens) -> Result<(), String> {
         let start = json!({"type": "message_start", "message": {
             "id": id, "type": "message", "role": "assistant", "model": self.model, "content": [],

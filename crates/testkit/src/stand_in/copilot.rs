@@ -22,7 +22,7 @@ use super::{Ending, flag};
 
 const MODEL: &str = "mock-model";
 
-/// What the program's own record of a session has, and stdout.
+/// The program's own record of a session, and stdout.
 #[derive(Debug)]
 struct Record {
     file: PathBuf,
@@ -141,7 +141,7 @@ pub(super) fn run(mut state: State) -> Ending {
             let _ = witness.saw(What::End {
                 why: signal.as_str().to_owned(),
             });
-            // Not given back: the turn says nothing more.
+            // Not given back: the turn has no more output.
             let mut record = lock(&shared);
             if let Some(record) = record.as_mut() {
                 let _ = record.abort();
@@ -325,7 +325,7 @@ impl Run {
     }
 }
 
-/// With what the program begins a session, or goes on with it. By `sessionLimits` readers know that the sums
+/// The line with which the program begins or resumes a session. By `sessionLimits` readers know that the sums
 /// at the end are the session's.
 fn begun(session: &str, folder: &Path, is_new: bool) -> (&'static str, Value) {
     let context = json!({"cwd": folder});

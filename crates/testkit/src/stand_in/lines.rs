@@ -220,7 +220,7 @@ pub(super) fn response(id: &str, response: Option<Value>) -> Value {
     line
 }
 
-/// What is said of a session that there is not.
+/// The message for an unknown session.
 pub(super) fn unknown(session: &str, uuid: &str) -> Value {
     json!({
         "type": "result",

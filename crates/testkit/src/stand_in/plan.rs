@@ -1,4 +1,4 @@
-//! What a stand-in is to do.
+//! Plan of a stand-in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ pub enum StandIn {
     Copilot,
 }
 
-/// What a stand-in does in its turns.
+/// Actions of a stand-in in its turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -48,16 +48,16 @@ pub struct Plan {
     /// How long a process lives at most, in seconds; `SIGALRM` ends it then.
     #[serde(default = "life_limit_seconds")]
     pub life_limit_seconds: u32,
-    /// What is done in the first turns, whichever process plays them. Turns are counted from 0 over all
+    /// Actions of the first turns, in any process. Turns are counted from 0 over all
     /// processes.
     #[serde(default)]
     pub turns: Vec<Vec<Act>>,
-    /// What is done in the turns after those, with which probability.
+    /// Actions of the turns after those, with their probabilities.
     #[serde(default)]
     pub chances: BTreeMap<Act, f64>,
 }
 
-/// Why a plan cannot be read or written.
+/// Error of reading or writing a plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -72,7 +72,7 @@ pub enum PlanError {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
 }
@@ -177,7 +177,7 @@ impl Plan {
         Ok(program)
     }
 
-    /// The file that says what happened ([`witness`](super::witness)).
+    /// The file with the log of events ([`witness`](super::witness)).
     pub fn witness(&self) -> PathBuf {
         self.state.join("witness.jsonl")
     }

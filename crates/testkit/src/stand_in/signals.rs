@@ -1,4 +1,4 @@
-//! How a stand-in takes signals: as the programs do, without handlers.
+//! Signals of a stand-in, received as the real programs do, without handlers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Whether signals are heard.
+/// Switch for receiving signals.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ears(Arc<AtomicBool>);
 

@@ -1,4 +1,4 @@
-//! What outlives a process of a stand-in, and what all of them do in the same way.
+//! State that outlives a process of a stand-in, and behaviour common to all of them.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -113,7 +113,7 @@ impl State {
         Ok(turn)
     }
 
-    /// What is done in a turn, and how long it takes, in milliseconds.
+    /// Actions of a turn, and its duration in milliseconds.
     pub(super) fn planned(&self, turn: u64) -> (Vec<Act>, u64) {
         let mut chance = Chance::of(self.plan.seed, OF_TURNS, turn);
         let ms = chance.between(self.plan.turn_ms);
@@ -207,7 +207,7 @@ impl State {
     }
 
     fn session(&self, id: &str) -> PathBuf {
-        // An id is no path, whatever it is.
+        // Prevents an id from being a path.
         let name: String = id
             .chars()
             .map(|c| if c.is_alphanumeric() { c } else { '-' })

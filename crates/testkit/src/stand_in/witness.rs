@@ -1,4 +1,4 @@
-//! What happened, as the stand-ins saw it: one JSON object a line, in the order in which it happened.
+//! Log of the stand-ins: one JSON object a line, in chronological order.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::act::Act;
 
-/// What happened, and where.
+/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// The stand-in's process.
     pub pid: u32,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// Something that happened.
+/// An event of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub enum What {
         argv: Vec<String>,
         /// The session that it resumes.
         resumes: Option<String>,
-        /// What marks it as a process of a run.
+        /// The mark of processes of a run.
         run_id: Option<String>,
         /// Which start it was, from 0.
         number: u64,
@@ -42,14 +42,14 @@ pub enum What {
     },
     /// It was to resume a session that it does not know, and ends.
     Refused {
-        /// That session.
+        /// The session.
         session: String,
     },
     /// A message came.
     Message {
         /// Which turn it begins, from 0, counted over all processes. None for `/clear`.
         turn: Option<u64>,
-        /// What it asks for.
+        /// Kind of the prompt.
         kind: Kind,
         /// The session in which it came.
         session: String,
@@ -60,12 +60,12 @@ pub enum What {
     },
     /// It is about to do something. It may die before it has.
     Will {
-        /// What.
+        /// The action.
         act: Act,
     },
     /// It has done something.
     Did {
-        /// What.
+        /// The action.
         act: Act,
     },
     /// It started a process.
@@ -91,12 +91,12 @@ pub enum What {
     },
     /// Something was done from outside, by the test.
     Outside {
-        /// What, in words of its own.
+        /// Description by the test.
         did: String,
     },
     /// It heard the end of its input, or that it is to end, or a signal to that effect.
     End {
-        /// What it heard.
+        /// The reason.
         why: String,
     },
 }
@@ -120,7 +120,7 @@ pub struct TurnFigures {
     pub cost_micro_usd: u64,
 }
 
-/// What a message asks for.
+/// Kind of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_read_up_to_the_last_whole_line() {
+    fn the_log_is_read_up_to_the_last_complete_line() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("witness.jsonl");
         assert_eq!(read(&file).unwrap(), []);

@@ -1,4 +1,4 @@
-//! How the small CLI gets its MCP servers: in a private file, or in the user's, with variables.
+//! Delivery of MCP servers to the toy CLI: in a private file, or in the user's, with variables.
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{

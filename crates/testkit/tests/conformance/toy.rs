@@ -15,7 +15,7 @@ use teamster_core::{
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 use teamster_testkit::fixture::{META, STDOUT};
 
-/// What the provider does wrong.
+/// A fault of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nothing,

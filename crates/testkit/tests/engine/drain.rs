@@ -118,7 +118,7 @@ pub(crate) fn be_slow(place: &Path) {
 }
 
 #[tokio::test]
-async fn what_was_on_disk_comes_back_as_it_was_with_its_line() {
+async fn spilled_entries_come_back_unchanged_with_their_lines() {
     let place = Place::new();
     let gone = place.path("gone");
     let script = Script::new()

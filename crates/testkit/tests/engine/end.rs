@@ -1,4 +1,4 @@
-//! How a run ends: the agent's word, its exit and the end of its pipes are three things.
+//! Ends of runs: the agent's own end, its exit and the end of its pipes are three things.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ async fn a_failure_without_a_word_is_one_error_with_code_or_signal() {
 }
 
 #[tokio::test]
-async fn what_a_failing_agent_says_on_stderr_is_the_evidence() {
+async fn stderr_of_a_failing_agent_is_the_evidence() {
     let script = Script::new()
         .line(Text::from("Please log in first").to(Stream::Stderr))
         .exit(1);
@@ -81,7 +81,7 @@ async fn an_agent_that_lingers_after_its_result_is_stopped_and_that_is_no_failur
 }
 
 #[tokio::test]
-async fn the_providers_exit_grace_holds_unless_the_runtime_says_otherwise() {
+async fn the_runtimes_exit_grace_overrides_the_providers() {
     let script = Script::new()
         .line(END)
         .sleep(Duration::from_secs(1))

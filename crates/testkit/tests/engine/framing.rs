@@ -31,7 +31,7 @@ async fn odd_line_ends_and_odd_bytes_do_not_break_the_stream() {
 }
 
 #[tokio::test]
-async fn a_100_mb_line_becomes_a_notice_and_reading_goes_on() {
+async fn a_100_mb_line_becomes_a_notice_and_reading_continues() {
     let script = Script::new()
         .line(r#"{"t":"before "}"#)
         .big_line(

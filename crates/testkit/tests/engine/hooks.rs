@@ -1,4 +1,4 @@
-//! What a provider can say about its CLI beyond the arguments.
+//! Provider hooks beyond the arguments.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use teamster_testkit::proc;
 use crate::engine::{END, Place, Story, agent, next, shell};
 
 #[tokio::test]
-async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
+async fn records_of_the_run_reach_the_decoder() {
     let place = Place::new();
     let record = place.path("record");
     fs::write(&record, "{\"figure\":1}\n").unwrap();
@@ -30,7 +30,7 @@ async fn what_the_cli_records_during_the_run_reaches_the_decoder() {
 }
 
 #[tokio::test]
-async fn what_a_killed_cli_has_recorded_is_read_too() {
+async fn records_of_a_killed_cli_are_read_too() {
     let place = Place::new();
     let record = place.path("record");
     let script = format!(
@@ -43,7 +43,7 @@ async fn what_a_killed_cli_has_recorded_is_read_too() {
 }
 
 #[tokio::test]
-async fn what_the_cli_records_is_reported_while_it_runs() {
+async fn records_are_reported_during_the_run() {
     for resumed in [true, false] {
         let place = Place::new();
         let (record, seen) = (place.path("record"), place.path("seen"));

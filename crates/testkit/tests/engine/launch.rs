@@ -48,7 +48,7 @@ async fn the_environment_is_the_parents_then_the_providers_then_the_callers() {
 }
 
 #[tokio::test]
-async fn a_clean_environment_has_only_what_is_named() {
+async fn a_clean_environment_has_only_the_named_variables() {
     let report = report(|run| {
         run.config(|config| {
             config.env_policy = EnvPolicy::Clean {
@@ -75,7 +75,7 @@ async fn a_clean_environment_has_only_what_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_ours_alone_is_not_inherited() {
+async fn our_own_variables_are_not_inherited() {
     let report = report(|run| {
         run.config(|config| config.env_remove = vec!["HOME".into(), "LANG".into()])
             .params(|params| {
@@ -89,7 +89,7 @@ async fn what_is_ours_alone_is_not_inherited() {
 }
 
 #[tokio::test]
-async fn marks_of_an_enclosing_session_go_but_what_the_caller_sets_stays() {
+async fn marks_of_an_enclosing_session_are_removed_unless_set_by_the_caller() {
     let gone = report(|run| run.launch(|launch| launch.env_remove = vec!["HOME", "PATH"])).await;
     assert!(!gone.env.contains_key("HOME"));
     assert!(!gone.env.contains_key("PATH"));
@@ -237,7 +237,7 @@ async fn a_further_directory_is_meant_from_where_the_agent_works() {
 }
 
 #[tokio::test]
-async fn a_program_whose_interpreter_is_missing_says_so() {
+async fn a_missing_interpreter_is_reported() {
     let place = Place::new();
     let program = place.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();

@@ -82,7 +82,7 @@ fn assert_restored(file: &Path, content: &str) {
     assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// An agent that has begun and goes on until `go` is there.
+/// An agent that has begun and runs until `go` exists.
 fn waiting(place: &Place) -> Script {
     Script::new()
         .report(place.path("report"))
@@ -98,7 +98,7 @@ async fn refused(run: Run) -> AgentError {
 }
 
 #[tokio::test]
-async fn the_cli_finds_the_server_in_its_file_and_at_done_that_is_what_it_was() {
+async fn the_cli_finds_the_server_in_its_file_which_is_restored_at_done() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let seen = place.path("seen");
@@ -453,7 +453,7 @@ async fn servers_of_a_run_that_is_alive_stay_when_those_of_a_killed_one_go() {
 }
 
 #[tokio::test]
-async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
+async fn entries_of_a_killed_run_are_undone_by_the_next() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     killed_host(&place).await;
@@ -471,7 +471,7 @@ async fn what_a_killed_run_left_in_the_file_is_undone_by_the_next() {
 }
 
 #[tokio::test]
-async fn a_lease_undoes_what_a_killed_run_left() {
+async fn a_lease_undoes_the_changes_of_a_killed_run() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let mut host = helper::role("host with a lease", &place.path(""))

@@ -129,7 +129,7 @@ async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
 }
 
 #[tokio::test]
-async fn what_a_run_says_before_its_start_is_said_although_it_cannot_be_started() {
+async fn notices_before_a_failed_start_are_reported() {
     let place = Place::new();
     let broken = place.path("config.toml");
     fs::write(&broken, "[mcp_servers").unwrap();
@@ -150,7 +150,7 @@ async fn what_a_run_says_before_its_start_is_said_although_it_cannot_be_started(
 }
 
 #[tokio::test]
-async fn a_name_that_another_run_has_put_there_is_said_to_be_that_runs() {
+async fn a_name_of_another_run_is_reported_as_such() {
     let place = Place::new();
     let file = place.path("config.toml");
     let lease = Lease::acquire(&ConfigEdit {

@@ -1,4 +1,4 @@
-//! What a run has in private files is gone afterwards, also if we are killed.
+//! Private files of a run are removed afterwards, also if we are killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -195,11 +195,11 @@ async fn a_killed_run_is_cleaned_up_by(name: &str) {
 }
 
 #[tokio::test]
-async fn what_a_killed_run_left_is_removed_by_the_next() {
+async fn files_of_a_killed_run_are_removed_by_the_next() {
     a_killed_run_is_cleaned_up_by("run with private files").await;
 }
 
 #[tokio::test]
-async fn what_a_killed_run_left_is_removed_by_a_sweep() {
+async fn files_of_a_killed_run_are_removed_by_a_sweep() {
     a_killed_run_is_cleaned_up_by("sweep").await;
 }

@@ -12,7 +12,7 @@ use teamster_testkit::proc;
 use crate::engine::private_files::role;
 use crate::engine::{END, Place, Run, SHORT, next, shell, wait_for};
 
-/// What the user's own configuration holds.
+/// Content of the user's own configuration.
 const SETTINGS: &str = "{\n  // mine\n  \"theme\": \"dark\",\n  \"mcpServers\": {\"own\": {\"command\": \"own-mcp\"}, \"docs\": {\"command\": \"x\"}}\n}\n";
 
 /// A home with some files.
@@ -122,7 +122,7 @@ async fn the_cli_sees_its_settings_with_the_servers_and_the_rest_of_the_users_ho
 }
 
 #[tokio::test]
-async fn what_the_cli_writes_is_the_users_afterwards_but_for_the_settings() {
+async fn files_of_the_cli_are_carried_back_except_the_settings() {
     let place = Place::new();
     let home = home(&place);
     let script = "cd .cli; echo changed > settings.json; \
@@ -224,7 +224,7 @@ fn a_runtime_that_is_shut_down_brings_them_back_too() {
 }
 
 #[tokio::test]
-async fn a_user_who_has_nothing_yet_gets_what_the_cli_makes() {
+async fn a_user_without_files_gets_those_of_the_cli() {
     let place = Place::new();
     let home = place.path("home");
     let script = "cp .cli/settings.json $OUT; echo s > .cli/sessions/1; echo t > .cli/login; \
@@ -261,7 +261,7 @@ async fn settings_that_cannot_be_read_are_named_and_nothing_is_started() {
 }
 
 #[tokio::test]
-async fn two_runs_at_once_have_a_home_each_and_share_what_is_the_users() {
+async fn concurrent_runs_have_a_home_each_and_share_the_users_files() {
     let place = Place::new();
     let home = home(&place);
     let script = |name: &str, other: &str| {
@@ -301,7 +301,7 @@ pub(crate) fn be_host(place: &Path) {
 }
 
 #[tokio::test]
-async fn the_home_of_a_killed_run_goes_and_what_its_links_led_to_stays() {
+async fn the_home_of_a_killed_run_is_removed_without_its_link_targets() {
     let place = Place::new();
     let home = home(&place);
     fs::create_dir(place.path("tmp")).unwrap();

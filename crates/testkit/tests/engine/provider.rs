@@ -37,9 +37,9 @@ pub(crate) struct Fake {
     /// Where it keeps its record. Where the session is not named from outside, that is known by the
     /// session's name.
     pub(crate) record: Option<RecordFiles>,
-    /// What it says of any launcher.
+    /// Its paths to the native program of any launcher.
     pub(crate) native: Vec<PathBuf>,
-    /// The further directories that it was last asked for.
+    /// The further directories of its last launch.
     pub(crate) add_dirs: Arc<Mutex<Vec<PathBuf>>>,
 }
 

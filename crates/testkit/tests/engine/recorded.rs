@@ -18,7 +18,7 @@ pub(crate) fn recorded(fixture: &str) -> PathBuf {
         .join("stdout.ndjson")
 }
 
-/// Runs a provider with an agent that does as the script says; stops it at the first event of this
+/// Runs a provider with an agent that executes the script; stops it at the first event of this
 /// type.
 async fn run(provider: &str, script: &Script, stop_at: Option<&str>) -> Story {
     let mut config = RuntimeConfig::default();
@@ -50,7 +50,7 @@ fn tool(place: &Place) -> Spawn {
         .script(Script::new().forever())
 }
 
-/// What holds for a run that its caller stopped, whatever the CLI said and however it exited.
+/// Asserts the invariants of a run that its caller stopped, for any output and exit of the CLI.
 #[track_caller]
 fn check_stopped(story: &Story) {
     assert_eq!(story.result.status, RunStatus::Aborted);
@@ -59,7 +59,7 @@ fn check_stopped(story: &Story) {
 }
 
 #[tokio::test]
-async fn a_recorded_run_comes_through_whole() {
+async fn a_recorded_run_comes_through_completely() {
     let script = Script::new().play(Play::new(recorded("claude/2.1.197/tool_parallel")).chunk(7));
     let result = run("claude", &script, None).await.result;
     assert_eq!(result.status, RunStatus::Completed);
@@ -90,7 +90,7 @@ async fn claude_stops_at_sigint_and_its_last_words_are_no_second_error() {
 async fn codex_stops_at_sigint_without_a_word() {
     let place = Place::new();
     let script = Script::new()
-        // It ends its tools and says nothing more; at SIGTERM it would leave their children.
+        // It ends its tools without further output; at SIGTERM it would leave their children.
         .on_signal(Signal::Int, Script::new().exit(1))
         .ignore([Signal::Term])
         .spawn(tool(&place))
@@ -141,7 +141,7 @@ async fn opencode_dies_at_once_and_leaves_its_tool() {
 }
 
 #[tokio::test]
-async fn copilot_says_that_all_went_well_when_it_was_stopped() {
+async fn copilot_reports_success_when_it_was_stopped() {
     let recorded = recorded("copilot/1.0.102/sigint_group_mid_stream");
     // `agent.interrupted` is its line 12, a result with exit code 0 its last.
     let last_words = Script::new().play(Play::new(&recorded).first(12)).exit(0);
@@ -165,8 +165,8 @@ async fn copilot_stopped_from_outside_has_not_completed() {
 }
 
 #[tokio::test]
-async fn what_a_cli_always_says_on_stderr_and_its_exit_codes_count_in_a_live_run() {
-    // Of Codex: it says so whenever its prompt is an argument.
+async fn usual_stderr_output_and_exit_codes_count_in_a_live_run() {
+    // Printed by Codex whenever its prompt is an argument.
     let noise = Script::new()
         .line(Text::from("Reading additional input from stdin...").to(Stream::Stderr))
         .exit(1);

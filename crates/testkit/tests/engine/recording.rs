@@ -88,7 +88,7 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
 }
 
 #[tokio::test]
-async fn large_output_and_lines_over_the_limit_are_recorded_whole() {
+async fn large_output_and_lines_over_the_limit_are_recorded_completely() {
     let place = Place::new();
     let line = format!(r#"{{"n":"{{n}}","x":"{}"}}"#, "x".repeat(1000));
     let script = Script::new()
@@ -114,7 +114,7 @@ async fn large_output_and_lines_over_the_limit_are_recorded_whole() {
 }
 
 #[tokio::test]
-async fn what_a_cli_says_when_it_is_stopped_is_recorded() {
+async fn output_during_a_stop_is_recorded() {
     let place = Place::new();
     let last_words = Script::new().raw(r#"{"t":" last"}"#).exit(7);
     let script = Script::new()
@@ -152,7 +152,7 @@ async fn a_run_that_a_limit_ended_is_recorded_with_the_limit() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_exit_of_the_process_is_recorded() {
+async fn output_after_the_exit_of_the_process_is_recorded() {
     let place = Place::new();
     let child = Script::new()
         .sleep(Duration::from_millis(100))
@@ -180,7 +180,7 @@ async fn a_killed_cli_is_recorded_with_its_signal() {
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_leaves_a_whole_recording() {
+fn a_runtime_that_is_shut_down_leaves_a_complete_recording() {
     let place = Place::new();
     let script = Script::new().line(r#"{"t":"x"}"#).forever();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -316,7 +316,7 @@ async fn arguments_that_are_too_large_together_are_so_in_a_replay() {
 }
 
 #[tokio::test]
-async fn credentials_are_not_in_what_is_said_of_the_run() {
+async fn credentials_are_not_in_the_description_of_the_run() {
     let place = Place::new();
     let run = shell(&format!("echo '{END}'"))
         .launch(|launch| {
@@ -405,8 +405,8 @@ fn line(n: impl std::fmt::Display) -> String {
 fn a_full_disk_ends_the_recording_and_not_the_run() {
     let place = Place::new();
     let role = helper::role("recorder on a full disk", &place.path(""));
-    // No file may have more than 32 or 64 KiB, and who writes more gets an error and no signal: both
-    // are inherited. What it says goes to pipes, because ours may go to a file, which has more.
+    // No file may have more than 32 or 64 KiB, and writing more is an error without a signal: both
+    // are inherited. Its output goes to pipes, because ours may go to a file, which has more.
     let output = Command::new("/bin/sh")
         .args(["-c", r#"trap "" XFSZ; ulimit -f 64; exec "$0" "$@""#])
         .arg(role.get_program())

@@ -17,13 +17,13 @@ use talker::{block_on, drain, pid, prepared, say, waiting};
 #[tokio::test]
 async fn one_process_plays_all_turns() {
     let session = prepared().open();
-    assert_eq!((session.id(), session.is_hot()), (None, false));
+    assert_eq!((session.id(), session.is_live()), (None, false));
     let first = say(&*session, "pid").await;
     assert_eq!(first.types(), ["session", "text", "turn_end", "done"]);
     assert_eq!(first.result.status, RunStatus::Completed);
     assert_eq!(first.result.exit_code, None);
     assert_eq!(session.id().as_deref(), Some("fresh"));
-    assert!(session.is_hot());
+    assert!(session.is_live());
     let second = say(&*session, "pid").await;
     assert_eq!(second.types(), ["text", "turn_end", "done"]);
     assert_eq!(second.result.text, first.result.text);
@@ -31,7 +31,7 @@ async fn one_process_plays_all_turns() {
     assert!(is_alive(process));
     session.close().await;
     assert!(!is_alive(process));
-    assert!(!session.is_hot());
+    assert!(!session.is_live());
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn who_cannot_be_interrupted_is_ended() {
     assert_eq!(next.result.text, "fresh", "resumed by its id");
     assert_eq!(
         next.notices(),
-        ["the process of Fake Agent had ended; the session goes on in a new one"]
+        ["the process of Fake Agent had ended; the session continues in a new one"]
     );
 }
 
@@ -147,7 +147,7 @@ async fn a_fork_that_did_not_come_about_is_made_by_the_next_process() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_cli_has_lost_is_said_to_be_so_once_and_then_begins_again() {
+async fn a_lost_session_is_reported_once_and_then_begins_again() {
     let mut prepared = prepared();
     (prepared.options.params.env).insert("FORGETS".into(), "1".into());
     let session = prepared.open();
@@ -177,7 +177,7 @@ async fn an_end_between_two_turns_is_reported_with_the_next() {
 }
 
 #[tokio::test]
-async fn what_it_writes_beside_its_events_is_reported_at_once_also_between_turns() {
+async fn other_output_is_reported_at_once_also_between_turns() {
     let (sink, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let mut prepared = prepared();
     // The receiver is there to the end.
@@ -189,7 +189,7 @@ async fn what_it_writes_beside_its_events_is_reported_at_once_also_between_turns
         let next = tokio::time::timeout(LIMIT, lines.recv()).await;
         assert_eq!(next.unwrap().unwrap(), line);
     }
-    assert!(session.is_hot());
+    assert!(session.is_live());
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn a_stream_outlives_its_session() {
 }
 
 #[tokio::test]
-async fn what_its_tools_left_running_ends_with_it() {
+async fn processes_left_by_its_tools_end_with_it() {
     let session = prepared().open();
     let child: u32 = say(&*session, "child").await.result.text.parse().unwrap();
     assert!(is_alive(child));
@@ -275,7 +275,7 @@ async fn silence_in_a_turn_has_its_limit_and_between_turns_none() {
 }
 
 #[tokio::test]
-async fn what_a_process_says_while_it_is_stopped_is_not_why_its_turn_ends() {
+async fn output_of_a_stopping_process_is_not_why_its_turn_ends() {
     let mut prepared = prepared();
     prepared.options.params.timeouts.idle = Some(Duration::from_millis(200));
     let session = prepared.open();
@@ -341,7 +341,7 @@ async fn orders_are_carried_out_or_refused() {
 }
 
 #[tokio::test]
-async fn what_a_session_cannot_do_is_refused_by_name() {
+async fn missing_session_features_are_refused_by_name() {
     let mut prepared = prepared();
     prepared.talker.capabilities = SessionCapabilities::none();
     let session = prepared.open();
@@ -374,7 +374,7 @@ async fn a_session_that_is_cleared_without_a_process_begins_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_the_turns_error() {
+async fn a_failed_start_is_the_turns_error() {
     let mut prepared = prepared();
     prepared.config.program = Some("/nowhere/cli".into());
     let session = prepared.open();
@@ -402,7 +402,7 @@ async fn an_aborted_turn_is_never_sent() {
     let story = finish(session.send(turn)).await;
     assert_eq!(story.types(), ["error", "done"]);
     assert_eq!(story.result.status, RunStatus::Aborted);
-    assert!(!session.is_hot());
+    assert!(!session.is_live());
     // Neither is one that is aborted while it waits for another.
     let (events, _) = waiting(&*session, "wait").await;
     let second = Turn::new("pid");
@@ -419,7 +419,7 @@ async fn an_aborted_turn_is_never_sent() {
 async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
     let prepared = prepared();
     let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
-    let config = PoolConfig::default().max_hot(2);
+    let config = PoolConfig::default().max_live(2);
     let pool = SessionPool::new(runtime, config);
     let mut pids = Vec::new();
     for key in ["a", "b", "a"] {
@@ -427,7 +427,7 @@ async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
         pids.push(pid(&*session).await);
     }
     assert_eq!(pids[0], pids[2]);
-    assert_eq!(pool.hot(), 2);
+    assert_eq!(pool.live(), 2);
     let third = pool.session("c", SessionOptions::default).unwrap();
     let b = pids[1];
     tokio::task::spawn_blocking(move || assert!(wait_gone(b, LIMIT)))
@@ -439,7 +439,7 @@ async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
     let story = say(&*again, "id").await;
     assert_eq!((&*story.result.text, story.notices().len()), ("fresh", 0));
     pool.close().await;
-    assert_eq!(pool.hot(), 0);
+    assert_eq!(pool.live(), 0);
     assert!(pool.remove("a").is_some());
     assert!(pool.remove("a").is_none());
 }

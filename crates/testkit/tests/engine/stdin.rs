@@ -1,4 +1,4 @@
-//! What the agent reads.
+//! Input of the agent.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn closed_stdin_is_at_its_end() {
 }
 
 #[tokio::test]
-async fn bytes_arrive_whole_and_then_the_end() {
+async fn bytes_arrive_completely_before_the_end() {
     for bytes in [Vec::new(), b"prompt \xff\n".to_vec(), large()] {
         let place = Place::new();
         let file = place.path("stdin");
@@ -44,7 +44,7 @@ async fn bytes_arrive_whole_and_then_the_end() {
 }
 
 #[tokio::test]
-async fn open_stdin_stays_open_until_the_agent_has_said_that_it_is_done() {
+async fn open_stdin_stays_open_until_the_agent_reports_its_end() {
     let script = Script::new()
         .stdin(Read::line().echo())
         .line(END)

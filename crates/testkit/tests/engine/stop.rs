@@ -1,4 +1,4 @@
-//! Stopping: gracefully first, then by force, and always whole.
+//! Stopping: gracefully first, then by force, and always completely.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -134,7 +134,7 @@ async fn an_agent_has_its_grace_to_clean_up_and_its_last_words_are_read() {
 }
 
 #[tokio::test]
-async fn what_an_aborted_agent_prints_last_is_read_whole() {
+async fn the_last_output_of_an_aborted_agent_is_read_completely() {
     // As much as the pipe holds, at once, and gone.
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(999));
     let answer = Script::new().line(Text::from(line).repeat(900)).exit(0);

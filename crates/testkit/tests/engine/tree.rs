@@ -162,7 +162,7 @@ async fn a_tool_without_an_environment_that_outlives_the_turn_is_ended() {
 }
 
 #[tokio::test]
-async fn background_work_is_left_running_when_asked_for() {
+async fn background_work_is_left_running_if_requested() {
     for kind in [SpawnKind::Child, SpawnKind::Setsid] {
         let place = Place::new();
         let run = leaving(stubborn(&place, kind)).params(|params| params.keep_background = true);
@@ -290,7 +290,7 @@ fn end_leftover(host: u32, process: &proc::KillOnDrop) {
 }
 
 #[tokio::test]
-async fn what_a_run_within_the_run_leaves_is_ended_too() {
+async fn processes_of_a_nested_run_are_ended_too() {
     // As a `teamster` that the agent started marks what its own agent starts.
     let place = Place::new();
     let pid_file = place.path("pid");

@@ -34,7 +34,7 @@ fn limited(script: &Script, limits: Timeouts) -> Run {
 }
 
 #[tokio::test]
-async fn an_agent_that_says_nothing_at_all_hits_the_startup_limit() {
+async fn a_silent_agent_hits_the_startup_limit() {
     let script = Script::new()
         .line(Text::from("please log in").to(Stream::Stderr))
         .forever();
@@ -43,7 +43,7 @@ async fn an_agent_that_says_nothing_at_all_hits_the_startup_limit() {
     assert_eq!(
         error.message,
         "the CLI printed nothing within 400ms of its start; \
-         it said on stderr: please log in"
+         stderr: please log in"
     );
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn be_stopped(place: &Path) {
         .line(r#"{"t":"hm"}"#)
         .wait_for_file(place.join("go"))
         .line(END)
-        .touch(place.join("said"));
+        .touch(place.join("printed"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut stream = limited(&script, timeouts(LONG, HOST_LIMIT, HOST_LIMIT)).start();
@@ -166,9 +166,9 @@ pub(crate) fn be_stopped(place: &Path) {
     });
 }
 
-/// What becomes of a run whose host was away for longer than its limit, as after Ctrl-Z and `fg`. The
-/// agent goes on while the host is away, or when it is back.
-fn after_an_absence(goes_on_meanwhile: bool) -> String {
+/// The end of a run whose host was away for longer than its limit, as after Ctrl-Z and `fg`. The
+/// agent continues while the host is away, or when it is back.
+fn after_an_absence(continues_meanwhile: bool) -> String {
     let place = Place::new();
     let mut host = helper::role("host that is stopped", &place.path(""))
         .spawn()
@@ -177,14 +177,14 @@ fn after_an_absence(goes_on_meanwhile: bool) -> String {
     let send = |signal| kill(Pid::from_raw(host.id().cast_signed()), signal).unwrap();
     send(Signal::SIGSTOP);
     let go = || fs::write(place.path("go"), "").unwrap();
-    if goes_on_meanwhile {
+    if continues_meanwhile {
         go();
-        assert!(proc::wait_until(LIMIT, || place.path("said").exists()));
+        assert!(proc::wait_until(LIMIT, || place.path("printed").exists()));
     }
     // This is no wait for something: it is the absence.
     std::thread::sleep(HOST_LIMIT * 2);
     send(Signal::SIGCONT);
-    if !goes_on_meanwhile {
+    if !continues_meanwhile {
         go();
     }
     assert!(host.wait().unwrap().success());
@@ -192,7 +192,7 @@ fn after_an_absence(goes_on_meanwhile: bool) -> String {
 }
 
 #[test]
-fn what_the_agent_said_during_our_absence_counts() {
+fn output_during_our_absence_counts() {
     assert_eq!(after_an_absence(true), "Completed");
 }
 

@@ -152,7 +152,7 @@ fn a_closed_stream_ends_and_the_agent_lives_on() {
             .line("last")
             .close(Pipe::Stdout)
             .close(Pipe::Stderr)
-            .line("into the void")
+            .line("without a reader")
             .wait_for_file(files.path("go"))
             .exit(6),
     );
@@ -206,7 +206,7 @@ fn an_ordinary_agent_waits_for_a_slow_reader() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_lossy_agent_drops_what_the_pipe_does_not_take() {
+fn a_lossy_agent_drops_bytes_that_the_pipe_does_not_take() {
     let mut agent = start(
         &Script::new()
             .lossy_stdout()

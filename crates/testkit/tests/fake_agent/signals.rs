@@ -8,7 +8,7 @@ use crate::fake_agent::{Files, run, start, text};
 const TERM: Option<i32> = Some(15);
 
 #[test]
-fn a_signal_ends_it_until_the_script_says_otherwise() {
+fn a_signal_ends_it_unless_the_script_handles_it() {
     let files = Files::new();
     for script in [
         Script::new().line("up").forever(),
@@ -70,7 +70,7 @@ fn an_interrupt_can_be_answered_with_a_result_and_success() {
 }
 
 #[test]
-fn the_script_goes_on_beside_an_answer() {
+fn the_script_continues_beside_an_answer() {
     let files = Files::new();
     let mut agent = start(
         &Script::new()

@@ -104,7 +104,7 @@ fn a_spawned_process_is_ready_when_the_step_ends() {
 }
 
 #[test]
-fn what_the_agent_ignores_does_end_its_child() {
+fn a_signal_ignored_by_the_agent_ends_its_child() {
     let files = Files::new();
     let spawn = Spawn::new(SpawnKind::Child).pid_file(files.path("pid"));
     let mut agent = start(

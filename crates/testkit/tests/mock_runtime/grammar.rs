@@ -1,4 +1,4 @@
-//! Whatever a script says, and whenever it is aborted, the stream has the grammar of a real one.
+//! Random scripts, aborted at any time: the stream has the grammar of a real one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use super::{overloaded, params, result};
 
-/// One step of a script, at random: also such as cannot be in a stream.
+/// A random step of a script, also one that cannot be in a stream.
 #[derive(Debug, Clone)]
 enum Step {
     Text(String),
@@ -71,7 +71,7 @@ fn end(script: Script, ending: u8) -> (Script, RunStatus) {
 
 proptest! {
     #[test]
-    fn any_script_makes_a_whole_stream(
+    fn any_script_makes_a_complete_stream(
         steps in prop::collection::vec(step(), 0..24),
         ending in 0..4_u8,
         include_native in any::<bool>(),

@@ -1,4 +1,4 @@
-//! What was asked of it, and how many runs there are.
+//! Recorded parameters and numbers of runs.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn scripts_are_taken_in_the_order_of_the_first_polls() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_kept_whole() {
+async fn parameters_are_kept_completely() {
     let mock = MockRuntime::new("codex").run(Script::new());
     let runtime: SharedRuntime = Arc::new(mock.clone());
     assert_eq!(runtime.id(), "codex");
@@ -49,7 +49,7 @@ async fn what_was_asked_is_kept_whole() {
 }
 
 #[tokio::test]
-async fn without_a_script_a_run_fails_and_says_so() {
+async fn without_a_script_a_run_fails() {
     let mock = MockRuntime::new("claude").run(Script::new());
     mock.execute(params()).result().await;
     let events = drain(mock.execute(params())).await;
@@ -156,7 +156,7 @@ async fn a_run_that_panicked_is_over() {
 }
 
 #[tokio::test]
-async fn what_the_capabilities_lack_is_refused_and_nothing_is_started() {
+async fn missing_capabilities_are_refused_before_the_start() {
     let mut mock = MockRuntime::new("gemini").run(Script::new());
     mock.capabilities_mut().model = false;
     assert!(!mock.capabilities().model);

@@ -1,4 +1,4 @@
-//! What a script says is what the stream has, and the result follows from it.
+//! The stream has the events of the script, and the result follows from them.
 
 use serde_json::json;
 use teamster_core::provider::grammar;
@@ -15,7 +15,7 @@ fn used(input: u64, output: u64) -> Usage {
 }
 
 #[tokio::test]
-async fn a_whole_run() {
+async fn a_complete_run() {
     let events = play(
         Script::new()
             .session("s1")
@@ -98,9 +98,9 @@ async fn an_empty_script_completes() {
 #[tokio::test]
 async fn every_ending() {
     let error = overloaded();
-    let said = Script::new().text("so far").cost_usd(0.5);
+    let script = Script::new().text("so far").cost_usd(0.5);
 
-    let events = play(said.clone().failed(error.clone())).await;
+    let events = play(script.clone().failed(error.clone())).await;
     assert_eq!(types(&events), ["text", "error", "done"]);
     let failed = result(&events);
     assert_eq!(failed.status, RunStatus::Failed);
@@ -108,35 +108,35 @@ async fn every_ending() {
     assert_eq!(failed.text, "so far");
     assert_eq!(failed.total_cost_usd, Some(0.5));
 
-    let events = play(said.clone().timed_out(error.clone())).await;
+    let events = play(script.clone().timed_out(error.clone())).await;
     assert_eq!(types(&events), ["text", "error", "done"]);
     assert_eq!(result(&events).status, RunStatus::TimedOut);
     assert_eq!(result(&events).errors, std::slice::from_ref(&error));
     assert_eq!(result(&events).exit_signal.as_deref(), Some("SIGTERM"));
 
     // Also after an error that did not end it.
-    let events = play(said.clone().error(error.clone()).incomplete()).await;
+    let events = play(script.clone().error(error.clone()).incomplete()).await;
     assert_eq!(types(&events), ["text", "error", "error", "done"]);
     let incomplete = result(&events);
     assert_eq!(incomplete.status, RunStatus::Incomplete);
     assert_eq!(incomplete.errors[1].code, ErrorCode::StreamEndedEarly);
     assert_eq!(incomplete.errors[1].kind, ErrorKind::Protocol);
 
-    let events = play(said.clone().error(error.clone()).completed()).await;
+    let events = play(script.clone().error(error.clone()).completed()).await;
     assert_eq!(types(&events), ["text", "error", "done"]);
     assert_eq!(result(&events).status, RunStatus::Completed);
     assert_eq!(result(&events).errors, [error]);
 
-    let events = play(said.clone().breaks_off()).await;
+    let events = play(script.clone().breaks_off()).await;
     assert_eq!(types(&events), ["text"]);
 
     // Of two endings the last holds.
-    let events = play(said.failed(overloaded()).completed()).await;
+    let events = play(script.failed(overloaded()).completed()).await;
     assert_eq!(types(&events), ["text", "done"]);
 }
 
 #[tokio::test]
-async fn a_run_that_broke_off_has_a_result_that_says_so() {
+async fn a_broken_run_has_a_result_that_shows_it() {
     let mock = MockRuntime::new("claude").run(Script::new().text("x").breaks_off());
     let result = mock.execute(params()).result().await;
     assert_eq!(result.status, RunStatus::Failed);
@@ -170,7 +170,7 @@ async fn the_result_can_be_adjusted() {
 }
 
 #[tokio::test]
-async fn what_would_break_the_grammar_is_reported() {
+async fn events_that_break_the_grammar_are_reported() {
     let done = AgentEvent::Done(teamster_core::Done::new(Box::default()));
     let tool = |script: Script| script.tool_use("Read", "t1", ToolKind::Read, json!({}));
     for (script, name, why) in [
@@ -199,7 +199,7 @@ async fn what_would_break_the_grammar_is_reported() {
 }
 
 #[tokio::test]
-async fn native_lines_come_as_they_are_asked_for() {
+async fn native_lines_come_if_requested() {
     let raw = |text: &str| RawJson::new(text.into()).unwrap();
     let unknown = AgentEvent::Unknown(Unknown::new(raw(r#"{"new":1}"#)));
     let script = Script::new().text("a").event(unknown);

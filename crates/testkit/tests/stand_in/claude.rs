@@ -27,7 +27,7 @@ async fn say(session: &dyn AgentSession, prompt: &str) -> RunResult {
 }
 
 #[tokio::test]
-async fn turns_tell_what_they_used_and_a_cleared_conversation_is_another_session() {
+async fn turns_report_usage_and_a_cleared_conversation_is_another_session() {
     for totals_restart in [false, true] {
         let place = place(|mut plan| {
             plan.totals_restart = totals_restart;

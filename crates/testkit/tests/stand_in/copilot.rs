@@ -61,7 +61,7 @@ async fn a_session_that_there_is_not_is_refused_in_the_programs_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_hangs_is_stopped_and_says_so() {
+async fn a_run_that_hangs_is_stopped_with_an_error() {
     let place = place(|plan| plan.turn([Act::Hang]));
     let runtime = teamster::create_cli_runtime("copilot", Place::config()).unwrap();
     let mut params = place.params(FULL);

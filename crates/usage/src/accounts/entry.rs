@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Names {
     index: HashMap<Arc<str>, u32>,
     texts: Vec<Arc<str>>,
-    /// The numbers of models by those of their texts, and of who was asked for them.
+    /// The numbers of models by those of their texts and vendors.
     models: HashMap<(u32, u32), u32>,
     pairs: Vec<(u32, u32)>,
 }
@@ -44,7 +44,7 @@ impl Names {
         self.texts.get(index as usize)
     }
 
-    /// The number of a record's model and of who was asked for it.
+    /// The number of a record's model and vendor.
     fn index_model(&mut self, record: &Record) -> u32 {
         let texts = [&record.model, &record.vendor]
             .map(|text| text.as_ref().map_or(NONE, |text| self.index(text)));
@@ -56,7 +56,7 @@ impl Names {
         })
     }
 
-    /// The model with a number, and who was asked for it.
+    /// The model with a number, and its vendor.
     fn model(&self, index: u32) -> [Option<&Arc<str>>; 2] {
         let (model, vendor) = *self.pairs.get(index as usize).unwrap_or(&(NONE, NONE));
         [self.name(model), self.name(vendor)]
@@ -78,7 +78,7 @@ pub(super) struct Entry {
     pub(super) provider: Provider,
     /// Which of the token figures are known, a bit each.
     known: u8,
-    /// What is true of it: `SUBAGENT` and the others.
+    /// `SUBAGENT` and the other flags.
     flags: u8,
     /// Searches in the web, 255 at most.
     web_searches: u8,
@@ -90,7 +90,7 @@ const FAST: u8 = 4;
 const US_ONLY: u8 = 8;
 /// The searches in the web are known.
 const SEARCHES: u8 = 16;
-/// What holds if any record of the request says so.
+/// Flags that hold if any record of the request has them.
 const ANY: u8 = FAST | US_ONLY | SEARCHES;
 
 impl Entry {
@@ -141,8 +141,8 @@ impl Entry {
         Some(entry)
     }
 
-    /// Takes in what another record says of the same request: of each figure the larger one, for a record
-    /// that was written while the answer came has less; and of the rest what the first original says.
+    /// Merges another record of the same request: of each figure the larger one, for a record
+    /// that was written while the answer came has less; the rest is taken from the first original.
     pub(super) fn merge(&mut self, other: &Self, names: &Names) {
         let known = self.known | other.known;
         let mut tokens = self.tokens;
@@ -166,7 +166,7 @@ impl Entry {
         self.flags & COPIED != 0
     }
 
-    /// What comes first is where a request belongs: originals before copies, then by time; the rest only
+    /// The first one owns the request: originals before copies, then by time; the rest only
     /// makes one order of all.
     fn rank<'a>(&self, names: &'a Names) -> impl Ord + use<'a> {
         (

@@ -1,4 +1,4 @@
-//! What others have kept account of: the history of runs, and what agents' loops wrote down.
+//! Runs recorded elsewhere: the history of runs, and the ledgers of agents' loops.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -31,7 +31,7 @@ pub enum Witness {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PastRun {
-    /// What it is known by; the name of its session where that is not known. Parts of a run have the same.
+    /// Its id; the name of its session if that is unknown. Parts of a run have the same.
     pub id: String,
     /// Its source.
     pub witness: Witness,
@@ -49,9 +49,9 @@ pub struct PastRun {
     pub at: Timestamp,
     /// When it ended. Requests of its session until then are part of its cost; without it, none are.
     pub until: Option<Timestamp>,
-    /// What it used.
+    /// Its usage.
     pub usage: Option<Usage>,
-    /// What it cost, in USD, as the CLI reported it.
+    /// Its cost in USD, as reported by the CLI.
     pub cost_usd: Option<f64>,
     /// Requests to models, as far as they are known.
     pub requests: Option<u64>,
@@ -77,7 +77,7 @@ impl PastRun {
     }
 }
 
-/// What became of runs that others had kept account of.
+/// Result of adding recorded runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
@@ -120,7 +120,7 @@ impl Accounts {
         joined
     }
 
-    /// Takes records of runs, and says of how many runs they are.
+    /// Adds records of runs; returns the number of runs.
     fn add_runs(&mut self, records: Vec<(String, Record)>) -> u64 {
         let mut runs = HashSet::new();
         for (run, record) in records {
@@ -162,7 +162,7 @@ impl Accounts {
                 }
             }
         }
-        // A loop writes when a tick ended: its requests are those since the one before it.
+        // A loop writes when a tick ended: its requests are those since the previous one.
         let mut ends = HashMap::<Arc<str>, BTreeSet<Timestamp>>::new();
         for run in runs.iter().filter(|run| run.witness == Witness::Loop) {
             let session = run.session.as_deref().map(Arc::from);
@@ -208,7 +208,7 @@ impl Accounts {
         records
     }
 
-    /// What the loops of the agents that are known here have written down of the cost of their ticks, in
+    /// Costs of ticks as recorded by the loops of the known agents, in
     /// the directories in which their sessions began.
     pub fn ticks(&self) -> Vec<PastRun> {
         let directories: BTreeSet<_> = self.began.values().map(|(_, d)| d.clone()).collect();
@@ -238,7 +238,7 @@ impl Accounts {
     }
 }
 
-/// One of `usage.jsonl`, as far as it matters here.
+/// A line of `usage.jsonl`, as far as it is used here.
 #[derive(Deserialize)]
 struct Tick {
     ts: String,

@@ -14,7 +14,7 @@ use crate::money::Money;
 use crate::prices::Estimates;
 use crate::{Key, Provider, Record};
 
-/// What figures are grouped by.
+/// Dimension by which figures are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -58,13 +58,13 @@ pub struct Figures {
     /// Of the tokens that were written to a cache, those that it keeps for an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_tokens: Option<u64>,
-    /// What the CLIs report, in USD, for those requests of which they report it.
+    /// Cost reported by the CLIs in USD, for those requests that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_cost_usd: Option<f64>,
-    /// What the table of prices gives, in USD, for those requests whose model it knows.
+    /// Cost by the price table in USD, for those requests whose model it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
-    /// What was spent, in USD: of each request what is reported, or else the estimate.
+    /// Cost in USD: of each request the reported one, or else the estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_usd: Option<f64>,
     /// Searches in the web that the services made.
@@ -182,14 +182,14 @@ impl Accounts {
         sums.figures()
     }
 
-    /// Whether there is no request of the time that is asked for.
+    /// Whether there is no request in the requested period.
     pub fn is_empty(&self) -> bool {
         let mut empty = true;
         self.each(&mut |_, _| empty = false);
         empty
     }
 
-    /// Calls `each` with every request that is of the time that is asked for, once and in no order, and
+    /// Calls `each` with every request in the requested period, once and in no order, and
     /// with the directory in which its session began.
     pub fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
         let mut one = |session: Option<u32>, record: &Record| {

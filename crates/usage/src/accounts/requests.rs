@@ -31,7 +31,7 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Takes in what is said of a request.
+    /// Adds a record of a request.
     pub(super) fn add(&mut self, key: Key, entry: Entry, names: &Names) {
         match self.0[table(key)].entry(key) {
             hash_map::Entry::Occupied(mut known) => known.get_mut().merge(&entry, names),
@@ -41,7 +41,7 @@ impl Requests {
         }
     }
 
-    /// What is known of a request.
+    /// The merged record of a request.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.0[table(key)].get(&key)
     }
@@ -51,7 +51,7 @@ impl Requests {
         self.0.iter().flatten()
     }
 
-    /// What is known of them, in no order.
+    /// The merged records, in no order.
     pub(super) fn values(&self) -> impl Iterator<Item = &Entry> {
         self.iter().map(|(_, entry)| entry)
     }

@@ -1,4 +1,4 @@
-//! What a session's processes report of it as a whole, beside the requests in its files.
+//! Totals that a session's processes report, beside the requests in its files.
 //!
 //! Claude writes such a sum at the end of each process: of all that the session used, also for what leaves
 //! no line, such as a summary (`/compact`) or a search in the web. A sum has those in it that were before
@@ -82,7 +82,7 @@ impl ModelTotals {
         self
     }
 
-    /// What is more than another has. No figure is negative.
+    /// The difference to another. No figure is negative.
     fn minus(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.figures.iter_mut().zip(other.figures) {
             *mine = mine.saturating_sub(theirs);
@@ -134,7 +134,7 @@ struct Span {
     until: i64,
     /// Since when the process ran that reported the second sum, at the earliest.
     process: i64,
-    /// What it reports of this time, by the plain names of models.
+    /// Totals of this time, by the plain names of models.
     reported: BTreeMap<Arc<str>, ModelTotals>,
     /// The models' names as it writes them.
     written: HashMap<Arc<str>, Arc<str>>,
@@ -151,7 +151,7 @@ struct Span {
 /// Names of requests' models, the model's name in the sums, and its sums.
 type Reported = (Vec<Arc<str>>, Option<Arc<str>>, ModelTotals);
 
-/// The sum that another one goes on from.
+/// The sum from which another one continues.
 enum Base<'a> {
     /// It is not known, nor what of the other one came to it.
     Unknown,
@@ -164,11 +164,11 @@ enum Base<'a> {
 /// Takes a request, with the number of its session.
 type Take<'a> = dyn FnMut(u32, &Record) + 'a;
 
-/// What the sums add to the requests.
+/// Usage in sums that is not in requests.
 #[derive(Debug, Default)]
 pub(super) struct Settled {
     spans: HashMap<u32, Vec<Span>>,
-    /// What no request of the files has.
+    /// Usage that no request of the files has.
     pub(super) rest: Vec<Record>,
     plain: HashMap<Arc<str>, Arc<str>>,
     estimates: Estimates,
@@ -200,7 +200,7 @@ impl Accounts {
         self.mark = Some(mark);
     }
 
-    /// What the sums add. `requests` calls its argument with each request.
+    /// Usage in sums that is not in requests. `requests` calls its argument with each request.
     pub(super) fn settle(&self, requests: &dyn Fn(&mut Take<'_>)) -> Settled {
         let mut settled = Settled {
             estimates: Estimates::new(self.prices.clone()),
@@ -354,7 +354,7 @@ impl Settled {
     fn close(&mut self, span: &mut Span) {
         let mut reported = std::mem::take(&mut span.reported);
         let known = &span.known;
-        // A service may call a model by another name than the one that it was asked for by.
+        // A service may report a model by another name than the requested one.
         let strange: Vec<Arc<str>> = known
             .keys()
             .filter(|name| !reported.contains_key(*name))

@@ -1,5 +1,5 @@
-//! The line `cost-state`, which versions such as 2.1.330 write at the end of a process: what the session has
-//! used so far, whatever asked for it.
+//! The line `cost-state`, which versions such as 2.1.330 write at the end of a process: the session's usage
+//! so far, for any purpose.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ struct ModelUsage {
     cost_usd: Option<f64>,
 }
 
-/// What the file has said before the line.
+/// State of the file before the line.
 pub(super) struct Before<'a> {
     pub(super) file_session: Option<&'a str>,
     pub(super) at: Option<Timestamp>,

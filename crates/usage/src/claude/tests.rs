@@ -123,7 +123,7 @@ fn a_relay_that_gives_all_messages_one_id_hides_none() {
 }
 
 #[test]
-fn a_fork_of_a_relays_session_counts_what_is_its_own() {
+fn a_fork_of_a_relays_session_counts_its_own_usage() {
     let relay = |session, second, input| Answer {
         session,
         second,
@@ -160,7 +160,7 @@ fn a_fork_of_a_relays_session_counts_what_is_its_own() {
 }
 
 #[test]
-fn a_copy_that_says_so_counts_for_the_other_session() {
+fn a_marked_copy_counts_for_the_other_session() {
     let copy = Answer {
         session: "a",
         more: r#""forkedFrom":{"sessionId":"s","messageUuid":"u"},"#,
@@ -187,7 +187,7 @@ fn the_largest_figures_count_and_a_cost_that_is_reported() {
 }
 
 #[test]
-fn what_another_model_advised_counts_for_that_model() {
+fn advice_of_another_model_counts_for_that_model() {
     let line = Answer {
         input: 4,
         output: 491,
@@ -219,7 +219,7 @@ fn what_another_model_advised_counts_for_that_model() {
 }
 
 #[test]
-fn what_is_wrong_with_a_part_hides_no_other_and_is_reported() {
+fn an_error_in_a_part_hides_no_other_and_is_reported() {
     let part = r#"{"type":"advisor_message","model":"claude-opus-4-7","input_tokens":1000,"output_tokens":200MORE}"#;
     let message = r#"{"type":"message","input_tokens":10,"output_tokens":5}"#;
     let with = |parts: &str| {

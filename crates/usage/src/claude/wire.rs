@@ -33,7 +33,7 @@ pub(super) struct Entry<'a> {
     /// Present in a copy of another session's line, in some ways to fork.
     #[serde(borrow)]
     pub(super) forked_from: Option<&'a RawValue>,
-    /// What a tool gave, in many forms.
+    /// A tool's result, in many forms.
     #[serde(borrow)]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -54,13 +54,13 @@ pub(super) struct Timed<'a> {
     pub(super) timestamp: Option<Cow<'a, str>>,
 }
 
-/// What a sub-agent gave to its parent.
+/// A sub-agent's result for its parent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AgentResult<'a> {
     #[serde(borrow)]
     pub(super) agent_id: Cow<'a, str>,
-    /// That of its last answer.
+    /// The usage of its last answer.
     #[serde(borrow)]
     pub(super) usage: Figures<'a>,
 }
@@ -93,12 +93,12 @@ pub(super) struct Figures<'a> {
     /// Where the model ran: `us` costs more.
     #[serde(borrow)]
     pub(super) inference_geo: Option<Cow<'a, str>>,
-    /// What the answer is made of. Those parts that are not of its own message are not in the figures.
+    /// Parts of the answer. Those that are not of its own message are not in the figures.
     #[serde(borrow)]
     pub(super) iterations: Option<&'a RawValue>,
 }
 
-/// What another model advised, or a summary that the service made, within a request; its figures are beside
+/// Advice of another model, or a summary made by the service, within a request; its figures are beside
 /// this.
 #[derive(Deserialize)]
 pub(super) struct Iteration<'a> {
@@ -113,7 +113,7 @@ pub(super) struct CacheCreation {
     pub(super) ephemeral_1h_input_tokens: Option<u64>,
 }
 
-/// What tools of the service did.
+/// Calls of the service's own tools.
 #[derive(Deserialize)]
 pub(super) struct ServerToolUse {
     pub(super) web_search_requests: Option<u64>,
@@ -139,7 +139,7 @@ impl Figures<'_> {
         used.web_search_requests.filter(|searches| *searches > 0)
     }
 
-    /// What the answer is made of, where that is known. `None` if it is not as it should be.
+    /// Parts of the answer, if known. `None` if they are malformed.
     pub(super) fn parts(&self) -> Option<Vec<&RawValue>> {
         let parts = self.iterations.map_or("[]", RawValue::get);
         serde_json::from_str(parts).ok()
@@ -150,7 +150,7 @@ impl Figures<'_> {
         self.usage().total_tokens().unwrap_or(0) == 0
     }
 
-    /// What went in, as a text. It grows from answer to answer.
+    /// The input as a text. It grows from answer to answer.
     pub(super) fn input(&self) -> String {
         let figures = [
             self.input_tokens,
@@ -162,7 +162,7 @@ impl Figures<'_> {
             .join(",")
     }
 
-    /// What an answer of a sub-agent is known by in its parent's transcript, which names no message.
+    /// The key of a sub-agent's answer in its parent's transcript, which names no message.
     pub(super) fn alias(&self, agent: &str) -> Key {
         Key::of(Provider::Claude, &["alias", agent, &self.input()])
     }

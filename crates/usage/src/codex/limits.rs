@@ -33,7 +33,7 @@ struct Window {
     resets_at: Option<i64>,
 }
 
-/// The limits of a line; none if it says nothing of them.
+/// The limits of a line; none if it has none.
 pub(super) fn of_line(line: &[u8]) -> Vec<Limit> {
     if memmem::find(line, b"\"rate_limits\"").is_none() {
         return Vec::new();

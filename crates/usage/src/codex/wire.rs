@@ -17,15 +17,15 @@ static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\"
 /// Which kind of line it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What the thread is.
+    /// Description of the thread.
     Meta,
     /// A turn begins.
     Started,
-    /// What holds for the turn: model and directory.
+    /// Settings of the turn: model and directory.
     Context,
-    /// What holds for the turns that follow.
+    /// Settings of the turns that follow.
     Settings,
-    /// What a request used.
+    /// Usage of a request.
     Used,
     /// The total of the thread, and what its last request used.
     Count,
@@ -60,7 +60,7 @@ fn next_type(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end..]))
 }
 
-/// A line: when it was written, and what it says.
+/// A line: time and payload.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wrapped<'a, T> {
     #[serde(borrow)]
@@ -75,7 +75,7 @@ impl<T> Wrapped<'_, T> {
     }
 }
 
-/// What a line says.
+/// Parses a line.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<Wrapped<'a, T>> {
     serde_json::from_slice(line).ok()
 }
@@ -204,7 +204,7 @@ impl Tokens {
         figures(self) == figures(other)
     }
 
-    /// What came to an earlier total.
+    /// The difference to an earlier total.
     pub(super) fn minus(&self, earlier: &Self) -> Option<Self> {
         let part = |now: Option<u64>, then: Option<u64>| match now {
             Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),

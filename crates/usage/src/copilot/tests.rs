@@ -99,7 +99,7 @@ fn a_sum_that_began_again_counts_as_it_is() {
 }
 
 #[test]
-fn a_sum_without_a_figure_goes_on_from_the_one_before() {
+fn a_sum_without_a_figure_continues_the_previous_one() {
     let (found, ..) = read(&[
         begin("start"),
         asked(),
@@ -124,7 +124,7 @@ fn a_sum_without_a_figure_goes_on_from_the_one_before() {
 }
 
 #[test]
-fn what_the_records_tell_is_not_counted_again_with_the_sum() {
+fn recorded_requests_are_not_counted_again_with_the_sum() {
     let sum = shutdown(1, 20, 2).replace("\"cost\":1.5", "\"cost\":1");
     let (found, without, _) = read(&[begin("start"), asked(), record(20), sum]);
     assert_eq!(found.len(), 1);
@@ -144,7 +144,7 @@ fn a_process_that_ended_without_figures_is_reported_and_none_are_invented() {
 }
 
 #[test]
-fn what_is_no_figure_is_reported() {
+fn invalid_figures_are_reported() {
     let (found, _, malformed) = read(&[
         begin("start"),
         r#"{"type":"session.usage_record","data":{"usage":{"model":"m","inputTokens":-1}},"timestamp":"2026-11-22T19:00:01Z"}"#.into(),

@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn lines_longer_than_what_is_read_at_once_come_whole() {
+fn lines_longer_than_the_buffer_are_complete() {
     let long = "y".repeat(3 * CHUNK + 1);
     let text = format!("a\n{long}\nb\n");
     let (found, oversize) = lines(text.as_bytes(), usize::MAX, LONGEST);
@@ -69,7 +69,7 @@ fn lines_longer_than_what_is_read_at_once_come_whole() {
 }
 
 #[test]
-fn reading_begins_with_a_whole_line() {
+fn reading_begins_with_a_complete_line() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"one\ntwo\nthree").unwrap();
     for (start, expected) in [
@@ -96,7 +96,7 @@ fn reading_begins_with_a_whole_line() {
 
 #[test]
 fn a_line_that_never_ends_takes_little_more_than_the_longest_one() {
-    /// Gives a line without an end, and sees how much is asked for.
+    /// Yields a line without an end, and records the size of the reads.
     struct Endless(usize, usize);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -113,6 +113,6 @@ fn a_line_that_never_ends_takes_little_more_than_the_longest_one() {
     let mut sink = Sink::new(&mut nowhere);
     read_limited(&mut file, longest, &mut |_, _| {}, &mut sink).unwrap();
     assert_eq!(sink.diagnostics.oversize_lines, 1);
-    // What is asked for goes behind what is there.
+    // A read goes behind the present content.
     assert!(file.1 <= longest / 2, "{}", file.1);
 }

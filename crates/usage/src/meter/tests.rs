@@ -13,7 +13,7 @@ struct Recorded {
     session: String,
     /// The session's file.
     file: PathBuf,
-    /// What the CLI wrote to it in each of the runs.
+    /// Lines that the CLI wrote to it in each of the runs.
     runs: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Recorded {
         TickMeter::new(provider, Places::of_home(self.home.path()))
     }
 
-    /// What was used in a run, by model.
+    /// Usage of a run by model.
     fn used(&self, run: usize) -> BTreeMap<String, (u64, Usage)> {
         let mut used = BTreeMap::<_, (u64, Usage)>::new();
         for request in self.truth["requests"].as_array().unwrap() {
@@ -106,7 +106,7 @@ fn each_run_is_a_tick(provider: Provider, scenario: &str, first: &str) {
 }
 
 #[test]
-fn a_tick_of_claude_is_what_was_written_since_the_mark() {
+fn a_tick_of_claude_has_the_records_since_the_mark() {
     each_run_is_a_tick(
         Provider::Claude,
         "claude/2.1.197/resume",
@@ -115,7 +115,7 @@ fn a_tick_of_claude_is_what_was_written_since_the_mark() {
 }
 
 #[test]
-fn a_tick_of_codex_is_what_was_written_since_the_mark() {
+fn a_tick_of_codex_has_the_records_since_the_mark() {
     each_run_is_a_tick(
         Provider::Codex,
         "codex/0.169.0/resume",
@@ -124,7 +124,7 @@ fn a_tick_of_codex_is_what_was_written_since_the_mark() {
 }
 
 #[test]
-fn what_was_before_the_mark_is_left_out_in_files_that_are_new_to_it() {
+fn records_before_the_mark_are_left_out_in_new_files() {
     let recorded = Recorded::new("claude/2.1.197/resume", "\"operation\":\"enqueue\"");
     (0..3).for_each(|run| recorded.write(run));
     let mut meter = recorded.meter(Provider::Claude);
@@ -187,7 +187,7 @@ fn of_other_sessions_only_the_beginning_is_read() {
     assert!(bytes >= line.len() as u64 && bytes < 1 << 20, "{bytes}");
 }
 
-/// What leaves no line counts in the tick whose process says it in its sums.
+/// Usage without a line counts in the tick whose process reports it in its sums.
 #[test]
 fn a_summary_of_claude_counts_in_its_tick() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");

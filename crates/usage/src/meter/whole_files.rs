@@ -1,4 +1,4 @@
-//! Meters of the CLIs whose files are read as a whole: what comes before the mark is left out by its time.
+//! Meters of the CLIs whose files are read in full: records before the mark are left out by their time.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn begins(text: &str, first: &str, time: &str) -> Vec<Timestamp> {
     begun.collect()
 }
 
-/// What is reported for each run, and of all later ones, against what the service reported.
+/// Compares the usage of each run, and of all later ones, with the service's report.
 fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let folder = data.join(scenario);
@@ -39,7 +39,7 @@ fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str
     let copy = home.path().join(&file);
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::write(&copy, text).unwrap();
-    // Whatever this machine's clock says, it was changed after it was written.
+    // By any clock, it was changed after it was written.
     let late = at("2027-01-01T00:00:00Z");
     let written = fs::File::options().write(true).open(&copy).unwrap();
     written.set_modified(SystemTime::from(late)).unwrap();

@@ -62,7 +62,7 @@ fn reasoning_that_is_in_the_output_is_not_added_to_it() {
 }
 
 #[test]
-fn a_copy_has_the_key_of_what_it_is_a_copy_of() {
+fn a_copy_has_the_key_of_its_original() {
     let begun = Session {
         created: Some(2),
         ..Session::default()
@@ -98,7 +98,7 @@ fn sub_agents_count_for_the_session_above_all_and_a_circle_ends() {
 }
 
 #[test]
-fn what_has_no_figures_is_nothing_and_what_cannot_be_understood_is_reported() {
+fn messages_without_figures_are_ignored_and_invalid_ones_reported() {
     let (found, malformed) = read(
         Sessions::new(),
         &[
@@ -115,7 +115,7 @@ fn what_has_no_figures_is_nothing_and_what_cannot_be_understood_is_reported() {
 }
 
 #[test]
-fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
+fn files_of_an_older_version_are_read_with_their_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let storage = folder.path().join("storage");
     let write = |path: &str, text: &str| {
@@ -172,7 +172,7 @@ fn files_of_an_older_version_are_read_with_what_is_known_of_their_sessions() {
 }
 
 #[test]
-fn the_price_depends_on_who_was_asked_for_the_model() {
+fn the_price_depends_on_the_vendor() {
     let mut accounts = crate::Accounts::new(None, None, jiff::tz::TimeZone::UTC);
     for (created, vendor) in [(1, "openai"), (2, "lmstudio"), (3, "openrouter/x")] {
         let text = message(created, 10, 0.0)

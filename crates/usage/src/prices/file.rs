@@ -8,7 +8,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use super::table::{KnownPrices, Model, Prices, Tier, undated, without_size};
 
-/// Why a file of prices cannot be used.
+/// Error in a file of prices.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PriceFileError {
@@ -29,7 +29,7 @@ pub enum PriceFileError {
         line: usize,
         /// The line's text.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::Provider;
 
-/// What `cargo xtask prices` writes.
+/// Output of `cargo xtask prices`.
 const TEXT: &str = include_str!("table.json");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -132,7 +132,7 @@ impl Table {
     }
 }
 
-/// Whose prices are meant, in their order, by the CLI and by what stands before the model's name. None
+/// Vendors whose prices apply, in order, by the CLI and by the prefix of the model's name. None
 /// where the prices are not known, such as those of a server of one's own.
 fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
     use Vendor::{Anthropic, Copilot, DeepSeek, Google, MiniMax, Moonshot, OpenAi, Xai, Zai};

@@ -114,7 +114,7 @@ fn models_are_known_by_the_names_that_the_clis_write() {
 }
 
 #[test]
-fn what_is_not_known_has_no_price_and_never_the_price_0() {
+fn unknown_models_have_no_price_rather_than_0() {
     let some = usage(1, 1, 0, 0);
     for model in [
         "",
@@ -147,7 +147,7 @@ fn what_is_not_known_has_no_price_and_never_the_price_0() {
 }
 
 #[test]
-fn the_table_says_where_it_is_from() {
+fn the_table_names_its_source() {
     assert_eq!(source(), "@pydantic/genai-prices 0.1.8, litellm 1.109.1");
     assert_eq!(date(), "2026-09-23");
 }
@@ -203,7 +203,7 @@ fn list(text: &str) -> Result<PriceList, PriceFileError> {
     PriceList::with_text(text, Path::new("/c/prices.toml"))
 }
 
-/// What a million tokens of input cost by a list.
+/// The price of a million input tokens in a list.
 fn input(list: &PriceList, provider: Provider, model: &str) -> Option<f64> {
     list.estimate(provider, model, &usage(1_000_000, 0, 0, 0), None, at())
 }

@@ -29,7 +29,7 @@ fn homes() -> Vec<PathBuf> {
     homes.into_iter().flatten().collect()
 }
 
-/// What is found in all of them.
+/// Records found in all of them.
 fn found() -> Vec<Found> {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(read_all);
     FOUND.clone()
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_order_of_what_is_found_does_not_matter(seed in any::<u64>()) {
+    fn the_order_of_sources_does_not_matter(seed in any::<u64>()) {
         let expected = all_groups(&accounts(found()));
         let mut shuffled = found();
         shuffle(&mut shuffled, seed);
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_found_twice_counts_once(seed in any::<u64>(), many in 0_usize..400) {
+    fn a_source_found_twice_counts_once(seed in any::<u64>(), many in 0_usize..400) {
         let expected = all_groups(&accounts(found()));
         let mut again = found();
         shuffle(&mut again, seed);
@@ -133,14 +133,14 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_has_no_more_than_the_whole_one(
+    fn a_file_that_is_cut_off_has_no_more_than_the_complete_one(
         file in any::<prop::sample::Index>(),
         place in any::<prop::sample::Index>(),
     ) {
         let (provider, name, bytes) = file.get(&FILES);
-        let whole = scan_file(*provider, name, bytes);
+        let complete = scan_file(*provider, name, bytes);
         let cut = scan_file(*provider, name, &bytes[..place.index(bytes.len() + 1)]);
-        for (part, all) in figures(&cut.total()).into_iter().zip(figures(&whole.total())) {
+        for (part, all) in figures(&cut.total()).into_iter().zip(figures(&complete.total())) {
             prop_assert!(part <= all, "{:?} of {:?}", part, all);
         }
         prop_assert_eq!(cut.diagnostics().malformed_lines, 0);
@@ -211,11 +211,11 @@ fn a_transcript_that_was_copied_counts_once() {
 }
 
 #[test]
-fn the_parts_of_a_time_are_the_whole() {
+fn the_parts_of_a_period_add_up() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/fork/home");
     let scan = Scan::new(Places::of_home(&home)).zone(TimeZone::UTC);
-    let whole = scan.run().total();
-    assert_eq!(whole.requests, 8);
+    let complete = scan.run().total();
+    assert_eq!(complete.requests, 8);
     let mut between = 0;
     for millisecond in (0..5000).step_by(37) {
         let start: Timestamp = "2026-11-22T19:01:41Z".parse().unwrap();
@@ -229,15 +229,15 @@ fn the_parts_of_a_time_are_the_whole() {
             read(&source, &mut |found| late.take(found));
         }
         let late = late.total();
-        assert_eq!(early.requests + late.requests, whole.requests, "{at}");
-        assert_eq!(early.usage.plus(late.usage), whole.usage, "{at}");
+        assert_eq!(early.requests + late.requests, complete.requests, "{at}");
+        assert_eq!(early.usage.plus(late.usage), complete.usage, "{at}");
         between += u32::from(early.requests > 0 && late.requests > 0);
     }
     assert!(between > 50, "{between}");
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_the_rest_is_counted() {
+fn unreadable_files_are_reported_and_the_rest_is_counted() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();
@@ -287,7 +287,7 @@ fn a_machine_without_agents_has_used_nothing() {
 }
 
 #[test]
-fn files_older_than_the_time_that_is_asked_for_are_not_read() {
+fn files_older_than_the_requested_period_are_not_read() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();

@@ -1,4 +1,4 @@
-//! What dialects add to the protocol. The lines are made up, after what agents print.
+//! Extensions of dialects. The lines are made up, after the output of agents.
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ fn ready() -> (Talk, Arc<Mutex<Vec<Value>>>) {
 }
 
 #[test]
-fn a_call_is_passed_on_when_its_arguments_are_whole() {
+fn a_call_is_passed_on_when_its_arguments_are_complete() {
     let (mut talk, _) = ready();
     let update = |talk: &mut Talk, fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});

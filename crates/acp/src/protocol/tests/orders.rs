@@ -5,7 +5,7 @@ use teamster_core::{ErrorKind, PermissionMode};
 use super::*;
 
 #[test]
-fn an_order_that_the_agent_refuses_says_what_it_said() {
+fn a_refused_order_has_the_agents_message() {
     let mut talk = Talk::ready();
     talk.order(Order::SetModel(OrderId(1), "m2".into()));
     talk.refuse("session/set_model", -32602, "no such model");
@@ -48,7 +48,7 @@ fn orders_wait_for_the_session_and_are_refused_with_it() {
 fn clear_opens_another_session_with_the_chosen_model() {
     let mut talk = Talk::ready();
     talk.begin("one");
-    talk.says("a");
+    talk.text("a");
     talk.end("end_turn");
     assert_eq!(talk.assembler.session_id().as_deref(), Some(SESSION));
     talk.order(Order::SetModel(OrderId(1), "m2".into()));
@@ -80,7 +80,7 @@ fn clear_opens_another_session_with_the_chosen_model() {
 }
 
 #[test]
-fn an_error_that_says_it_was_cancelled_is_an_interruption() {
+fn a_cancellation_error_is_an_interruption() {
     let mut talk = Talk::ready();
     talk.begin("one");
     let prompt = talk.request("session/prompt");

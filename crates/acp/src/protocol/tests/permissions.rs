@@ -23,7 +23,7 @@ const ALL: &[(&str, &str)] = &[
     ("no", "reject_once"),
 ];
 
-/// What is answered to a request with these options.
+/// The answer to a request with these options.
 fn answered(options: &[(&str, &str)], answer: PermissionAnswer) -> (Value, Vec<AgentEvent>) {
     let mut talk = Talk::ready();
     talk.begin("hi");
@@ -64,7 +64,7 @@ fn each_answer_is_the_option_that_means_it() {
 }
 
 #[test]
-fn an_answer_that_the_agent_cannot_take_is_a_denial_and_the_stream_says_why() {
+fn an_unsupported_answer_is_a_denial_with_the_reason() {
     let changed = PermissionAnswer::AllowWith(json!({"command": "true"}));
     for (options, answer, outcome, why) in [
         (
@@ -100,7 +100,7 @@ fn an_answer_that_the_agent_cannot_take_is_a_denial_and_the_stream_says_why() {
 }
 
 #[test]
-fn what_is_approved_is_not_asked() {
+fn approved_tools_need_no_request() {
     let mut with = settings();
     with.approve = Approve::Edits;
     let mut talk = Talk::ready_with(with, json!({}));
@@ -171,7 +171,7 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
         talk.written()[0]["result"]["outcome"]["outcome"],
         "cancelled"
     );
-    // A request that says nothing.
+    // A request without any data.
     talk.line(json!({"id": 3, "method": "session/request_permission", "params": {}}));
     assert_eq!(
         talk.written()[0]["result"]["outcome"]["outcome"],

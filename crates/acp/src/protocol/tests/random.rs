@@ -86,7 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the engine does.
+/// Simulates the engine.
 struct Engine {
     talk: Talk,
     waiting: Vec<u64>,
@@ -182,7 +182,7 @@ impl Engine {
 
 proptest! {
     #[test]
-    fn whatever_comes_the_grammar_is_kept_and_nothing_is_settled_twice(
+    fn random_lines_keep_the_grammar_and_settle_each_order_once(
         steps in proptest::collection::vec(step(), 0..60),
         resume in any::<bool>(),
     ) {
@@ -202,7 +202,7 @@ proptest! {
         for step in steps {
             engine.take(step);
         }
-        // Whatever still waits is refused.
+        // Everything still waiting is refused.
         for _ in 0..8 {
             engine.take(Step::Fail(true));
         }

@@ -28,11 +28,7 @@ fn a_turn_waits_until_the_session_is_ready() {
         written[0]["params"],
         json!({"sessionId": SESSION, "prompt": [{"type": "text", "text": "hi"}]})
     );
-    assert_eq!(
-        talk.assembler.session_id(),
-        None,
-        "nothing was said in it yet"
-    );
+    assert_eq!(talk.assembler.session_id(), None, "it has no turn yet");
     talk.line(json!({"id": "3", "result": {"stopReason": "end_turn"}}));
     let events = talk.ended();
     assert_eq!(names(&events), ["session", "turn_end", "done"]);
@@ -41,7 +37,7 @@ fn a_turn_waits_until_the_session_is_ready() {
 }
 
 #[test]
-fn what_cannot_begin_ends_the_turn_and_is_tried_again_with_the_next() {
+fn a_failed_start_ends_the_turn_and_the_next_turn_retries() {
     let mut talk = Talk::new(settings());
     talk.begin("one");
     talk.refuse("initialize", -32603, "it rained");
@@ -67,12 +63,12 @@ fn what_cannot_begin_ends_the_turn_and_is_tried_again_with_the_next() {
 
     talk.begin("five");
     talk.answer("session/new", json!({"sessionId": SESSION}));
-    talk.says("here");
+    talk.text("here");
     assert_eq!(result(&talk.end("end_turn")).text, "here");
 }
 
 #[test]
-fn a_session_goes_on_by_what_the_agent_can() {
+fn a_session_is_resumed_by_the_method_that_the_agent_has() {
     let mut old = settings();
     old.session_id = Some("old".into());
     let method = |settings: &Settings, capabilities: Value| {
@@ -98,13 +94,13 @@ fn a_session_goes_on_by_what_the_agent_can() {
 }
 
 #[test]
-fn what_was_said_before_is_not_reported_again() {
+fn earlier_turns_are_not_reported_again() {
     let mut old = settings();
     old.session_id = Some("old".into());
     let mut talk = Talk::new(old);
     talk.begin("hi");
     talk.initialized(json!({"loadSession": true}));
-    talk.says("long ago");
+    talk.text("long ago");
     talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t", "status": "completed"}));
     talk.update(json!({"sessionUpdate": "user_message_chunk", "content": {}}));
     talk.answer("session/load", json!({}));
@@ -193,7 +189,7 @@ fn a_turn_that_is_interrupted_before_it_was_sent_is_not_sent() {
     talk.answer("session/new", json!({"sessionId": SESSION}));
     assert!(talk.written().is_empty());
     talk.begin("again");
-    talk.says("here");
+    talk.text("here");
     assert_eq!(result(&talk.end("end_turn")).text, "here");
 }
 

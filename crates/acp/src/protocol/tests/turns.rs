@@ -1,4 +1,4 @@
-//! What happens in a turn.
+//! Events of a turn.
 
 use teamster_core::{ChangeKind, ErrorKind, Image, ImageSource, PlanStatus, RunStatus, ToolKind};
 
@@ -155,7 +155,7 @@ fn late_items_are_not_those_of_the_next_turn() {
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
     );
-    talk.says("late");
+    talk.text("late");
     talk.begin("two");
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
@@ -164,7 +164,7 @@ fn late_items_are_not_those_of_the_next_turn() {
         json!({"method": "session/update", "params": {"sessionId": "other", "update":
                      {"sessionUpdate": "agent_message_chunk", "content": {"text": "another's"}}}}),
     );
-    talk.says("in time");
+    talk.text("in time");
     let events = talk.end("end_turn");
     assert_eq!(
         names(&events),
@@ -177,7 +177,7 @@ fn late_items_are_not_those_of_the_next_turn() {
 fn errors_and_limits() {
     let mut talk = Talk::ready();
     talk.begin("one");
-    talk.says("half");
+    talk.text("half");
     talk.refuse("session/prompt", 529, "Overloaded");
     let events = talk.ended();
     assert_eq!(
@@ -217,7 +217,7 @@ fn errors_and_limits() {
 }
 
 #[test]
-fn what_is_asked_of_us_is_refused_or_unknown() {
+fn requests_of_the_agent_are_refused_or_unknown() {
     let mut talk = Talk::ready();
     talk.begin("hi");
     talk.request("session/prompt");

@@ -1,4 +1,4 @@
-//! What version 2.1.330 prints otherwise than 2.1.197: lines cut from its output.
+//! Differences of version 2.1.330 to 2.1.197: lines cut from its output.
 
 use teamster_core::{AgentEvent, CostSource, ErrorKind, NoticeLevel, Usage};
 use teamster_testkit::replay::decode;
@@ -19,13 +19,13 @@ fn message_start(id: &str) -> String {
     )
 }
 
-fn said(id: &str, index: u64, text: &str) -> String {
+fn streamed(id: &str, index: u64, text: &str) -> String {
     format!(
         r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{text}"}}}},"parent_tool_use_id":null,"api_message_id":"{id}"}}"#
     )
 }
 
-fn whole(id: &str, text: &str) -> String {
+fn complete(id: &str, text: &str) -> String {
     format!(
         r#"{{"type":"assistant","message":{{"id":"{id}","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{{"type":"text","text":"{text}"}}]}},"parent_tool_use_id":null}}"#
     )
@@ -44,13 +44,13 @@ const ENDED: &str = r#"{"type":"result","subtype":"success","is_error":false,"du
 fn a_message_that_the_cli_ended_is_retracted_when_another_takes_its_place() {
     let lines = lines(&[
         &message_start("m0"),
-        &said("m0", 0, "This will "),
-        &said("m0", 0, "be cut "),
+        &streamed("m0", 0, "This will "),
+        &streamed("m0", 0, "be cut "),
         &abandoned("m0", 0),
         r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":603,"error_status":null,"error":"unknown"}"#,
         &message_start("m1"),
-        &said("m1", 0, "Now it went well."),
-        &whole("m1", "Now it went well."),
+        &streamed("m1", 0, "Now it went well."),
+        &complete("m1", "Now it went well."),
         ENDED,
     ]);
     let (events, result) = run(&lines);
@@ -64,16 +64,16 @@ fn a_message_that_the_cli_ended_is_retracted_when_another_takes_its_place() {
 }
 
 #[test]
-fn of_a_message_that_broke_off_later_what_came_whole_stays() {
+fn complete_blocks_of_a_message_that_broke_off_later_are_kept() {
     let lines = lines(&[
         &message_start("m0"),
-        &said("m0", 0, "First I look. "),
-        &whole("m0", "First I look. "),
-        &said("m0", 1, "This is cut "),
+        &streamed("m0", 0, "First I look. "),
+        &complete("m0", "First I look. "),
+        &streamed("m0", 1, "This is cut "),
         &abandoned("m0", 1),
         &message_start("m1"),
-        &said("m1", 0, "Now it went well."),
-        &whole("m1", "Now it went well."),
+        &streamed("m1", 0, "Now it went well."),
+        &complete("m1", "Now it went well."),
         ENDED,
     ]);
     let (events, result) = run(&lines);
@@ -82,11 +82,11 @@ fn of_a_message_that_broke_off_later_what_came_whole_stays() {
 }
 
 #[test]
-fn a_message_that_is_whole_is_not_retracted_though_more_was_to_come() {
+fn a_complete_message_is_not_retracted_though_more_was_to_come() {
     let lines = lines(&[
         &message_start("m0"),
-        &said("m0", 0, "This goes on and on "),
-        &whole("m0", "This goes on and on "),
+        &streamed("m0", 0, "This is a long text "),
+        &complete("m0", "This is a long text "),
         &abandoned("m0", 1),
         &message_start("m1"),
         ENDED,
@@ -96,7 +96,7 @@ fn a_message_that_is_whole_is_not_retracted_though_more_was_to_come() {
 }
 
 #[test]
-fn what_broke_off_without_another_in_its_place_stays_and_is_an_error_of_the_network() {
+fn a_broken_message_without_a_replacement_is_kept_with_a_network_error() {
     let text = "API Error: Connection dropped (ECONNRESET). Check the gateway set in \
                 ANTHROPIC_BASE_URL, then try again.";
     let written = format!(
@@ -107,7 +107,7 @@ fn what_broke_off_without_another_in_its_place_stays_and_is_an_error_of_the_netw
     );
     let cut = [
         message_start("m0"),
-        said("m0", 0, "This will be cut "),
+        streamed("m0", 0, "This will be cut "),
         abandoned("m0", 0),
         written,
     ];
@@ -156,7 +156,7 @@ fn figures_of_a_resumed_session_are_those_of_this_run_only() {
 }
 
 #[test]
-fn what_was_used_since_the_last_result_adds_up() {
+fn usage_since_the_last_result_adds_up() {
     let first = RESUMED
         .replace(":500,", ":300,")
         .replace(":22,", ":12,")
@@ -184,7 +184,7 @@ fn what_was_used_since_the_last_result_adds_up() {
 fn a_message_that_the_cli_did_not_count_was_not_free() {
     let lines = lines(&[
         &message_start("m0"),
-        &said("m0", 0, "This will fail "),
+        &streamed("m0", 0, "This will fail "),
         &abandoned("m0", 0),
         r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"api_error_type":"overloaded_error","result":"API Error: 529 Overloaded.","num_turns":1,"total_cost_usd":0,"usage":{"input_tokens":100,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1},"modelUsage":{},"result_index":0,"model_usage_since_last_result":{}}"#,
     ]);
@@ -207,7 +207,7 @@ fn a_tool_that_a_read_only_run_does_not_have_is_denied() {
 }
 
 #[test]
-fn what_the_cli_says_for_information_is_a_notice() {
+fn information_of_the_cli_is_a_notice() {
     let line = |level: &str| {
         format!(
             r#"{{"type":"system","subtype":"informational","content":"Opus 5.5's safeguards stopped the response above · continuing once with that noted","level":"{level}"}}"#

@@ -14,7 +14,7 @@ fn system(subtype: &str, fields: &Value) -> String {
 }
 
 #[test]
-fn what_a_user_wants_to_know_is_a_notice() {
+fn information_for_users_is_a_notice() {
     for (subtype, fields, expected) in [
         (
             "vcs_state_changed",
@@ -72,7 +72,7 @@ fn what_a_user_wants_to_know_is_a_notice() {
 }
 
 #[test]
-fn bookkeeping_is_no_event_and_what_has_no_name_is_unknown() {
+fn bookkeeping_is_no_event_and_other_lines_are_unknown() {
     for subtype in ["memory_recall", "ui_panes", "plugin_install", "shell_cwd"] {
         let (events, _) = run(&[init(), system(subtype, &json!({"status": "started"}))]);
         assert_eq!(names(&events)[1], "error", "{subtype}: {events:?}");
@@ -175,11 +175,11 @@ fn a_hook_that_ends_the_run_is_an_error_and_one_after_the_answer_a_notice() {
 fn a_message_that_ended_before_its_stop_reason_is_retracted_by_the_next() {
     let stop = || stream(&json!({"type": "message_stop"}));
     let reason = stream(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}));
-    let said = |id: &str| [start(id), block(0, "text"), delta(0, id)];
+    let streamed = |id: &str| [start(id), block(0, "text"), delta(0, id)];
     let broken = [
-        &said("a")[..],
+        &streamed("a")[..],
         &[stop()],
-        &said("b")[..],
+        &streamed("b")[..],
         &[reason.clone(), stop()],
     ]
     .concat();
@@ -187,9 +187,9 @@ fn a_message_that_ended_before_its_stop_reason_is_retracted_by_the_next() {
     assert!(names(&events).contains(&"retract"), "{events:?}");
     assert_eq!(result.text, "b");
     let two = [
-        &said("a")[..],
+        &streamed("a")[..],
         &[reason.clone(), stop()],
-        &said("b")[..],
+        &streamed("b")[..],
         &[reason, stop()],
     ]
     .concat();

@@ -22,7 +22,7 @@ fn tokens(input: u64, output: u64) -> Usage {
         .cache_write_tokens(576)
 }
 
-/// What the first run left in the session's file.
+/// Totals of the first run in the session's file.
 fn before() -> SessionTotals {
     let model = ModelUsage::new(tokens(16, 110)).cost_usd(0.006_065_6);
     SessionTotals {
@@ -63,7 +63,7 @@ fn micro(usd: Option<f64>) -> String {
 }
 
 #[test]
-fn what_the_session_used_before_is_not_the_run_s() {
+fn earlier_usage_of_the_session_is_not_the_run_s() {
     let result = resumed(Baseline::Resumed(before()), &[second()]);
     let usage = result.usage.unwrap();
     assert_eq!(
@@ -85,7 +85,7 @@ fn what_the_session_used_before_is_not_the_run_s() {
 }
 
 #[test]
-fn where_nothing_is_known_only_what_the_main_model_used_is_reported() {
+fn without_totals_only_the_usage_of_the_main_model_is_reported() {
     let result = resumed(Baseline::Unknown, &[second(), second()]);
     let usage = result.usage.unwrap();
     assert_eq!(

@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, CliProvider, ExecuteParams, McpServer};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
-use super::{SESSION, end, names, user, whole};
+use super::{SESSION, complete, end, names, user};
 
 fn with_servers(servers: &[&str]) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
@@ -36,7 +36,7 @@ fn run_with(servers: &[&str], lines: &[String]) -> Vec<AgentEvent> {
 }
 
 fn call(name: &str) -> String {
-    whole(
+    complete(
         "m",
         &json!({"type": "tool_use", "id": name, "name": name, "input": {}}),
     )
@@ -44,9 +44,11 @@ fn call(name: &str) -> String {
 
 /// The answer to the call of a tool that the agent does not have.
 fn no_such_tool(name: &str, why: &str) -> String {
-    let said =
+    let content =
         format!("<tool_use_error>Error: No such tool available: {name}{why}</tool_use_error>");
-    user(&json!([{"type": "tool_result", "tool_use_id": name, "content": said, "is_error": true}]))
+    user(
+        &json!([{"type": "tool_result", "tool_use_id": name, "content": content, "is_error": true}]),
+    )
 }
 
 /// Server and tool of each call, where they are known.
@@ -84,7 +86,7 @@ fn warnings(events: &[AgentEvent]) -> Vec<&str> {
 
 #[test]
 fn the_server_of_a_tool_is_a_known_one_the_longest_first() {
-    // `a__b` and `x_` were asked for and are not on the CLI's list; `u__v` is the user's.
+    // `a__b` and `x_` were requested and are not on the CLI's list; `u__v` is the user's.
     let list = json!([{"name": "a", "status": "connected"},
                       {"name": "u__v", "status": "connected"}]);
     let calls = [
@@ -133,7 +135,7 @@ fn a_server_that_is_not_up_owns_no_tool_that_another_may() {
 }
 
 #[test]
-fn the_server_of_a_tool_is_found_by_what_the_cli_makes_of_its_name() {
+fn the_server_of_a_tool_is_found_by_the_cli_s_form_of_its_name() {
     let up = |name: &str| json!({"name": name, "status": "connected"});
     let list: Vec<_> = [
         "claude.ai Foo (Beta)",
@@ -299,17 +301,17 @@ fn a_tool_of_a_server_that_the_run_denies_is_denied_once_and_before_its_result()
         );
     }
     // It was denied, but it failed for another reason, or did not fail.
-    for (is_error, said) in [
+    for (is_error, content) in [
         (true, "spawn failed"),
         (false, "No such tool available: mcp__tiny__env"),
     ] {
-        let block = json!([{"type": "tool_result", "tool_use_id": tool, "content": said,
+        let block = json!([{"type": "tool_result", "tool_use_id": tool, "content": content,
                             "is_error": is_error}]);
         let lines = [init(&json!([])), call(tool), user(&block), end(&json!({}))];
         assert_eq!(
             answers(&run(&deny(&[tool]), &lines)),
             ["tool_result"],
-            "{said}"
+            "{content}"
         );
     }
 }

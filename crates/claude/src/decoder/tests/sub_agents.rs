@@ -1,4 +1,4 @@
-//! What sub-agents use while a run goes on, in hand-made lines of the measured shapes.
+//! Usage of sub-agents during a run, in hand-made lines of the measured shapes.
 
 use serde_json::json;
 use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
@@ -7,7 +7,7 @@ use teamster_core::{AgentEvent, Usage};
 use super::super::ClaudeDecoder;
 use super::{SESSION, end, init, start, stream};
 
-/// A message of a sub-agent as the stream has it: the service had said little of its output.
+/// A message of a sub-agent as the stream has it: the service had reported little of its output.
 fn heard(id: &str) -> String {
     let usage = json!({"input_tokens": 500, "cache_read_input_tokens": 7, "output_tokens": 1});
     json!({"type": "assistant", "session_id": SESSION, "parent_tool_use_id": "toolu_1",
@@ -23,7 +23,7 @@ fn recorded(id: &str) -> String {
 }
 
 /// The end of a message of the main agent.
-fn said() -> String {
+fn answered() -> String {
     stream(
         &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
                    "usage": {"input_tokens": 100, "output_tokens": 10}}),
@@ -42,7 +42,7 @@ struct Run {
 }
 
 impl Run {
-    /// What the run has used after this line, if there is news.
+    /// Usage of the run after this line, if it changed.
     fn line(&mut self, line: &str) -> Option<Usage> {
         self.decoder.line(line.as_bytes(), &mut self.out);
         self.out.drain().find_map(|event| match event {
@@ -70,7 +70,7 @@ fn each_answer_counts_once_wherever_it_is_read() {
     let mut run = Run::default();
     run.line(&init());
     run.line(&start("m1"));
-    assert_eq!(run.line(&said()), used(100, 10, None));
+    assert_eq!(run.line(&answered()), used(100, 10, None));
     assert_eq!(run.line(&heard("a1")), used(600, 11, Some(7)));
     // Its second block.
     assert_eq!(run.line(&heard("a1")), None);
@@ -87,7 +87,7 @@ fn each_answer_counts_once_wherever_it_is_read() {
     );
     // The main agent's next figures have them too.
     run.line(&start("m2"));
-    assert_eq!(run.line(&said()), used(1200, 60, Some(14)));
+    assert_eq!(run.line(&answered()), used(1200, 60, Some(14)));
     // The CLI's own sum is the run's.
     let models =
         json!({"m": {"inputTokens": 1200, "outputTokens": 61, "cacheReadInputTokens": 14}});
@@ -96,9 +96,9 @@ fn each_answer_counts_once_wherever_it_is_read() {
 }
 
 #[test]
-fn a_run_that_is_killed_has_used_what_its_sub_agents_had() {
+fn the_usage_of_a_killed_run_includes_its_sub_agents() {
     let mut run = Run::default();
-    for line in [init(), start("m1"), said(), heard("a1")] {
+    for line in [init(), start("m1"), answered(), heard("a1")] {
         run.line(&line);
     }
     assert_eq!(run.finish().usage, used(600, 11, Some(7)));
@@ -112,7 +112,7 @@ fn agents_that_go_on_after_a_turn_are_in_the_result_of_a_run_that_is_killed() {
         init(),
         start("m1"),
         task("task_started"),
-        said(),
+        answered(),
         result,
         heard("a1"),
     ];
@@ -121,7 +121,7 @@ fn agents_that_go_on_after_a_turn_are_in_the_result_of_a_run_that_is_killed() {
         run.line(line);
     }
     assert_eq!(run.finish().usage, used(600, 11, Some(7)));
-    // Where nothing goes on, the CLI has said all.
+    // Without work in progress, the CLI has reported everything.
     let mut ended = Run::default();
     for line in lines.iter().chain([&task("task_notification")]) {
         ended.line(line);

@@ -6,16 +6,16 @@ use teamster_core::AgentEvent;
 
 use super::super::fast::{self, FastDelta};
 use super::super::wire::StreamLine;
-use super::{SESSION, block, delta, end, init, names, run, start, stream, text, whole};
+use super::{SESSION, block, complete, delta, end, init, names, run, start, stream, text};
 
 #[test]
-fn a_whole_block_adds_what_its_deltas_lacked() {
+fn a_complete_block_adds_text_missing_in_its_deltas() {
     let (events, result) = run(&[
         init(),
         start("a"),
         block(0, "text"),
         delta(0, "one "),
-        whole("a", &text("one two")),
+        complete("a", &text("one two")),
         delta(0, "two"),
         end(&json!({"result": "one two"})),
     ]);
@@ -27,16 +27,16 @@ fn a_whole_block_adds_what_its_deltas_lacked() {
 }
 
 #[test]
-fn a_whole_block_that_differs_from_its_deltas_wins() {
+fn a_complete_block_that_differs_from_its_deltas_wins() {
     let (events, result) = run(&[
         init(),
         start("a"),
         block(0, "text"),
         delta(0, "first "),
-        whole("a", &text("first ")),
+        complete("a", &text("first ")),
         block(1, "text"),
         delta(1, "wrong"),
-        whole("a", &text("right")),
+        complete("a", &text("right")),
         end(&json!({})),
     ]);
     assert_eq!(
@@ -64,10 +64,10 @@ fn a_message_that_is_removed_is_retracted() {
         start("a"),
         block(0, "text"),
         delta(0, "kept. "),
-        whole("a", &text("kept. ")),
+        complete("a", &text("kept. ")),
         block(1, "text"),
         delta(1, "removed"),
-        whole("a", &text("removed")),
+        complete("a", &text("removed")),
         tombstone("a", &text("removed")),
         // Of a message that was never published, and repeated.
         tombstone("x", &text("removed")),
@@ -75,7 +75,7 @@ fn a_message_that_is_removed_is_retracted() {
         start("b"),
         block(0, "text"),
         delta(0, "new"),
-        whole("b", &text("new")),
+        complete("b", &text("new")),
         end(&json!({})),
     ]);
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_message_that_is_removed_is_retracted() {
 }
 
 #[test]
-fn a_message_that_is_removed_before_it_is_whole_is_retracted_once() {
+fn a_message_removed_before_it_is_complete_is_retracted_once() {
     for superseded_first in [false, true] {
         let new = || [start("b"), block(0, "text"), delta(0, "new")];
         let removed = || [tombstone("a", &text("remov"))];
@@ -119,7 +119,7 @@ fn a_tombstone_of_results_or_of_an_unknown_shape_changes_nothing() {
     };
     let (events, result) = run(&[
         init(),
-        whole("a", &text("x")),
+        complete("a", &text("x")),
         line(json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": []}})),
         line(json!("gone")),
         line(json!(null)),
@@ -130,17 +130,17 @@ fn a_tombstone_of_results_or_of_an_unknown_shape_changes_nothing() {
 }
 
 #[test]
-fn streamed_and_whole_messages_mix() {
+fn streamed_and_complete_messages_mix() {
     let (_, result) = run(&[
         init(),
-        whole("a", &text("whole. ")),
+        complete("a", &text("whole. ")),
         start("b"),
         block(0, "text"),
         delta(0, "streamed. "),
-        whole("b", &text("streamed. ")),
+        complete("b", &text("streamed. ")),
         stream(&json!({"type": "message_stop"})),
-        whole("c", &text("again whole.")),
-        whole("c", &text(" And more.")),
+        complete("c", &text("again whole.")),
+        complete("c", &text(" And more.")),
         end(&json!({"result": "again whole. And more."})),
     ]);
     assert_eq!(result.text, "whole. streamed. again whole. And more.");
@@ -151,7 +151,7 @@ fn streamed_and_whole_messages_mix() {
 }
 
 #[test]
-fn a_block_of_white_space_has_no_whole_copy() {
+fn a_block_of_white_space_has_no_complete_copy() {
     let (_, result) = run(&[
         init(),
         start("a"),
@@ -159,7 +159,7 @@ fn a_block_of_white_space_has_no_whole_copy() {
         delta(0, " "),
         block(1, "text"),
         delta(1, " hello"),
-        whole("a", &text(" hello")),
+        complete("a", &text(" hello")),
         end(&json!({"result": " hello"})),
     ]);
     assert_eq!(result.text, "  hello");
@@ -167,17 +167,17 @@ fn a_block_of_white_space_has_no_whole_copy() {
 
 #[test]
 fn a_message_that_broke_off_is_retracted_when_another_takes_its_place() {
-    for next in [whole("b", &text("new")), start("b")] {
+    for next in [complete("b", &text("new")), start("b")] {
         let (events, _) = run(&[init(), start("a"), block(0, "text"), delta(0, "old"), next]);
         assert_eq!(names(&events)[..3], ["session", "text", "retract"]);
     }
-    // It was used: a part of it is whole.
+    // It was used: a part of it is complete.
     let (events, result) = run(&[
         init(),
         start("a"),
         block(0, "text"),
         delta(0, "kept"),
-        whole("a", &text("kept")),
+        complete("a", &text("kept")),
         block(1, "text"),
         delta(1, " half"),
         start("b"),
@@ -194,7 +194,7 @@ fn thinking_that_broke_off_is_retracted_too() {
         start("a"),
         block(0, "thinking"),
         stream(&json!({"type": "content_block_delta", "index": 0, "delta": thinking})),
-        whole("b", &json!({"type": "thinking", "thinking": "hm, again"})),
+        complete("b", &json!({"type": "thinking", "thinking": "hm, again"})),
     ]);
     assert_eq!(
         names(&events)[..4],
@@ -203,7 +203,7 @@ fn thinking_that_broke_off_is_retracted_too() {
 }
 
 #[test]
-fn what_broke_off_in_a_failed_turn_stays() {
+fn a_broken_message_of_a_failed_turn_is_kept() {
     let (events, result) = run(&[
         init(),
         start("a"),
@@ -227,7 +227,7 @@ fn halves_of_a_surrogate_pair_meet() {
         block(0, "text"),
         delta(0, r"hi \ud83d"),
         delta(0, r"\ude00 end"),
-        whole("a", &text("hi \u{1F600} end")),
+        complete("a", &text("hi \u{1F600} end")),
         end(&json!({"result": "hi \u{1F600} end"})),
     ]);
     assert_eq!(result.text, "hi \u{1F600} end");
@@ -249,9 +249,9 @@ fn a_lone_surrogate_costs_no_line() {
 }
 
 proptest! {
-    /// Whatever the fast way takes, the parser takes too, and reads the same.
+    /// Every line that the fast path accepts, the parser reads in the same way.
     #[test]
-    fn the_fast_way_reads_what_the_parser_reads(
+    fn the_fast_path_reads_the_same_as_the_parser(
         text in ".{0,40}", index in 0u64..2_000_000_000, cut in 0usize..300, byte: u8,
         with_id: bool,
     ) {

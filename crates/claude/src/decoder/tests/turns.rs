@@ -5,7 +5,7 @@ use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
 use teamster_core::{AgentEvent, ErrorKind, PlanStatus, RunStatus};
 
 use super::super::ClaudeDecoder;
-use super::{SESSION, end, init, names, run, start, stream, user, whole};
+use super::{SESSION, complete, end, init, names, run, start, stream, user};
 
 #[test]
 fn tools_of_sub_agents_carry_their_parent() {
@@ -37,11 +37,11 @@ fn tools_of_sub_agents_carry_their_parent() {
 fn the_names_of_mcp_tools_are_taken_apart_and_to_do_lists_are_plans() {
     let (events, _) = run(&[
         init(),
-        whole(
+        complete(
             "a",
             &json!({"type": "tool_use", "id": "1", "name": "mcp__a__b__c", "input": {}}),
         ),
-        whole(
+        complete(
             "a",
             &json!({"type": "tool_use", "id": "2", "name": "TodoWrite",
             "input": {"todos": [{"content": "x", "status": "in_progress", "activeForm": "x"}]}}),
@@ -62,7 +62,7 @@ fn the_names_of_mcp_tools_are_taken_apart_and_to_do_lists_are_plans() {
 fn an_error_that_was_overcome_is_a_notice_and_a_slash_command_answers_with_text() {
     let synthetic = |error: Value| {
         json!({"type": "assistant", "message": {"id": "s", "model": "<synthetic>",
-            "content": [{"type": "text", "text": "said"}]}, "error": error, "session_id": SESSION})
+            "content": [{"type": "text", "text": "answer"}]}, "error": error, "session_id": SESSION})
         .to_string()
     };
     let (events, result) = run(&[
@@ -80,14 +80,14 @@ fn an_error_that_was_overcome_is_a_notice_and_a_slash_command_answers_with_text(
     let (_, result) = run(&[
         init(),
         synthetic(Value::Null),
-        end(&json!({"result": "said"})),
+        end(&json!({"result": "answer"})),
     ]);
-    assert_eq!(result.text, "said");
+    assert_eq!(result.text, "answer");
 
     let (_, result) = run(&[
         init(),
         synthetic(json!("rate_limit")),
-        end(&json!({"is_error": true, "result": "said", "api_error_status": 429})),
+        end(&json!({"is_error": true, "result": "answer", "api_error_status": 429})),
     ]);
     assert_eq!((result.text.as_str(), result.errors.len()), ("", 1));
     assert_eq!(result.errors[0].kind, ErrorKind::RateLimit);
@@ -185,7 +185,7 @@ fn the_answer_of_an_earlier_turn_is_not_that_of_a_failed_one() {
     let (_, result) = run(&[
         init(),
         end(&json!({"result": "one"})),
-        whole("b", &json!({"type": "text", "text": "half"})),
+        complete("b", &json!({"type": "text", "text": "half"})),
         end(&json!({"is_error": true, "result": "lost"})),
     ]);
     assert_eq!(result.final_message.as_deref(), Some("half"));
@@ -277,7 +277,7 @@ fn work_in_the_background_is_waited_for() {
 fn a_later_turn_without_an_end_is_no_success() {
     for next in [
         vec![init(), start("b")],
-        vec![whole("b", &json!({"type": "text", "text": "half"}))],
+        vec![complete("b", &json!({"type": "text", "text": "half"}))],
     ] {
         let mut lines = vec![init(), end(&json!({"result": "one"}))];
         lines.extend(next);
@@ -288,7 +288,7 @@ fn a_later_turn_without_an_end_is_no_success() {
 }
 
 #[test]
-fn a_second_turn_is_the_models_before_it_has_said_anything() {
+fn a_second_turn_is_the_models_before_its_first_text() {
     let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
     let mut out = Events::new();
     for line in [init(), end(&json!({}))] {
@@ -300,7 +300,7 @@ fn a_second_turn_is_the_models_before_it_has_said_anything() {
 }
 
 #[test]
-fn the_same_result_again_says_nothing_again() {
+fn a_repeated_result_is_ignored() {
     let line = end(&json!({"result": "only here"}));
     let (_, result) = run(&[init(), line.clone(), line]);
     assert_eq!(result.text, "only here");
@@ -325,7 +325,7 @@ fn a_result_without_its_flag_is_judged_by_its_subtype() {
 }
 
 #[test]
-fn what_is_known_of_a_line_is_taken_and_the_rest_is_unknown() {
+fn known_parts_of_a_line_are_used_and_the_rest_is_unknown() {
     let mixed = json!({"type": "assistant", "message": {"id": "a", "content": [
         {"type": "text", "text": "hi"}, {"type": "brand_new"}]}, "session_id": SESSION});
     let (events, result) = run(&[init(), mixed.to_string(), user(&json!([{"type": "image"}]))]);
@@ -381,18 +381,18 @@ fn compaction_hooks_and_denials_are_reported() {
         ]
     );
     assert_eq!(result.permission_denials[0].reason.as_deref(), Some("no"));
-    // Nothing was said, and all that happened was a denial.
+    // There was no text, and only a denial.
     assert_eq!(result.status, RunStatus::Incomplete);
 }
 
 #[test]
-fn what_is_new_is_unknown_and_never_dropped() {
+fn new_lines_are_unknown_and_never_dropped() {
     let new = [
         r#"{"type":"brand_new","x":1}"#.to_owned(),
         r#"{"type":"system","subtype":"brand_new"}"#.to_owned(),
         r#"{"no":"type"}"#.to_owned(),
         stream(&json!({"type": "brand_new"})),
-        whole("a", &json!({"type": "brand_new"})),
+        complete("a", &json!({"type": "brand_new"})),
     ];
     for line in new {
         let (events, result) = run(std::slice::from_ref(&line));
@@ -409,7 +409,7 @@ fn what_is_new_is_unknown_and_never_dropped() {
 #[test]
 fn a_user_line_with_results_in_any_order_and_images() {
     let call = |id: &str| {
-        whole(
+        complete(
             "a",
             &json!({"type": "tool_use", "id": id, "name": "Read", "input": {}}),
         )

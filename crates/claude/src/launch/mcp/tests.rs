@@ -73,7 +73,7 @@ fn without_servers_nothing_is_waited_for() {
 }
 
 #[test]
-fn the_servers_are_allowed_in_every_mode_and_what_is_denied_is_still_said() {
+fn the_servers_are_allowed_in_every_mode_and_denials_are_kept() {
     for permission in crate::CAPABILITIES.permission_modes {
         let mut params = run_with(vec![echo()]);
         params.permission = *permission;
@@ -163,7 +163,7 @@ fn a_name_with_underscores_gets_a_rule_that_the_cli_takes_for_it() {
 }
 
 #[test]
-fn what_the_cli_would_leave_out_or_ignore_is_refused_by_name() {
+fn servers_that_the_cli_would_ignore_are_refused_by_name() {
     let mut hasty = echo();
     hasty.tool_timeout = Some(Duration::from_millis(999));
     let mut filtered = echo();

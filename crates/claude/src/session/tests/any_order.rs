@@ -1,4 +1,4 @@
-//! Whatever the CLI says and whatever is wanted of it, in any order.
+//! Random lines of the CLI and random orders, in any order.
 
 use std::collections::HashSet;
 
@@ -65,7 +65,7 @@ fn lines(message: &str, request: &str) -> Vec<Value> {
         let text = json!({"type": "text", "text": "a"});
         let tool = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {}});
         let done = json!({"type": "tool_result", "tool_use_id": "t1", "content": "x"});
-        let says = |content: &Value| json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [content]}});
+        let assistant = |content: &Value| json!({"type": "assistant", "message": {"id": "m1", "model": "m", "content": [content]}});
         let start = json!({"type": "message_start", "message": {"id": "m2"}});
         let delta = json!({"type": "content_block_delta", "index": 0,
             "delta": {"type": "text_delta", "text": "b"}});
@@ -76,8 +76,8 @@ fn lines(message: &str, request: &str) -> Vec<Value> {
             replay(&message, id),
             with(json!({"type": "stream_event", "event": start})),
             with(json!({"type": "stream_event", "event": delta})),
-            with(says(&text)),
-            with(says(&tool)),
+            with(assistant(&text)),
+            with(assistant(&tool)),
             with(json!({"type": "user", "message": {"content": [done]}})),
             child,
             result(id, &json!({"total_cost_usd": 0.5})),
@@ -121,7 +121,7 @@ fn lines(message: &str, request: &str) -> Vec<Value> {
     all
 }
 
-/// What an engine does, and what must hold whatever comes.
+/// Simulates an engine, and asserts the invariants.
 struct Engine {
     session: SessionAssembler,
     checker: Option<Checker>,

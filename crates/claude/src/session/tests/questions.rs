@@ -6,11 +6,11 @@ use teamster_core::{AgentEvent, Decision, PermissionAnswer};
 
 use super::{OLD, Talk, ask, result};
 
-/// What is written as the answer to the question of an MCP server.
+/// The message written as the answer to the question of an MCP server.
 fn answered(answer: PermissionAnswer) -> serde_json::Value {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&json!({"type": "control_request", "request_id": "r-9",
+    talk.emit(&json!({"type": "control_request", "request_id": "r-9",
         "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
                     "mode": "form", "requested_schema": {"type": "object", "x": 1}}}));
     assert!(talk.written().is_empty());
@@ -19,7 +19,7 @@ fn answered(answer: PermissionAnswer) -> serde_json::Value {
     assert_eq!(asked[0].input, json!({"server": "ask"}));
     talk.session.order(Order::Answer(asked[0].id, answer));
     let written = talk.written();
-    talk.say(&result(OLD, &json!({})));
+    talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
     let AgentEvent::Permission(permission) = &events[1] else {
         panic!("{events:?}")
@@ -37,7 +37,7 @@ fn answered(answer: PermissionAnswer) -> serde_json::Value {
 }
 
 #[test]
-fn what_a_server_asks_is_a_question_for_the_caller() {
+fn a_server_s_question_goes_to_the_caller() {
     assert_eq!(
         answered(PermissionAnswer::AllowWith(json!({"colour": "blue"}))),
         json!({"action": "accept", "content": {"colour": "blue"}})
@@ -56,7 +56,7 @@ fn what_a_server_asks_is_a_question_for_the_caller() {
 fn a_tool_is_allowed_with_another_input() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.say(&ask("Bash"));
+    talk.emit(&ask("Bash"));
     let asked = talk.session.exchange(Exchange::take_asked);
     assert!(asked[0].takes_input);
     let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));

@@ -1,4 +1,4 @@
-//! Whatever comes, nothing panics and the stream keeps its grammar.
+//! Random lines: nothing panics and the stream keeps its grammar.
 
 use proptest::prelude::*;
 use teamster_core::provider::{Events, RunAssembler, grammar};

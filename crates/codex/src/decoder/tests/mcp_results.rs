@@ -1,4 +1,4 @@
-//! What calls of MCP tools gave.
+//! Results of MCP tools.
 
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
@@ -46,7 +46,7 @@ fn the_structured_part_is_shown_beside_the_texts() {
 }
 
 #[test]
-fn a_structured_part_that_a_text_says_too_is_shown_once() {
+fn a_structured_part_equal_to_a_text_is_shown_once() {
     let x = json!({"x": 1, "y": [2]});
     let spelled = "{ \"y\": [2],\n\"x\": 1 }";
     assert_eq!(of(&[spelled], &x), spelled);

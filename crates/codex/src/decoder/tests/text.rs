@@ -1,4 +1,4 @@
-//! Text once, whatever the CLI says twice.
+//! Text that the CLI repeats is emitted once.
 
 use serde_json::json;
 use teamster_core::{AgentEvent, RunStatus};
@@ -37,7 +37,7 @@ fn the_answer_is_the_last_message() {
 }
 
 #[test]
-fn a_retried_answer_repeats_messages_under_new_ids_and_they_are_said_once() {
+fn messages_repeated_by_a_retry_under_new_ids_are_emitted_once() {
     let (events, result) = turn_of(&[
         message(0, "Message A."),
         reconnect(1),
@@ -57,7 +57,7 @@ fn a_retried_answer_repeats_messages_under_new_ids_and_they_are_said_once() {
 }
 
 #[test]
-fn a_message_that_an_answer_goes_on_after_is_kept() {
+fn a_message_before_the_rest_of_an_answer_is_kept() {
     // The CLI leaves it in the conversation, so the model need not say it again.
     let (_, result) = turn_of(&[
         message(0, "Part one. "),
@@ -90,7 +90,7 @@ fn without_a_reconnect_the_model_may_say_the_same_twice() {
 }
 
 #[test]
-fn what_was_said_before_a_tool_call_is_not_what_is_repeated_after_it() {
+fn text_before_a_tool_call_is_not_repeated_after_it() {
     let (_, result) = turn_of(&[
         message(0, "Next step."),
         command(1, "started", "in_progress", None),
@@ -102,7 +102,7 @@ fn what_was_said_before_a_tool_call_is_not_what_is_repeated_after_it() {
 }
 
 #[test]
-fn a_repeated_message_is_repeated_once_for_each_time_it_was_said() {
+fn a_repeated_message_is_matched_once_for_each_original() {
     let (_, result) = turn_of(&[
         message(0, "Ha!"),
         reconnect(1),
@@ -131,7 +131,7 @@ fn the_fallback_to_another_transport_repeats_messages_too() {
 }
 
 #[test]
-fn reasoning_is_thinking_and_is_said_once_too() {
+fn reasoning_is_thinking_and_is_emitted_once_too() {
     let reasoning = |id: u32| {
         item(
             "completed",
@@ -151,7 +151,7 @@ fn reasoning_is_thinking_and_is_said_once_too() {
 }
 
 #[test]
-fn text_that_should_come_in_pieces_one_day_is_said_once() {
+fn text_in_pieces_is_emitted_once() {
     let part = |stage: &str, text: &str| {
         item(
             stage,
@@ -277,17 +277,17 @@ fn the_same_line_again_is_no_other_message() {
 }
 
 #[test]
-fn a_message_that_comes_again_in_pieces_is_said_once() {
+fn a_message_that_comes_again_in_pieces_is_emitted_once() {
     let grown = |text: &str| {
         item(
             "updated",
             &json!({"id": "item_1", "type": "agent_message", "text": text}),
         )
     };
-    let text = |pieces: &[&str], whole: &str| {
+    let text = |pieces: &[&str], complete: &str| {
         let mut lines = vec![message(0, "Hello."), reconnect(1)];
         lines.extend(pieces.iter().map(|text| grown(text)));
-        lines.push(message(1, whole));
+        lines.push(message(1, complete));
         turn_of(&lines).1.text
     };
     assert_eq!(text(&["Hel", "Hello."], "Hello."), "Hello.");

@@ -50,7 +50,7 @@ fn both(kind: &str, fields: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_command_failed_if_its_exit_code_says_so() {
+fn a_command_failed_by_its_exit_code() {
     for (status, code, is_error) in [
         ("completed", Some(0), Some(false)),
         ("failed", Some(3), Some(true)),
@@ -183,7 +183,7 @@ fn an_mcp_call_has_its_server_and_its_result_or_error() {
         call(json!({"result": {"content": [], "structured_content": {"x": 1}}})),
         ("{\"x\":1}".into(), Some(false))
     );
-    // The tool itself says that it failed: then `error` is null.
+    // The tool itself reports the failure: then `error` is null.
     assert_eq!(
         call(
             json!({"result": {"content": [{"type": "text", "text": "boom"}]}, "status": "failed"})
@@ -240,7 +240,7 @@ fn an_mcp_call_that_would_need_an_approval_is_denied() {
 }
 
 #[test]
-fn a_web_search_has_its_id_twice_and_is_said_when_its_query_is_known() {
+fn a_web_search_has_its_id_twice_and_is_emitted_with_its_query() {
     let started = r#"{"type":"item.started","item":{"id":"item_0","type":"web_search","id":"ws_0002","query":"","action":{"type":"other"}}}"#;
     let done = r#"{"type":"item.completed","item":{"id":"item_0","type":"web_search","id":"ws_0002","query":"rust","action":{"type":"search","query":"rust"}}}"#;
     let (events, result) = turn_of(&[started.into(), done.into()]);
@@ -379,7 +379,7 @@ fn an_mcp_result_in_another_shape_is_not_lost() {
 }
 
 #[test]
-fn what_is_nested_too_deep_is_kept_as_text() {
+fn too_deep_json_is_kept_as_text() {
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     let done = |result: &str| {
         let line = format!(

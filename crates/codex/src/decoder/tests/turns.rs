@@ -76,10 +76,10 @@ fn a_retry_that_is_not_explained_is_of_the_connection() {
 
 #[test]
 fn the_last_error_line_and_the_failed_turn_are_one_error() {
-    let said = "unexpected status 401 Unauthorized: Incorrect API key provided";
+    let reason = "unexpected status 401 Unauthorized: Incorrect API key provided";
     let (events, result) = run_with(
         CodexDecoder::new(),
-        &[thread(), turn(), error(said), failed(said)],
+        &[thread(), turn(), error(reason), failed(reason)],
         exit(1),
     );
     assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
@@ -91,7 +91,7 @@ fn the_last_error_line_and_the_failed_turn_are_one_error() {
 }
 
 #[test]
-fn an_error_line_that_the_turn_goes_on_after_is_a_notice() {
+fn an_error_line_in_a_continued_turn_is_a_notice() {
     let (events, result) = turn_of(&[error("something odd"), message(0, "Done.")]);
     assert_eq!(
         names(&events),
@@ -129,16 +129,16 @@ fn a_failed_turn_without_a_word_is_an_error_all_the_same() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_failed_and_says_by_what() {
-    let said = "Incomplete response returned, reason: max_output_tokens";
+fn an_answer_that_was_cut_off_is_failed_with_the_reason() {
+    let reason = "Incomplete response returned, reason: max_output_tokens";
     let (_, result) = run_with(
         CodexDecoder::new(),
         &[
             thread(),
             turn(),
             message(0, "This is"),
-            error(said),
-            failed(said),
+            error(reason),
+            failed(reason),
         ],
         exit(1),
     );
@@ -150,18 +150,18 @@ fn an_answer_that_was_cut_off_is_failed_and_says_by_what() {
 
 /// As it was seen: the answer comes three times, and the last one ends the turn.
 #[test]
-fn an_answer_that_a_filter_stopped_is_failed_and_says_so() {
-    let said = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
+fn an_answer_that_a_filter_stopped_is_failed_with_the_reason() {
+    let reason = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
     let (events, result) = run_with(
         CodexDecoder::new(),
         &[
             thread(),
             turn(),
             message(0, "I cannot."),
-            error(&format!("Reconnecting... 1/1 ({said})")),
+            error(&format!("Reconnecting... 1/1 ({reason})")),
             message(1, "I cannot."),
-            error(said),
-            failed(said),
+            error(reason),
+            failed(reason),
         ],
         exit(1),
     );
@@ -183,8 +183,8 @@ fn an_error_of_the_service_without_a_word_is_an_error_all_the_same() {
 
 #[test]
 fn a_limit_of_the_plan_is_a_quota() {
-    let said = "You’ve hit your usage limit. Upgrade to Pro or try again at 9:44 PM.";
-    let (_, result) = run(&[thread(), turn(), error(said), failed(said)]);
+    let reason = "You’ve hit your usage limit. Upgrade to Pro or try again at 9:44 PM.";
+    let (_, result) = run(&[thread(), turn(), error(reason), failed(reason)]);
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
     // Of which day, and in which zone, it does not say.
     assert_eq!(result.errors[0].resets_at, None);
@@ -414,7 +414,7 @@ fn a_process_that_lingers_after_its_turn_has_ended_well() {
 }
 
 #[test]
-fn the_engine_waits_while_another_turn_goes_on() {
+fn the_engine_waits_during_another_turn() {
     let mut decoder = CodexDecoder::new();
     let mut out = Events::new();
     let mut push = |line: String| {
@@ -472,7 +472,7 @@ fn lines_of_other_types_and_no_json_are_not_lost() {
 }
 
 #[test]
-fn the_model_is_the_one_that_was_asked_for() {
+fn the_model_is_the_requested_one() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("gpt-5.5".into());
     let lines = [thread(), turn(), end(10, 0, 1)];

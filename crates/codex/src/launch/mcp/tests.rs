@@ -172,7 +172,7 @@ fn the_callers_own_arguments_come_after_the_settings() {
 }
 
 #[test]
-fn the_log_is_what_it_was_and_the_failures_of_servers() {
+fn the_log_keeps_its_level_and_has_failures_of_servers() {
     let launch = launch(&params(vec![McpServer::stdio("t", "srv", ["x"])])).unwrap();
     // Not over the caller's own.
     assert!(launch.env_merged.is_empty());
@@ -291,7 +291,7 @@ fn a_lease_holds_the_same_definitions_and_no_secrets() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_server_and_field() {
+fn invalid_fields_are_refused_by_server_and_field() {
     let stdio = |name: &str| McpServer::stdio(name, "srv", ["x"]);
     let mut cases = vec![
         (stdio("codex_apps"), "codex_apps: name: "),
@@ -336,7 +336,7 @@ fn what_cannot_be_is_refused_by_server_and_field() {
     assert!(refused(&strict).starts_with("mcp_delivery: "));
 }
 
-/// What a server prints, each text with a NUL byte behind it, if it is started as the CLI would do it.
+/// Output of a server started as the CLI would do it, each text with a NUL byte behind it.
 #[cfg(unix)]
 fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
     let launch = launch(&params(vec![server])).unwrap();
@@ -388,7 +388,7 @@ fn seen_env(shell: Option<&str>, values: &[(&str, &str)]) -> Vec<(String, String
 
 #[cfg(unix)]
 #[test]
-fn the_server_sees_exactly_its_variables_whatever_they_hold() {
+fn the_server_gets_exactly_its_variables_with_any_values() {
     let values = [
         ("QUOTES", "a'b\"c\\"),
         ("LINES", "a\nb\r\n\n"),

@@ -31,7 +31,7 @@ fn ends(thread: &str, turn: &str, status: &str, error: &Value) -> Value {
     )
 }
 
-/// What the CLI prints of a call that starts an agent, or speaks to one.
+/// Lines of the CLI for a call that starts an agent, or sends to one.
 fn activity(turn: &str, call: &str, kind: &str, thread: &str) -> [Value; 2] {
     ["started", "completed"].map(|stage| {
         item(
@@ -75,7 +75,7 @@ fn input_of(usage: Option<Usage>) -> Option<u64> {
 }
 
 #[test]
-fn a_turn_goes_on_until_its_agents_are_done_and_says_what_they_do() {
+fn a_turn_continues_until_its_agents_end_and_reports_their_events() {
     let mut play = playing(&bypassing());
     play.agent("c1", "a", "ta");
     play.agent("c2", "b", "tb");
@@ -110,7 +110,7 @@ fn a_turn_goes_on_until_its_agents_are_done_and_says_what_they_do() {
 }
 
 #[test]
-fn what_a_nested_agent_does_is_under_the_call_of_the_agent_that_started_it() {
+fn events_of_a_nested_agent_are_under_the_call_that_started_it() {
     let mut play = playing(&bypassing());
     play.agent("c1", "a", "ta");
     let spawned = activity("ta", "c2", "started", "inner");
@@ -221,7 +221,7 @@ fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
 }
 
 #[test]
-fn what_agents_use_is_the_turns_and_is_reported_while_they_work() {
+fn usage_of_agents_counts_for_the_turn_and_is_reported_while_they_work() {
     let mut play = playing(&bypassing());
     play.json(&used(THREAD, "t1", 100, 100));
     play.agent("c1", "a", "ta");
@@ -290,7 +290,7 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(result.open_tool_ids, ["x1".into()]);
     assert_eq!(input_of(result.usage), Some(50));
-    // One that the interrupted turn had asked for and that begins only now.
+    // One that the interrupted turn had requested and that begins only now.
     play.json(&begins("later", "tm", "t1"));
     assert_eq!(notified(&mut play), [interrupt("tm")]);
     assert_eq!(play.session.turn(), None);
@@ -340,7 +340,7 @@ fn agents_can_be_interrupted_when_the_main_one_is_done() {
 }
 
 #[test]
-fn something_can_be_said_while_only_agents_are_at_work() {
+fn a_message_while_only_agents_are_at_work() {
     let mut play = playing(&bypassing());
     play.agent("c1", "a", "ta");
     play.json(&turn_ended("t1", "completed"));

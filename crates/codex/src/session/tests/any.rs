@@ -1,4 +1,4 @@
-//! Whatever comes, nothing panics, each stream keeps its grammar, and no order is settled twice.
+//! Random lines: nothing panics, each stream keeps its grammar, and no order is settled twice.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What happens to a session.
+/// A random event of a session.
 #[derive(Debug, Clone)]
 enum Step {
     Line(Vec<u8>),

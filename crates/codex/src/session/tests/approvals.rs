@@ -1,4 +1,4 @@
-//! What the CLI asks. The lines are made by hand, in the shapes that were recorded.
+//! Requests of the CLI. The lines are made by hand, in the shapes that were recorded.
 
 use teamster_core::ToolKind;
 
@@ -48,7 +48,7 @@ fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
 }
 
 #[test]
-fn changes_of_files_are_shown_whole_to_whom_is_asked() {
+fn file_changes_are_shown_in_full_in_the_request() {
     let ask = |play: &mut Play| {
         let changes = json!([{"path": "/w/a", "kind": {"type": "delete"}, "diff": "x\n"}]);
         let change = json!({"type": "fileChange", "id": "c1", "changes": changes,
@@ -136,7 +136,7 @@ fn permissions_for_some_time() {
 }
 
 #[test]
-fn what_a_server_asks_is_a_question_for_the_caller() {
+fn a_server_s_question_goes_to_the_caller() {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     for (answer, written) in [
         (
@@ -171,7 +171,7 @@ fn what_a_server_asks_is_a_question_for_the_caller() {
 }
 
 #[test]
-fn no_tool_is_allowed_with_another_input_and_the_stream_says_so() {
+fn a_changed_input_is_denied_with_the_reason() {
     for (method, params, denied) in [
         (
             "item/commandExecution/requestApproval",
@@ -210,7 +210,7 @@ fn no_tool_is_allowed_with_another_input_and_the_stream_says_so() {
 }
 
 #[test]
-fn what_is_not_known_is_answered_so() {
+fn unknown_requests_are_answered_with_an_error() {
     let mut play = asking();
     for (id, method) in [
         (json!(0), "item/tool/requestUserInput"),

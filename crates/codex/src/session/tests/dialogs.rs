@@ -47,7 +47,7 @@ impl Dialog {
     }
 }
 
-/// What was written.
+/// Messages written to the CLI.
 fn stdin(scenario: &str) -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
     let text = std::fs::read_to_string(folder.join(scenario).join("stdin.ndjson")).unwrap();
@@ -429,7 +429,7 @@ fn forked() {
     dialog.begin(2, "[[two_turn]]");
     let (events, result) = dialog.end();
     assert_eq!(events[1], "text msg_0004: users: 4");
-    // The total goes on from that of the session before, which is not known here.
+    // The total continues from that of the earlier session, which is not known here.
     let input = |usage: Option<teamster_core::Usage>| usage.and_then(|usage| usage.input_tokens);
     assert_eq!(input(result.usage), Some(1200));
     assert_eq!(input(result.session_usage), Some(2400));

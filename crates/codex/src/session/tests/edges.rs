@@ -1,4 +1,4 @@
-//! What no recorded session shows alone. The lines are made by hand, in the shapes that were recorded.
+//! Cases that no recorded session shows alone. The lines are made by hand, in the shapes that were recorded.
 
 use teamster_core::Usage;
 
@@ -13,7 +13,7 @@ fn failing(message: &str, info: &Value, again: bool) -> Value {
     )
 }
 
-/// What became of these lines of a turn that ends well.
+/// Events of a turn with these lines that ends well.
 pub(super) fn turn_of(lines: &[Value]) -> Vec<String> {
     let mut play = playing(&bypassing());
     for line in lines {
@@ -57,7 +57,7 @@ fn lines_of_another_turn_or_thread_are_not_of_this_one() {
 
 /// In the shapes of the CLI's own schema.
 #[test]
-fn what_the_service_and_the_machine_say_is_a_notice() {
+fn events_of_service_and_machine_are_notices() {
     let buffering = |shown: bool| {
         notification(
             "model/safetyBuffering/updated",
@@ -102,7 +102,7 @@ fn what_the_service_and_the_machine_say_is_a_notice() {
     assert_eq!(lines[5..], END);
 }
 
-/// As those that speak of a tool or of the answer: the model gets the reason, and the turn goes on.
+/// As those that speak of a tool or of the answer: the model gets the reason, and the turn continues.
 #[test]
 fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
     let hook = |turn: &str, status: &str| {
@@ -133,7 +133,7 @@ fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
 
 /// The command of a turn before, which runs on in the background.
 #[test]
-fn what_comes_between_two_turns_begins_none() {
+fn output_between_two_turns_begins_none() {
     let mut play = playing(&bypassing());
     play.json(&command("started", "t1", "c1", "inProgress"));
     play.json(&turn_ended("t1", "completed"));
@@ -199,7 +199,7 @@ fn a_turn_that_the_cli_has_begun_by_itself_takes_up_the_next_one() {
 }
 
 #[test]
-fn what_an_error_means_is_in_its_words_or_in_the_word_for_it() {
+fn errors_are_classified_by_message_or_code() {
     let mut kinds = Vec::new();
     for (message, info) in [
         ("Something new", json!("contextWindowExceeded")),
@@ -261,7 +261,7 @@ fn what_an_error_means_is_in_its_words_or_in_the_word_for_it() {
 }
 
 #[test]
-fn an_error_after_which_the_turn_goes_on_is_a_notice() {
+fn an_error_in_a_continued_turn_is_a_notice() {
     let lines = [
         failing("one", &json!("other"), false),
         failing("two", &json!("other"), false),
@@ -392,7 +392,7 @@ fn usage_of_a_session_whose_total_is_not_known() {
 }
 
 #[test]
-fn what_is_not_known_is_kept() {
+fn unknown_fields_are_kept() {
     let mut play = playing(&bypassing());
     for line in [
         r#"{"method":"something/new","params":{"threadId":"x"}}"#,
@@ -433,7 +433,7 @@ fn a_session_that_the_cli_lets_go_of_is_resumed() {
 }
 
 #[test]
-fn an_answer_without_what_it_should_have() {
+fn an_answer_without_required_fields() {
     for line in [
         json!({"id": 2, "result": {}}),
         json!({"id": 2}),

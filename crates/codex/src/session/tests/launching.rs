@@ -1,4 +1,4 @@
-//! How the CLI is started for a session.
+//! Launch of the CLI for a session.
 
 use teamster_core::provider::Stdin;
 use teamster_core::{ErrorCode, ErrorKind, McpServer, McpTransport, PromptDelivery, SystemPrompt};
@@ -13,7 +13,7 @@ fn args(options: &SessionOptions) -> Vec<String> {
 }
 
 #[test]
-fn what_is_an_argument_and_what_is_not() {
+fn arguments_are_distinguished_from_flags() {
     let mut options = SessionOptions::default();
     options.params.model = Some("gpt-5.5".into());
     options.params.effort = Some("high".into());
@@ -68,7 +68,7 @@ fn servers_are_as_in_a_run_but_for_the_log() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     type Change = fn(&mut SessionOptions);
     let cases: &[(&str, Change)] = &[
         ("fork:", |o| o.params.fork = true),
@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_by_name() {
 
 /// The engine starts another process for it, and the session has its instructions.
 #[test]
-fn a_session_that_goes_on_in_another_process_keeps_its_instructions() {
+fn a_session_resumed_in_another_process_keeps_its_instructions() {
     let mut options = bypassing();
     options.params.session_id = Some(THREAD.into());
     options.params.system_prompt = Some(SystemPrompt::Append("be brief".into()));

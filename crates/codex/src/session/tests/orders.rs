@@ -1,4 +1,4 @@
-//! What is wanted, and what is written for it. The lines are made by hand.
+//! Orders, and the messages for them. The lines are made by hand.
 
 use teamster_core::{AgentError, Image, ImageSource};
 
@@ -194,7 +194,7 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
     play.order(Order::Interrupt);
     play.json(&delta("t1", "m1", "a"));
     assert!(play.methods().is_empty(), "once is enough");
-    // It says all the same that there is none: it is reported again with the next line of the turn.
+    // It reports that there is none all the same: it is sent again with the next line of the turn.
     play.json(
         &json!({"id": 4, "error": {"code": -32600, "message": "no active turn to interrupt"}}),
     );
@@ -258,7 +258,7 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
 }
 
 #[test]
-fn what_is_said_too_early_waits_and_too_late_is_refused() {
+fn early_messages_wait_and_late_ones_are_refused() {
     let mut play = Play::new(&bypassing());
     play.order(Order::Steer(order(1), "no turn".into()));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the agent may do, and whether the CLI asks. The lines are made by hand.
+//! Permissions of the agent, and requests of the CLI. The lines are made by hand.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn settings(id: u64, config: &Value) -> Value {
 }
 
 #[test]
-fn a_session_that_is_resumed_does_not_keep_what_it_was_allowed_before() {
+fn a_resumed_session_does_not_keep_earlier_permissions() {
     for (config, sandbox, approvals) in [
         (json!({}), "read-only", "on-request"),
         (

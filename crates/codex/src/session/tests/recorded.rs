@@ -1,4 +1,4 @@
-//! What `codex app-server` 0.169.0 printed, as it is in `tests/sessions`.
+//! Output of `codex app-server` 0.169.0, as recorded in `tests/sessions`.
 
 use teamster_core::{RunStatus, Usage};
 
@@ -308,7 +308,7 @@ fn a_turn_that_is_interrupted_leaves_its_command_open() {
 }
 
 #[test]
-fn something_is_said_in_the_middle_of_a_turn() {
+fn a_message_in_the_middle_of_a_turn() {
     let mut play = Play::recorded("app_steer", &bypassing());
     play.begin("hi");
     play.until(|line| line["id"] == 4);
@@ -338,7 +338,7 @@ fn something_is_said_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn what_is_asked_is_answered_and_a_refusal_is_reported_once() {
+fn requests_are_answered_and_a_refusal_is_reported_once() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::AcceptEdits;
     options.permissions = PermissionPolicy::Allow;
@@ -428,7 +428,7 @@ fn a_session_that_is_resumed() {
             "done Completed",
         ]
     );
-    // Of the turn, and not what the CLI says again of those before.
+    // Of the turn, and not the CLI's repeated totals of earlier ones.
     assert_eq!(result.usage, Some(used(500, 1000, 0, 12, 0)));
     assert_eq!(result.session_usage, Some(used(5300, 1000, 0, 172, 0)));
     assert_eq!(result.session_id.as_deref(), Some(ID));

@@ -2,8 +2,8 @@
 
 use teamster_core::AgentEvent;
 
-/// What matters of each event. Pieces of one message are one line; what an agent says and does has the call
-/// that started it before it. Figures are left out.
+/// A short form of each event. Pieces of one message are one line; events of an agent have the call
+/// that started it in front. Figures are left out.
 pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! Text once, whatever is said again. The lines are made by hand, in the shapes that were recorded.
+//! Repeated text is emitted once. The lines are made by hand, in the shapes that were recorded.
 
 use super::edges::{END, turn_of};
 use super::*;
@@ -13,7 +13,7 @@ fn reconnecting() -> Value {
 }
 
 #[test]
-fn a_message_that_is_said_again_after_a_reconnect_is_said_once() {
+fn a_message_repeated_after_a_reconnect_is_emitted_once() {
     let lines = [
         delta("t1", "m1", "Whole "),
         delta("t1", "m1", "one."),
@@ -42,7 +42,7 @@ fn a_message_that_is_said_again_after_a_reconnect_is_said_once() {
 }
 
 #[test]
-fn a_message_that_turns_out_to_be_another_one_is_said_from_there_on() {
+fn a_message_that_turns_out_to_be_new_is_emitted_from_there_on() {
     let first = [
         delta("t1", "m1", "Whole one."),
         message("completed", "t1", "m1", "Whole one."),
@@ -68,7 +68,7 @@ fn a_message_that_turns_out_to_be_another_one_is_said_from_there_on() {
             END[1]
         ]
     );
-    // One that goes on where the other ended takes its place.
+    // One that continues where the other ended takes its place.
     let mut longer = first.to_vec();
     longer.push(delta("t1", "m2", "one. And"));
     longer.push(delta("t1", "m2", " more."));
@@ -86,7 +86,7 @@ fn a_message_that_turns_out_to_be_another_one_is_said_from_there_on() {
     );
 }
 
-/// So it is when something is said in the middle of an answer: what was written of it is in no history.
+/// The same happens for a message in the middle of an answer: the text so far is in no history.
 #[test]
 fn a_message_that_was_dropped_for_another_is_taken_back() {
     let lines = [
@@ -111,7 +111,7 @@ fn a_message_that_was_dropped_for_another_is_taken_back() {
         turn_of(&lines[..2]),
         ["text m1: one ", "retract m1", END[0], END[1]]
     );
-    // What was written when the turn was interrupted was said.
+    // Text written before an interruption is kept.
     let mut play = playing(&bypassing());
     play.json(&lines[0]);
     play.json(&lines[1]);
@@ -141,13 +141,18 @@ fn parts_of_a_summary_are_lines() {
             json!({"turnId": "t1", "itemId": "r1", "summaryIndex": index, "delta": text}),
         )
     };
-    let whole = json!({"type": "reasoning", "id": "r1", "summary": ["a", "", "b"], "content": []});
+    let complete =
+        json!({"type": "reasoning", "id": "r1", "summary": ["a", "", "b"], "content": []});
     assert_eq!(
-        turn_of(&[part(0, "a"), part(2, "b"), item("completed", "t1", &whole)]),
+        turn_of(&[
+            part(0, "a"),
+            part(2, "b"),
+            item("completed", "t1", &complete)
+        ]),
         ["thinking r1: a\\n\\nb", END[0], END[1]]
     );
     assert_eq!(
-        turn_of(&[item("completed", "t1", &whole)]),
+        turn_of(&[item("completed", "t1", &complete)]),
         ["thinking r1: a\\n\\nb", END[0], END[1]]
     );
 }

@@ -1,4 +1,4 @@
-//! Whatever the lines are, nothing panics and the stream keeps its grammar.
+//! Random lines: nothing panics and the stream keeps its grammar.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -99,14 +99,14 @@ fn any_line() -> impl Strategy<Value = String> {
     let of_main = (select(TYPES), data()).prop_map(|(kind, data)| line(kind, &data));
     let of_other =
         (id(), select(TYPES), data()).prop_map(|(a, kind, data)| of_agent(a, kind, &data));
-    let whole = prop_oneof![
+    let complete = prop_oneof![
         8 => of_main,
         4 => of_other,
         1 => (-1_i64..3).prop_map(result),
     ];
     prop_oneof![
-        9 => whole.clone(),
-        1 => (whole, any::<prop::sample::Index>()).prop_map(|(line, at)| {
+        9 => complete.clone(),
+        1 => (complete, any::<prop::sample::Index>()).prop_map(|(line, at)| {
             let cut = line.floor_char_boundary(at.index(line.len()));
             line[..cut].to_owned()
         }),

@@ -71,7 +71,7 @@ fn a_session_that_never_was_is_not_named() {
 }
 
 #[test]
-fn a_run_in_another_session_than_asked_for_is_noticed() {
+fn a_run_in_another_session_than_requested_is_noticed() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("00000000-0000-4000-8000-00000000000a".into());
     let (events, done) = run_for(&params, &[ready(), message("a", "x"), result(0)]);
@@ -194,7 +194,7 @@ fn no_last_line_and_exit_code_0_is_no_success() {
 }
 
 #[test]
-fn a_run_that_the_caller_stopped_is_aborted_whatever_the_cli_says() {
+fn a_run_that_the_caller_stopped_is_aborted_for_any_output() {
     let exit = Exit {
         code: Some(0),
         stop: Some(Stop::Aborted),
@@ -241,7 +241,7 @@ fn a_last_line_with_another_code_and_no_reason_is_a_failure() {
 }
 
 #[test]
-fn the_time_of_the_whole_session_is_that_of_the_run_only_if_the_session_is_new() {
+fn the_time_of_the_session_is_that_of_the_run_only_if_the_session_is_new() {
     let lines = [message("a", "x"), result(0)];
     assert_eq!(run_for(&new_session(), &lines).1.api_duration_ms, Some(291));
     let mut resumed = ExecuteParams::new("hi");
@@ -283,7 +283,7 @@ fn the_model_that_answers_may_change() {
 }
 
 #[test]
-fn what_is_not_known_is_shown_and_what_is_noise_is_not() {
+fn unknown_lines_are_shown_and_noise_is_not() {
     let (events, done) = run(&[
         line("session.something_new", &json!({"x": 1})),
         line("session.background_tasks_changed", &json!({})),
@@ -305,56 +305,56 @@ fn what_is_not_known_is_shown_and_what_is_noise_is_not() {
 }
 
 #[test]
-fn what_a_person_should_know_is_a_notice() {
-    let said = |kind: &str, data: Value| {
+fn information_for_users_is_a_notice() {
+    let event = |kind: &str, data: Value| {
         let (events, _) = run(&[line(kind, &data)]);
         match &events[0] {
             AgentEvent::Notice(notice) => (notice.level, notice.message.clone()),
             other => panic!("{other:?}"),
         }
     };
-    let info = said(
+    let info = event(
         "session.info",
         json!({"infoType": "configuration", "message": "m"}),
     );
     assert_eq!(info, (NoticeLevel::Info, "m".into()));
-    let warning = said(
+    let warning = event(
         "session.warning",
         json!({"warningType": "interrupted_tools", "message": "w"}),
     );
     assert_eq!(warning, (NoticeLevel::Warning, "w".into()));
-    let stopped = said(
+    let stopped = event(
         "session.autopilot_stopped",
         json!({"reason": "cap_reached"}),
     );
     assert_eq!(stopped.1, "autopilot stopped: cap_reached");
-    let unfinished = said(
+    let unfinished = event(
         "session.task_complete",
         json!({"success": false, "reason": "it is blocked"}),
     );
     assert_eq!(unfinished.1, "the task was not completed: it is blocked");
-    let failed = said(
+    let failed = event(
         "subagent.failed",
         json!({"agentDisplayName": "helper", "error": "it broke"}),
     );
     assert_eq!(failed.1, "the sub-agent \"helper\" failed: it broke");
     // By the schema of 1.0.102.
-    let login = said("mcp.oauth_required", json!({"serverName": "tracker"}));
+    let login = event("mcp.oauth_required", json!({"serverName": "tracker"}));
     let expected = "the MCP server tracker wants somebody to log in".to_owned();
     assert_eq!(login, (NoticeLevel::Warning, expected));
-    let gone = said("session.model_deselected", json!({"previousModel": "m-1"}));
+    let gone = event("session.model_deselected", json!({"previousModel": "m-1"}));
     assert_eq!(gone.1, "the model m-1 is no longer available");
-    let asks = said("user_input.requested", json!({"question": "Which?"}));
+    let asks = event("user_input.requested", json!({"question": "Which?"}));
     let expected = "the CLI waits for an answer to user_input.requested, which a run cannot give";
     assert_eq!(asks.1, expected);
 }
 
 #[test]
-fn bookkeeping_says_nothing() {
+fn bookkeeping_is_no_event() {
     for kind in ["model.turn_failed", "session.handoff", "command.completed"] {
         let (events, done) = run(&[line(kind, &json!({}))]);
-        let said = |name: &&str| ["unknown", "notice"].contains(name);
-        assert!(!names(&events).iter().any(said), "{kind}: {events:?}");
+        let event = |name: &&str| ["unknown", "notice"].contains(name);
+        assert!(!names(&events).iter().any(event), "{kind}: {events:?}");
         assert_eq!(done.diagnostics.unknown, 0, "{kind}");
     }
 }

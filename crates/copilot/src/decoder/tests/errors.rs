@@ -53,12 +53,12 @@ fn each_retry_is_one_event_with_its_number_and_its_reason() {
         .iter()
         .map(|r| (r.attempt, r.error.kind, r.error.message.clone()))
         .collect();
-    let said = "429 Rate limit reached for requests.".to_owned();
+    let message = "429 Rate limit reached for requests.".to_owned();
     assert_eq!(
         seen,
         [
-            (1, ErrorKind::RateLimit, said.clone()),
-            (2, ErrorKind::RateLimit, said)
+            (1, ErrorKind::RateLimit, message.clone()),
+            (2, ErrorKind::RateLimit, message)
         ]
     );
     assert_eq!(done.status, RunStatus::Completed);
@@ -66,7 +66,7 @@ fn each_retry_is_one_event_with_its_number_and_its_reason() {
 }
 
 #[test]
-fn what_a_failed_request_means() {
+fn failed_requests_are_classified() {
     let kind = |data: Value, reason: &str| {
         let (events, _) = run(&[failure(&data), retry(reason)]);
         retries(&events)[0].error.kind
@@ -111,7 +111,7 @@ fn error(data: &Value) -> String {
 }
 
 #[test]
-fn what_the_error_of_a_run_means() {
+fn errors_of_runs_are_classified() {
     let kind = |data: Value| {
         let (_, done) = run(&[error(&data), result(1)]);
         assert_eq!(done.status, RunStatus::Failed);
@@ -183,7 +183,7 @@ fn what_the_error_of_a_run_means() {
 }
 
 #[test]
-fn the_failed_request_says_what_the_error_does_not() {
+fn the_failed_request_explains_an_unspecific_error() {
     let (_, done) = run(&[
         failure(&json!({"statusCode": 502, "errorMessage": "\"Bad Gateway\""})),
         error(&json!({"errorType": "query", "message": "it failed"})),

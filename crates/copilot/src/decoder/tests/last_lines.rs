@@ -79,8 +79,8 @@ fn a_code_may_be_a_text() {
 }
 
 #[test]
-fn what_fails_after_the_last_line_is_a_notice() {
-    for (late, said) in [
+fn a_failure_after_the_last_line_is_a_notice() {
+    for (late, notice) in [
         (failed("late"), "late"),
         (abort(), "the run was interrupted"),
     ] {
@@ -89,14 +89,17 @@ fn what_fails_after_the_last_line_is_a_notice() {
             names(&events),
             ["text", "session", "turn_end", "notice", "done"]
         );
-        assert_eq!(notices(&events), [(NoticeLevel::Warning, said.to_owned())]);
+        assert_eq!(
+            notices(&events),
+            [(NoticeLevel::Warning, notice.to_owned())]
+        );
         assert_eq!(done.status, RunStatus::Completed);
         assert!(done.errors.is_empty());
     }
 }
 
 #[test]
-fn what_fails_in_another_turn_after_the_last_line_is_an_error() {
+fn a_failure_in_another_turn_after_the_last_line_is_an_error() {
     let (events, done) = run(&[
         message("a", "x"),
         result(0),
@@ -144,7 +147,7 @@ fn a_last_line_that_is_printed_again_ends_no_other_turn_and_has_its_say() {
     assert_eq!(done.status, RunStatus::Completed);
 }
 
-/// A turn whose message never comes whole, although the request ended well.
+/// A turn whose message is never completed, although the request ended well.
 fn cut_turn(id: &str, text: &str) -> Vec<String> {
     vec![
         turn("assistant.turn_start"),
@@ -156,7 +159,7 @@ fn cut_turn(id: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_last_message_without_an_end_is_no_whole_answer() {
+fn a_last_message_without_an_end_is_incomplete() {
     let mut lines = cut_turn("a", "half");
     lines.push(result(0));
     let (events, done) = run(&lines);
@@ -171,7 +174,7 @@ fn a_last_message_without_an_end_is_no_whole_answer() {
 }
 
 #[test]
-fn a_message_that_goes_on_and_ends_is_a_whole_answer() {
+fn a_message_that_continues_and_ends_is_complete() {
     let mut lines = cut_turn("a", "half, ");
     lines.push(turn("assistant.turn_start"));
     lines.extend([message("b", "whole"), turn("assistant.turn_end"), result(0)]);
@@ -186,7 +189,7 @@ fn a_message_that_goes_on_and_ends_is_a_whole_answer() {
 }
 
 #[test]
-fn the_record_knows_better_whether_an_answer_is_whole() {
+fn the_record_decides_whether_an_answer_is_complete() {
     let of = |reason: &str| {
         let record = json!({"type": "session.usage_record", "data": {"usage":
             {"model": "m", "inputTokens": 1, "outputTokens": 1, "finishReason": reason}}});

@@ -76,7 +76,7 @@ fn without_fields_the_name_is_taken_apart_with_the_known_servers() {
 }
 
 #[test]
-fn a_tool_without_a_field_is_what_follows_the_server_in_the_name() {
+fn a_tool_without_a_field_is_taken_from_the_name() {
     let of = |name: &str, server: &str| named(&json!({"toolName": name, "mcpServerName": server}));
     assert_eq!(of("tiny-echo", "tiny"), mcp("tiny", "echo"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What calls of MCP tools gave: the whole of it, and nothing twice.
+//! Results of MCP tools: complete, without repetitions.
 
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
@@ -65,7 +65,7 @@ fn texts_and_the_structured_part_are_one_below_the_other() {
 }
 
 #[test]
-fn what_only_the_model_got_is_shown_with_the_rest() {
+fn text_that_only_the_model_got_is_shown_too() {
     let link = json!({"type": "resource_link", "uri": "f://r", "name": "r"});
     let more = json!({"content": "changed", "contents": [text("one"), link]});
     assert_eq!(of(&more), "changed\none\n[resource_link: f://r]");
@@ -74,7 +74,7 @@ fn what_only_the_model_got_is_shown_with_the_rest() {
 }
 
 #[test]
-fn a_failed_call_says_nothing_twice() {
+fn a_failed_call_repeats_nothing() {
     let failed = |message: &str, more: &Value| {
         let mut result = json!({"content": message, "contents": [text("bad"), text("worse")]});
         for (name, value) in more.as_object().unwrap() {
@@ -97,7 +97,7 @@ fn a_failed_call_says_nothing_twice() {
         failed("MCP server 'tiny': badworse\n\n{\"why\":7}", &structured),
         "bad\nworse\n{\"why\":7}"
     );
-    // An error that says more.
+    // An error with more text.
     assert_eq!(
         failed("it broke", &json!({"content": "badworse"})),
         "bad\nworse\nit broke"
@@ -108,7 +108,7 @@ fn a_failed_call_says_nothing_twice() {
 }
 
 #[test]
-fn a_large_result_is_whole() {
+fn a_large_result_is_complete() {
     let preview = "Output too large to read at once (58.6 KB). Saved to: /tmp/x.txt\n\nPreview";
     let middle = "<output too long - dropped 9 characters from the middle>";
     let large = json!({"properties": {"largeOutputWrittenToFile": "true",

@@ -3,20 +3,20 @@
 use serde_json::json;
 use teamster_core::AgentEvent;
 
-use super::{call, called, delta, line, message, names, result, run, said};
+use super::{call, called, delta, line, message, names, result, run, texts};
 
 #[test]
 fn a_line_that_is_printed_again_is_taken_once() {
     let started = call("t", "bash", &json!({"command": "x"}));
     let ended = called("t", "out");
     let piece = delta("a", "text");
-    let whole = message("a", "text");
+    let complete = message("a", "text");
     let unknown = line("something.new", &json!({}));
     let lines = [
         piece.clone(),
         piece,
-        whole.clone(),
-        whole.clone(),
+        complete.clone(),
+        complete.clone(),
         started.clone(),
         started,
         ended.clone(),
@@ -26,7 +26,7 @@ fn a_line_that_is_printed_again_is_taken_once() {
         message("d", "3"),
         message("e", "4"),
         message("f", "5"),
-        whole,
+        complete,
         unknown,
         result(0),
     ];
@@ -62,7 +62,7 @@ fn equal_lines_with_ids_of_their_own_are_no_repeats() {
 }
 
 #[test]
-fn a_sub_agent_that_is_known_by_its_call_alone_says_its_text_once() {
+fn a_sub_agent_known_by_its_call_alone_has_its_text_once() {
     let inner = |kind: &str, mut data: serde_json::Value| {
         data["messageId"] = json!("s");
         data["parentToolCallId"] = json!("k");
@@ -80,6 +80,6 @@ fn a_sub_agent_that_is_known_by_its_call_alone_says_its_text_once() {
         result(0),
     ]);
     let of = |text: &str, call: &str| (text.to_owned(), Some(call.to_owned()));
-    assert_eq!(said(&events), [of("first", "k"), of("inner", "k#2")]);
+    assert_eq!(texts(&events), [of("first", "k"), of("inner", "k#2")]);
     assert_eq!(done.text, "");
 }

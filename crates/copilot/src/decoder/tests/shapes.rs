@@ -5,7 +5,7 @@ use teamster_core::AgentEvent;
 
 use super::{call, delta, line, names, result, run};
 
-fn said(content: &Value) -> (String, u64) {
+fn text_and_unknown(content: &Value) -> (String, u64) {
     let message = line(
         "assistant.message",
         &json!({"messageId": "a", "content": content}),
@@ -17,15 +17,15 @@ fn said(content: &Value) -> (String, u64) {
 #[test]
 fn a_message_may_be_blocks_of_text() {
     let blocks = json!([{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]);
-    assert_eq!(said(&blocks), ("one two".into(), 0));
-    assert_eq!(said(&json!([])), (String::new(), 0));
-    assert_eq!(said(&Value::Null), (String::new(), 0));
+    assert_eq!(text_and_unknown(&blocks), ("one two".into(), 0));
+    assert_eq!(text_and_unknown(&json!([])), (String::new(), 0));
+    assert_eq!(text_and_unknown(&Value::Null), (String::new(), 0));
 }
 
 #[test]
 fn a_message_that_cannot_be_read_is_shown_as_it_is() {
     for odd in [json!({"text": "x"}), json!(5), json!([{"type": "image"}])] {
-        assert_eq!(said(&odd), (String::new(), 1), "{odd}");
+        assert_eq!(text_and_unknown(&odd), (String::new(), 1), "{odd}");
     }
     // What came before stays.
     let message = line(

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, RunStatus};
 
-use super::{call, delta, line, message, names, of_agent, result, run, said, turn};
+use super::{call, delta, line, message, names, of_agent, result, run, texts, turn};
 
 #[test]
-fn deltas_and_the_full_text_of_one_message_are_said_once() {
+fn deltas_and_the_full_text_of_one_message_are_emitted_once() {
     let (events, done) = run(&[
         delta("a", "Hello"),
         delta("a", ", you"),
@@ -18,21 +18,21 @@ fn deltas_and_the_full_text_of_one_message_are_said_once() {
 }
 
 #[test]
-fn without_deltas_the_full_text_is_said() {
+fn without_deltas_the_full_text_is_emitted() {
     let (_, done) = run(&[message("a", "One. "), message("b", "Two."), result(0)]);
     assert_eq!(done.text, "One. Two.");
     assert_eq!(done.final_message.as_deref(), Some("Two."));
 }
 
 #[test]
-fn a_full_text_adds_what_its_deltas_lacked() {
+fn a_full_text_adds_text_missing_in_its_deltas() {
     let (events, done) = run(&[delta("a", "Hel"), message("a", "Hello"), result(0)]);
-    assert_eq!(said(&events)[1].0, "lo");
+    assert_eq!(texts(&events)[1].0, "lo");
     assert_eq!(done.text, "Hello");
 }
 
 #[test]
-fn a_full_text_takes_the_place_of_deltas_that_said_something_else() {
+fn a_full_text_replaces_different_deltas() {
     let (events, done) = run(&[delta("a", "Hi"), message("a", "Hello"), result(0)]);
     assert_eq!(names(&events)[..3], ["text", "retract", "text"]);
     assert_eq!(done.text, "Hello");
@@ -58,14 +58,14 @@ fn a_delta_after_its_full_text_and_a_second_full_text_are_copies() {
 }
 
 #[test]
-fn a_message_without_text_says_nothing() {
+fn a_message_without_text_is_no_event() {
     let (events, done) = run(&[message("a", ""), result(0)]);
     assert_eq!(names(&events), ["session", "turn_end", "done"]);
     assert_eq!(done.text, "");
 }
 
 #[test]
-fn what_a_failed_attempt_had_said_is_retracted() {
+fn the_text_of_a_failed_attempt_is_retracted() {
     let (events, done) = run(&[
         delta("a", "Half an answer that"),
         line(
@@ -82,7 +82,7 @@ fn what_a_failed_attempt_had_said_is_retracted() {
 }
 
 #[test]
-fn a_request_after_one_that_failed_is_a_retry_where_no_line_says_so() {
+fn a_request_after_a_failed_one_is_a_retry_without_a_line_for_it() {
     let start = || line("model.call_start", &json!({}));
     let (events, done) = run(&[
         start(),
@@ -122,7 +122,7 @@ fn the_message_of_the_next_request_may_have_the_id_of_the_one_that_was_retracted
 }
 
 #[test]
-fn a_message_that_the_output_limit_cut_off_stays_and_goes_on_in_the_next() {
+fn a_message_cut_by_the_output_limit_continues_in_the_next() {
     let finished = line("model.call_finished", &json!({"outcome": "success"}));
     let (events, done) = run(&[
         turn("assistant.turn_start"),
@@ -166,8 +166,8 @@ fn a_cut_off_message_before_a_tool_call_is_no_part_of_the_answer() {
 }
 
 #[test]
-fn reasoning_comes_three_times_and_is_said_once() {
-    let whole = |text: &str| {
+fn reasoning_comes_three_times_and_is_emitted_once() {
+    let complete = |text: &str| {
         line(
             "assistant.message",
             &json!({"messageId": "a", "content": "It looked.", "reasoningText": text}),
@@ -184,20 +184,20 @@ fn reasoning_comes_three_times_and_is_said_once() {
             &json!({"reasoningId": "r", "deltaContent": "know. "}),
         ),
         // Trimmed, as the CLI does.
-        whole("Now I know."),
+        complete("Now I know."),
         line("assistant.reasoning", &reasoning("Now I know.")),
         result(0),
     ]);
     assert_eq!(names(&events)[..3], ["thinking", "thinking", "text"]);
-    assert_eq!(said(&events).len(), 3);
+    assert_eq!(texts(&events).len(), 3);
     // And without deltas.
     let (events, _) = run(&[
-        whole("Now I know."),
+        complete("Now I know."),
         line("assistant.reasoning", &reasoning("Now I know.")),
         result(0),
     ]);
     assert_eq!(names(&events)[..2], ["thinking", "text"]);
-    assert_eq!(said(&events).len(), 2);
+    assert_eq!(texts(&events).len(), 2);
     // And where only the last of the three comes.
     let (events, _) = run(&[
         message("a", "x"),
@@ -266,7 +266,7 @@ fn a_line_separator_in_a_text_is_text() {
 }
 
 #[test]
-fn what_a_sub_agent_says_is_not_the_answer() {
+fn text_of_a_sub_agent_is_not_the_answer() {
     let (events, done) = run(&[
         call("t", "task", &json!({"mode": "sync"})),
         of_agent(
@@ -290,7 +290,7 @@ fn what_a_sub_agent_says_is_not_the_answer() {
     ]);
     let of = |parent: Option<&str>| parent.map(str::to_owned);
     assert_eq!(
-        said(&events),
+        texts(&events),
         [
             ("inner".into(), of(Some("t"))),
             ("hm".into(), of(Some("t"))),
@@ -310,7 +310,7 @@ fn an_agent_whose_beginning_was_lost_is_still_not_the_main_agent() {
         line("assistant.message_delta", &named),
         result(0),
     ]);
-    let parents: Vec<_> = said(&events)
+    let parents: Vec<_> = texts(&events)
         .into_iter()
         .map(|(_, parent)| parent)
         .collect();
@@ -323,13 +323,13 @@ fn an_agent_whose_beginning_was_lost_is_still_not_the_main_agent() {
 
 #[test]
 fn messages_without_an_id_are_messages_of_their_own() {
-    let whole = |text: &str| line("assistant.message", &json!({"content": text}));
+    let complete = |text: &str| line("assistant.message", &json!({"content": text}));
     let piece = line("assistant.message_delta", &json!({"deltaContent": "Thr"}));
     let (events, done) = run(&[
-        whole("One."),
-        whole("Two."),
+        complete("One."),
+        complete("Two."),
         piece,
-        whole("Three."),
+        complete("Three."),
         result(0),
     ]);
     assert_eq!(done.text, "One.Two.Three.");

@@ -41,7 +41,7 @@ fn a_shell_command_that_failed_is_an_error_although_the_call_succeeded() {
     let with_code = json!({"success": true, "result": {"content": content},
                            "shellExecution": {"exitCode": 3}});
     assert_eq!(ends_with("bash", &with_code).is_error, Some(true));
-    // What the CLI calls in the model's place says it in the text alone.
+    // A call that the CLI makes in the model's place has it in the text alone.
     let text_alone = json!({"success": true, "result": {"content": content}});
     assert_eq!(ends_with("read_bash", &text_alone).is_error, Some(true));
     // Of another tool it is only text.
@@ -89,7 +89,7 @@ fn a_denied_call_is_a_denial_with_its_reason() {
     assert_eq!(permission.tool_name, "create");
     assert_eq!(permission.reason.as_deref(), Some("Permission denied"));
     assert_eq!(done.permission_denials.len(), 1);
-    // It said nothing and did nothing.
+    // No text and no successful tool.
     assert_eq!(done.status, RunStatus::Incomplete);
 }
 

@@ -31,7 +31,7 @@ fn call(finish_reason: &str) -> Value {
 }
 
 #[test]
-fn input_includes_what_was_cached_and_here_it_does_not() {
+fn cached_tokens_are_subtracted_from_input() {
     let record = vec![
         recorded(None, &call("tool_calls")),
         recorded(None, &call("stop")),
@@ -74,7 +74,7 @@ fn shutdown(input: u64, output: u64) -> String {
 }
 
 #[test]
-fn without_single_requests_a_run_used_what_the_totals_grew_by() {
+fn without_single_requests_the_usage_is_the_increase_of_the_totals() {
     let start = json!({"type": "session.start", "data": {}}).to_string();
     let of_new = run_with(vec![start, shutdown(140, 9)], &[result(0)]);
     let usage = of_new.usage.unwrap();
@@ -131,8 +131,8 @@ fn no_record_means_no_figures_and_not_0() {
 
 #[test]
 fn words_about_the_record_are_no_figures() {
-    let said = message("a", "see session.usage_record");
-    let record = vec![recorded(None, &call("stop")), said];
+    let text = message("a", "see session.usage_record");
+    let record = vec![recorded(None, &call("stop")), text];
     let done = run_with(record, &[message("a", "x"), result(0)]);
     assert_eq!(done.stop_reason.as_deref(), Some("stop"));
     assert_eq!(done.usage.unwrap().output_tokens, Some(21));

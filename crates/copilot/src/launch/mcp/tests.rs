@@ -69,7 +69,7 @@ fn without_servers_there_is_no_file_and_no_flag() {
 }
 
 #[test]
-fn the_servers_are_allowed_in_every_mode_and_what_is_denied_is_still_said() {
+fn the_servers_are_allowed_in_every_mode_and_denials_are_kept() {
     for permission in crate::CAPABILITIES.permission_modes {
         let mut params = run_with(vec![echo()]);
         params.permission = *permission;
@@ -128,7 +128,7 @@ fn a_tool_that_is_left_out_is_excluded_by_the_name_that_the_cli_gives_it() {
 }
 
 #[test]
-fn what_the_cli_would_take_for_something_else_is_refused_by_name() {
+fn ambiguous_values_are_refused_by_name() {
     let named = |name: &str| McpServer::stdio(name, "x", [""; 0]);
     let mut slow = echo();
     slow.startup_timeout = Some(Duration::from_secs(9));
@@ -157,14 +157,14 @@ fn what_the_cli_would_take_for_something_else_is_refused_by_name() {
 }
 
 #[test]
-fn a_limit_beyond_what_the_cli_takes_is_the_longest_that_it_does() {
+fn a_limit_beyond_the_cli_s_maximum_is_the_maximum() {
     let mut server = echo();
     server.tool_timeout = Some(Duration::MAX);
     let launch = launch(&run_with(vec![server])).unwrap();
     assert_eq!(file(&launch)["mcpServers"]["tiny"]["timeout"], u32::MAX);
 }
 
-/// What the CLI makes of a text: `$NAME`, `${NAME}` and `${NAME:-default}` are variables. All are set
+/// The CLI's expansion of a text: `$NAME`, `${NAME}` and `${NAME:-default}` are variables. All are set
 /// but ours.
 fn expanded(text: &str) -> String {
     let is_name = |name: &str| {

@@ -107,7 +107,7 @@ fn codes(result: &RunResult) -> Vec<ErrorCode> {
 }
 
 #[test]
-fn text_without_what_was_retracted() {
+fn text_excludes_retracted_messages() {
     let (_, result) = run(
         &[
             r#"{"m":"a","t":"old "}"#,
@@ -143,7 +143,7 @@ fn the_final_message_without_ids_begins_after_the_last_tool() {
 }
 
 #[test]
-fn what_would_break_the_grammar_becomes_unknown() {
+fn events_that_break_the_grammar_become_unknown() {
     let (events, result) = run(
         &[
             r#"{"r":"never-called"}"#,
@@ -203,7 +203,7 @@ fn a_failure_becomes_one_error_with_the_best_evidence() {
 }
 
 #[test]
-fn what_the_cli_always_says_on_stderr_is_no_evidence() {
+fn usual_stderr_output_is_no_evidence() {
     let (_, result) = run(&[], exit(1, "as always\n"));
     assert_eq!(codes(&result), [ErrorCode::CliExitError]);
     let (_, result) = run(&[], exit(1, "as always\nno disk\n"));
@@ -217,7 +217,7 @@ fn what_the_cli_always_says_on_stderr_is_no_evidence() {
 }
 
 #[test]
-fn an_exit_code_shows_what_words_do_not() {
+fn an_exit_code_decides_without_an_error_text() {
     let kind = |code, stderr| run(&[], exit(code, stderr)).1.errors[0].kind;
     assert_eq!(kind(41, ""), ErrorKind::Auth);
     assert_eq!(kind(41, "no disk"), ErrorKind::Auth);
@@ -264,7 +264,7 @@ fn stopping_decides_the_status() {
     assert_eq!(result.status, RunStatus::TimedOut);
     assert_eq!(
         result.errors[0].message,
-        "no line for 5 s; it said on stderr: waiting for a login"
+        "no line for 5 s; stderr: waiting for a login"
     );
 
     let lingering = Exit {
@@ -277,7 +277,7 @@ fn stopping_decides_the_status() {
 }
 
 #[test]
-fn an_interruption_that_we_asked_for_is_reported_once() {
+fn a_requested_interruption_is_reported_once() {
     struct Interrupted;
     impl Decoder for Interrupted {
         fn line(&mut self, _: &[u8], out: &mut Events) {
@@ -356,7 +356,7 @@ fn every_event_carries_its_line_when_asked() {
 
 #[test]
 fn the_last_message_begins_after_the_last_tool_result() {
-    // Of a CLI that gives its messages no ids, and goes on talking while a tool runs.
+    // A CLI without message ids that keeps writing text while a tool runs.
     let (_, result) = run(
         &[
             r#"{"t":"Before. "}"#,
@@ -374,7 +374,7 @@ fn the_last_message_begins_after_the_last_tool_result() {
 }
 
 #[test]
-fn a_resumed_session_that_says_and_does_nothing_has_lost_the_prompt() {
+fn a_resumed_session_without_text_or_tools_has_lost_the_prompt() {
     let run = |resumes: bool, lines: &[&str]| {
         let mut assembler =
             RunAssembler::new(Box::new(Scripted::default()), false).resumes(resumes);

@@ -1,4 +1,4 @@
-//! What is refused of MCP servers.
+//! Validation of MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn check_name(name: &str, info: &CliInfo, can: &McpSupport) -> Result<(), String
 }
 
 impl McpServer {
-    /// What is wrong with it for every CLI: the field and why, without any value. `None` if nothing is.
+    /// A problem that holds for every CLI: the field and the reason, without any value.
     pub fn problem(&self) -> Option<String> {
         if self.name.is_empty() {
             return Some("name: it is empty".to_owned());
@@ -211,7 +211,7 @@ mod tests {
     const NO_ARGS: [&str; 0] = [];
 
     #[test]
-    fn what_is_right_is_taken() {
+    fn valid_servers_are_accepted() {
         let mut params = ExecuteParams::new("hi");
         params.mcp_servers = vec![
             McpServer::stdio("a", "cmd", ["", "-x"]).env("K", ""),

@@ -20,7 +20,7 @@ const HEAD: usize = 256;
 /// Like that one it is pure: the engine and the tests both use it.
 ///
 /// The events of the current turn, and only of that, are in [`out`](Self::out). After each call, the caller
-/// takes them from there, ends the turn when [`is_over`](Self::is_over) says so, and writes what
+/// takes them from there, ends the turn when [`is_over`](Self::is_over) is true, and writes what
 /// [`exchange`](Self::exchange) holds.
 pub struct SessionAssembler {
     protocol: Shared,
@@ -153,7 +153,7 @@ impl SessionAssembler {
         }
     }
 
-    /// Answers a request for permission. The stream says what became of it: an answer that the CLI cannot
+    /// Answers a permission request. The stream reports the outcome: an answer that the CLI cannot
     /// take is a denial, with the reason.
     pub fn answer(&mut self, request: &PermissionRequest, mut answer: PermissionAnswer) {
         let unsupported = (self.protocol.lock()).unsupported_answer(request.id, &answer);
@@ -179,7 +179,7 @@ impl SessionAssembler {
         &mut self.out
     }
 
-    /// Whether a turn is being played: `Some(true)` if it was asked for, `Some(false)` if the CLI began
+    /// Whether a turn is active: `Some(true)` if the caller started it, `Some(false)` if the CLI began
     /// it by itself.
     pub fn turn(&self) -> Option<bool> {
         self.turn.as_ref().map(|turn| turn.asked)
@@ -190,7 +190,7 @@ impl SessionAssembler {
         (self.turn.as_ref()).is_some_and(|turn| turn.assembler.has_ended())
     }
 
-    /// What the CLI is doing now.
+    /// The CLI's current activity.
     pub fn phase(&self) -> Phase {
         match &self.turn {
             Some(turn) => turn.assembler.phase(),
@@ -220,7 +220,7 @@ impl SessionAssembler {
         self.protocol.lock().session_id()
     }
 
-    /// What the session has cost so far, where the CLI reports that.
+    /// Cost of the session so far, if the CLI reports it.
     pub fn session_cost_usd(&self) -> Option<f64> {
         self.protocol.lock().session_cost_usd()
     }
@@ -246,7 +246,7 @@ impl SessionAssembler {
         }
     }
 
-    /// Calls with what goes on between the protocol and the engine.
+    /// Calls `take` with the exchange between the protocol and the engine.
     pub fn exchange<T>(&self, take: impl FnOnce(&mut Exchange) -> T) -> T {
         take(self.protocol.lock().exchange())
     }
@@ -276,7 +276,7 @@ fn is_kept(entry: &LogEntry) -> bool {
     )
 }
 
-/// The protocol, as the decoder of whatever turn there is.
+/// The protocol, as the decoder of the current turn.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Box<dyn SessionProtocol>>>);
 

@@ -1,12 +1,12 @@
-//! How a run ended, which the CLI does not always say as it is.
+//! Ends of runs, which the CLI does not always report correctly.
 
 use serde_json::json;
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus, Usage};
 
 use super::{
-    SESSION, call, delta, error, exit, failed, failure, init, names, result, returned, run,
-    run_with, said, success,
+    SESSION, call, delta, error, error_line, exit, failed, failure, init, names, result, returned,
+    run, run_with, success,
 };
 
 /// The kind of the error of a run that failed with this message and this exit code.
@@ -21,7 +21,7 @@ fn kind(message: &str, code: i32) -> ErrorKind {
 }
 
 #[test]
-fn errors_of_the_service_mean_what_their_words_say() {
+fn errors_of_the_service_are_classified_by_their_text() {
     for (message, code, expected) in [
         (
             r#"[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]"#,
@@ -123,7 +123,7 @@ fn a_connection_that_breaks_or_gives_nothing_is_the_networks() {
 }
 
 #[test]
-fn what_is_not_found_is_the_model_or_the_address() {
+fn a_404_is_the_model_or_the_address() {
     for (message, expected) in [
         ("404 page not found", ErrorKind::Invalid),
         ("404 Not Found", ErrorKind::Invalid),
@@ -184,7 +184,7 @@ fn the_clis_own_types_of_errors() {
         ("FatalInputError", ErrorKind::Invalid),
         ("FatalCancellationError", ErrorKind::Aborted),
     ] {
-        let (_, result) = run(&[init(), failure(kind, "It said so.")]);
+        let (_, result) = run(&[init(), failure(kind, "It failed.")]);
         assert_eq!(error(&result).kind, expected);
     }
 }
@@ -297,7 +297,7 @@ fn a_time_to_wait_makes_a_quota_a_rate_limit() {
 }
 
 #[test]
-fn a_failure_with_exit_code_0_is_a_failure_and_the_error_line_before_it_says_why() {
+fn a_failure_with_exit_code_0_has_the_reason_of_the_error_line_before_it() {
     for (message, expected) in [
         (
             "The model returned an empty response with no text or thoughts. Try again.",
@@ -331,7 +331,7 @@ fn a_failure_with_exit_code_0_is_a_failure_and_the_error_line_before_it_says_why
     ] {
         let (events, result) = run(&[
             init(),
-            said("error", message),
+            error_line("error", message),
             result(&json!({"status": "error", "stats": {}})),
         ]);
         assert_eq!(result.status, RunStatus::Failed);
@@ -343,20 +343,25 @@ fn a_failure_with_exit_code_0_is_a_failure_and_the_error_line_before_it_says_why
 }
 
 #[test]
-fn a_failure_without_a_word_says_that() {
+fn a_failure_without_a_message_is_reported_as_such() {
     let (_, result) = run(&[init(), result(&json!({"status": "error"}))]);
     assert_eq!(result.status, RunStatus::Failed);
     assert!(error(&result).message.contains("said nothing"));
 }
 
 #[test]
-fn a_run_that_the_cli_cut_off_is_no_success_though_it_says_so() {
+fn a_run_that_the_cli_cut_off_is_no_success() {
     for (message, expected) in [
         ("Loop detected, stopping execution", ErrorKind::Invalid),
         ("Maximum session turns exceeded", ErrorKind::MaxTurns),
         ("Agent execution blocked: no", ErrorKind::Permission),
     ] {
-        let (_, result) = run(&[init(), delta("half"), said("warning", message), success()]);
+        let (_, result) = run(&[
+            init(),
+            delta("half"),
+            error_line("warning", message),
+            success(),
+        ]);
         assert_eq!(result.status, RunStatus::Failed);
         assert_eq!(error(&result).kind, expected);
         assert_eq!(error(&result).message, message);
@@ -364,13 +369,13 @@ fn a_run_that_the_cli_cut_off_is_no_success_though_it_says_so() {
 }
 
 #[test]
-fn what_was_overcome_is_a_notice() {
+fn an_overcome_error_is_a_notice() {
     for next in [delta("more"), call("a", "glob", &json!({}))] {
         let (events, result) = run(&[
             init(),
-            said("error", "Agent execution blocked: think again"),
+            error_line("error", "Agent execution blocked: think again"),
             next,
-            said("warning", "by the way"),
+            error_line("warning", "by the way"),
             success(),
         ]);
         let notices = names(&events).iter().filter(|n| **n == "notice").count();
@@ -384,7 +389,7 @@ fn what_was_overcome_is_a_notice() {
 fn an_error_line_without_its_result_is_the_error() {
     let (_, result) = run(&[
         init(),
-        said("error", "Model stream ended without a finish reason."),
+        error_line("error", "Model stream ended without a finish reason."),
     ]);
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(error(&result).kind, ErrorKind::Protocol);
@@ -465,7 +470,7 @@ fn rules_that_the_cli_did_not_read_make_the_run_a_failure() {
 }
 
 #[test]
-fn what_a_failed_run_used_is_said_if_the_cli_says_it() {
+fn the_usage_of_a_failed_run_is_reported_if_known() {
     let stats = json!({"total_tokens": 50, "input_tokens": 30, "output_tokens": 10, "cached": 20,
         "input": 10, "models": {"m": {"total_tokens": 50, "input_tokens": 30, "output_tokens": 10,
         "cached": 20, "input": 10}}});

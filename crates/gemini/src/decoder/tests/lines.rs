@@ -1,12 +1,12 @@
-//! Lines as such: whatever is in them, none is lost.
+//! Lines in general: none is lost.
 
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
 
-use super::{SESSION, call, delta, init, line, names, returned, run, said, success};
+use super::{SESSION, call, delta, error_line, init, line, names, returned, run, success};
 
 #[test]
-fn the_prompt_is_not_said_again() {
+fn the_prompt_is_not_repeated() {
     let prompt = line(
         "message",
         &json!({"role": "user", "content": "x".repeat(200_000)}),
@@ -18,7 +18,7 @@ fn the_prompt_is_not_said_again() {
 }
 
 #[test]
-fn text_is_what_the_deltas_say_and_nothing_else() {
+fn text_consists_of_the_deltas() {
     let (events, result) = run(&[
         init(),
         delta("a\u{2028}b"),
@@ -36,7 +36,7 @@ fn text_is_what_the_deltas_say_and_nothing_else() {
 
 #[test]
 fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
-    let blocked = || said("warning", "Agent execution blocked: say it better");
+    let blocked = || error_line("warning", "Agent execution blocked: say it better");
     let call = || call("a", "glob", &json!({}));
     let returned = || returned("a", &json!({"status": "success"}));
     for (lines, last) in [
@@ -131,7 +131,7 @@ fn parameters_may_be_missing() {
 }
 
 #[test]
-fn what_is_not_known_is_passed_on() {
+fn unknown_lines_are_passed_on() {
     for odd in [
         line("thought", &json!({"content": "hm"})),
         line("message", &json!({"role": "system", "content": "x"})),
@@ -178,7 +178,7 @@ fn a_field_of_another_type_costs_no_more_than_itself() {
 }
 
 #[test]
-fn a_session_is_said_once_and_again_only_if_it_changes() {
+fn a_session_is_reported_once_and_again_only_if_it_changes() {
     let other = line("init", &json!({"session_id": "other"}));
     let (events, result) = run(&[init(), init(), other, delta("x"), success()]);
     assert_eq!(

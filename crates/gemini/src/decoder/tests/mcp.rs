@@ -90,16 +90,16 @@ fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
 fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() {
     let hint = "MCP issues detected. Run /mcp list for status.";
     // Alone, with its level, in colour, and more than once.
-    for said in [
+    for stderr in [
         format!("Warning: x\n{hint}\n{hint}\n"),
         format!("[INFO] {hint}\n"),
         format!("\u{1b}[33m{hint}\u{1b}[0m\n\u{1b}[33m[INFO] {hint}\u{1b}[0m\n"),
     ] {
-        let [unnamed] = notices(&ExecuteParams::new("hi"), &said)
+        let [unnamed] = notices(&ExecuteParams::new("hi"), &stderr)
             .try_into()
             .unwrap();
         assert!(unnamed.starts_with("MCP issues detected: "), "{unnamed}");
-        let [of_ours] = notices(&with_servers(&["a", "b"]), &said)
+        let [of_ours] = notices(&with_servers(&["a", "b"]), &stderr)
             .try_into()
             .unwrap();
         assert!(of_ours.ends_with("; those of this run: a, b"), "{of_ours}");
@@ -114,12 +114,12 @@ fn a_server_that_is_named_on_stderr_is_reported_once_with_its_name() {
     let params = with_servers(&["tiny"]);
     let broke = "the MCP server tiny had an error in the run: Gemini CLI does not say why";
     // As the CLI prints it: from two places.
-    let said = "MCP ERROR (tiny)\n[ERROR] MCP ERROR (tiny)\n";
-    assert_eq!(notices(&params, said), [broke]);
+    let stderr = "MCP ERROR (tiny)\n[ERROR] MCP ERROR (tiny)\n";
+    assert_eq!(notices(&params, stderr), [broke]);
     let coloured = "\u{1b}[31m[ERROR] MCP ERROR (tiny):\u{1b}[0m\n";
     assert_eq!(notices(&params, coloured), [broke]);
     // The rest is by the words in the CLI's own source.
-    let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
+    let stderr = "[INFO] MCP issues detected. Run /mcp list for status.\n\
                 MCP ERROR (my srv)\n\
                 [ERROR] Error during discovery for MCP server 'x': spawn x: no such file\n\
                 [ERROR] Error connecting to MCP server 'x': again\n\
@@ -130,7 +130,7 @@ fn a_server_that_is_named_on_stderr_is_reported_once_with_its_name() {
                 [ERROR] Error connecting to MCP server '': y\n\
                 say MCP ERROR (echo)\n";
     assert_eq!(
-        notices(&params, said),
+        notices(&params, stderr),
         [
             "the MCP server my srv had an error in the run: timed out",
             "the MCP server x had an error in the run: spawn x: no such file",

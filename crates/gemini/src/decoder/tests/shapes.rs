@@ -6,7 +6,7 @@ use teamster_core::{ErrorKind, RunStatus, ToolResult};
 use super::tools::results;
 use super::{call, delta, error, init, line, names, returned, run, success};
 
-/// What becomes of one tool's result.
+/// Decodes one tool's result.
 fn tool_result(fields: &Value) -> ToolResult {
     let (events, result) = run(&[
         init(),
@@ -85,7 +85,7 @@ fn a_result_without_an_id_is_of_the_only_call_that_is_open() {
     }
 }
 
-fn whole(text: &str) -> String {
+fn complete(text: &str) -> String {
     line(
         "message",
         &json!({"role": "assistant", "content": text, "delta": false}),
@@ -93,12 +93,12 @@ fn whole(text: &str) -> String {
 }
 
 #[test]
-fn a_whole_message_after_its_deltas_is_not_said_again() {
+fn a_complete_message_after_its_deltas_is_not_repeated() {
     let (_, result) = run(&[
         init(),
         delta("Hello "),
         delta("world"),
-        whole("Hello world"),
+        complete("Hello world"),
         success(),
     ]);
     assert_eq!(result.text, "Hello world");
@@ -106,14 +106,14 @@ fn a_whole_message_after_its_deltas_is_not_said_again() {
 }
 
 #[test]
-fn a_whole_message_that_says_something_else_is_text() {
+fn a_complete_message_that_differs_is_text() {
     // Deltas that repeat one another are deltas.
     let (_, result) = run(&[init(), delta("ha"), delta("ha"), success()]);
     assert_eq!(result.text, "haha");
     // So are whole messages that do.
-    let (_, result) = run(&[init(), whole("ha"), whole("ha"), success()]);
+    let (_, result) = run(&[init(), complete("ha"), complete("ha"), success()]);
     assert_eq!(result.text, "haha");
-    let (_, result) = run(&[init(), delta("a"), whole("b"), whole("a"), success()]);
+    let (_, result) = run(&[init(), delta("a"), complete("b"), complete("a"), success()]);
     assert_eq!(result.text, "aba");
     // Another turn is another message.
     let (_, result) = run(&[
@@ -121,7 +121,7 @@ fn a_whole_message_that_says_something_else_is_text() {
         delta("ok"),
         call("a", "glob", &json!({})),
         returned("a", &json!({"status": "success"})),
-        whole("ok"),
+        complete("ok"),
         success(),
     ]);
     assert_eq!(result.text, "okok");

@@ -51,7 +51,7 @@ fn only_tools_that_leave_nothing_behind_have_a_kind_without_side_effects() {
 }
 
 #[test]
-fn a_tool_of_the_tracker_is_the_clis_own_whatever_it_does() {
+fn tools_of_the_tracker_are_the_clis_own() {
     assert!(is_own("tracker_create_task"));
     assert!(is_own("tracker_of_a_newer_version"));
 }

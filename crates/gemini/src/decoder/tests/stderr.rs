@@ -1,4 +1,4 @@
-//! What stderr says of a run that has no result.
+//! stderr of a run that has no result.
 
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentError, AgentEvent, RunResult};
@@ -18,7 +18,7 @@ fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
 }
 
 #[test]
-fn a_cli_that_does_not_begin_says_why_on_stderr() {
+fn a_failed_start_is_explained_on_stderr() {
     let noise = "Warning: Basic terminal detected (TERM=dumb).\nYOLO mode is enabled.\n";
     let (kind, code, message) = never_began(
         &format!("{noise}\u{1b}[31mGemini CLI is not running in a trusted directory.\u{1b}[0m\n"),
@@ -58,7 +58,7 @@ fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
     assert!(error(&result).message.contains("SIGKILL"));
 }
 
-/// What the CLI writes of a request that it repeats, as recorded but for the length of the stack.
+/// The CLI's message about a request that it repeats, as recorded but for the length of the stack.
 fn attempt(number: u32, status: u16) -> String {
     format!(
         "Ripgrep is not available. Falling back to GrepTool.\n\
@@ -155,7 +155,7 @@ fn a_run_that_was_ended_from_outside_has_its_own_error_and_a_notice_of_the_reque
 }
 
 #[test]
-fn what_explains_a_failure_is_found_between_the_requests_that_were_repeated() {
+fn the_explanation_is_found_between_repeated_requests() {
     let several = "Attempt 2 failed with status 429. Retrying with backoff... RetryableQuotaError: \
                    Too much.\nSuggested retry after 2s.\n    at x (file:///x.js:1:1) {\n  cause: {\n    \
                    code: 429\n  },\n  status: 429\n}\n";
@@ -172,7 +172,7 @@ fn what_explains_a_failure_is_found_between_the_requests_that_were_repeated() {
     );
 }
 
-/// With the time that the service said, the CLI names its pause, after a message of several lines.
+/// With the delay that the service requested, the CLI names its pause, after a message of several lines.
 #[test]
 fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
     let limit = |number: u32, then: &str| {
@@ -217,13 +217,13 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
 
 #[test]
 fn notices_of_servers_explain_no_failure() {
-    let said = "[INFO] MCP issues detected. Run /mcp list for status.\n\
+    let stderr = "[INFO] MCP issues detected. Run /mcp list for status.\n\
                 MCP ERROR (tiny)\n\
                 \u{1b}[31m[ERROR] MCP ERROR (tiny)\u{1b}[0m\n\
                 [ERROR] Error during discovery for MCP server 'x': y\n\
                 [ERROR] Something else\n";
     assert_eq!(
-        super::super::stderr::evidence(said),
+        super::super::stderr::evidence(stderr),
         "[ERROR] Something else"
     );
 }

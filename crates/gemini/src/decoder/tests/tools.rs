@@ -29,7 +29,7 @@ fn shell(output: &Value) -> Option<bool> {
 }
 
 #[test]
-fn a_command_that_failed_is_a_success_to_the_cli_so_nothing_is_said() {
+fn a_failed_command_is_a_success_to_the_cli() {
     assert_eq!(shell(&json!("some output")), None);
     assert_eq!(shell(&json!("it exited with code: 3")), None);
     assert_eq!(
@@ -48,7 +48,7 @@ fn a_command_without_output_reports_how_it_ended() {
 }
 
 #[test]
-fn what_a_command_prints_is_not_how_it_ended() {
+fn output_of_a_command_does_not_decide_how_it_ended() {
     for printed in [
         "Command failed: seen in a log\nmore",
         "Command failed: seen in a log",
@@ -64,7 +64,7 @@ fn what_a_command_prints_is_not_how_it_ended() {
     ] {
         assert_eq!(shell(&json!(printed)), None, "{printed}");
     }
-    for said in [
+    for output in [
         "Command terminated by signal: SIGTERM",
         "Command exited with code: -1",
         "Command failed: spawn /bin/bash ENOENT",
@@ -79,7 +79,7 @@ fn what_a_command_prints_is_not_how_it_ended() {
         "Command was cancelled by user before it could complete. There was no output before it was \
          cancelled.",
     ] {
-        assert_eq!(shell(&json!(said)), Some(true), "{said}");
+        assert_eq!(shell(&json!(output)), Some(true), "{output}");
     }
 }
 
@@ -128,7 +128,7 @@ fn a_result_without_output_is_one_all_the_same() {
 }
 
 #[test]
-fn a_failure_shows_what_the_model_got() {
+fn a_failure_shows_the_model_s_view() {
     let error = |output: &str, message: &str| {
         let result = json!({"status": "error", "output": output,
             "error": {"type": "mcp_tool_error", "message": message}});
@@ -151,13 +151,13 @@ fn a_failure_shows_what_the_model_got() {
     assert_eq!(error("same", "same"), "same");
     assert_eq!(error("", "only reported"), "only reported");
     assert_eq!(
-        error("Error: MCP tool 'fail' reported an error.", "it said: no"),
-        "Error: MCP tool 'fail' reported an error.\nit said: no"
+        error("Error: MCP tool 'fail' reported an error.", "output: no"),
+        "Error: MCP tool 'fail' reported an error.\noutput: no"
     );
 }
 
 #[test]
-fn an_error_makes_a_result_a_failure_whatever_its_status_says() {
+fn an_error_makes_a_result_a_failure_for_any_status() {
     let odd = json!({"status": "success", "error": {"type": "unknown", "message": "m"}});
     let (events, _) = run(&[
         init(),
@@ -465,6 +465,6 @@ fn kinds_and_mcp_servers() {
     }
     let mcp = |server: &str, tool: &str| (ToolKind::Mcp, Some((server.into(), tool.into())));
     assert_eq!(used("mcp_tiny_echo"), mcp("tiny", "echo"));
-    // Where the server's name ends is not said.
+    // The end of the server's name is not marked.
     assert_eq!(used("mcp_my_srv.x_echo"), mcp("my", "srv.x_echo"));
 }

@@ -32,7 +32,7 @@ fn each_answer_counts_once_though_it_is_written_again() {
 }
 
 #[test]
-fn what_sub_agents_use_is_added() {
+fn the_usage_of_sub_agents_is_added() {
     let main = recorded("subagent", "session-2026-11-22T19-03-904dddb6.jsonl");
     let file = format!("{SESSION}/a8045d68-593d-47f1-bbe8-49cc5797ce88.jsonl");
     let sub = recorded("subagent", &file);

@@ -201,7 +201,7 @@ fn a_longer_limit_than_the_cli_s_timers_know_is_the_longest() {
 }
 
 #[test]
-fn what_the_cli_would_silently_change_is_refused_by_server_and_field() {
+fn silently_changed_fields_are_refused_by_server_and_field() {
     let stdio = |name: &str| McpServer::stdio(name, "cmd", NO_ARGS);
     let http = |value: &str| McpServer::http("a", "http://x").header("X-A", value);
     let mut slow = stdio("a");
@@ -274,7 +274,7 @@ fn first_reading(text: &str, env: &BTreeMap<String, String>) -> String {
             .and_then(|inner| inner.split_once('}'))
             .map(|(inner, _)| inner)
             .filter(|inner| !inner.is_empty());
-        let (whole, name, default) = match braced {
+        let (length, name, default) = match braced {
             _ if bare > 0 => (1 + bare, &after[..bare], None),
             // The name has at least one character.
             Some(inner) => match inner.char_indices().nth(1).and_then(|(second, _)| {
@@ -291,8 +291,8 @@ fn first_reading(text: &str, env: &BTreeMap<String, String>) -> String {
             }
         };
         let value = env.get(name).map(String::as_str).or(default);
-        read.push_str(value.unwrap_or(&rest[..whole]));
-        rest = &rest[whole..];
+        read.push_str(value.unwrap_or(&rest[..length]));
+        rest = &rest[length..];
     }
     read + rest
 }

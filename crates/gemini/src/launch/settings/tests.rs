@@ -61,7 +61,7 @@ fn with(file: &str, text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn nothing_is_said_where_nothing_hides_a_server() {
+fn nothing_is_refused_if_no_setting_hides_a_server() {
     for text in [
         "{}",
         "",
@@ -113,7 +113,7 @@ fn a_name_that_the_flag_cannot_say_is_an_error() {
 }
 
 #[test]
-fn what_hides_a_server_whatever_is_asked_is_an_error_that_says_where() {
+fn a_setting_that_always_hides_a_server_is_an_error_with_its_file() {
     for (file, text, setting) in [
         (USERS, r#"{"mcp": {"excluded": ["b"]}}"#, "mcp.excluded"),
         (
@@ -185,7 +185,7 @@ fn a_server_never_gets_the_token_that_the_user_has_for_another_of_its_name() {
 }
 
 #[test]
-fn in_plan_mode_there_are_no_servers_so_another_must_be_asked_for() {
+fn plan_mode_has_no_servers_so_another_mode_is_required() {
     let plan = r#"{"general": {"defaultApprovalMode": "plan"}}"#;
     let message = with(USERS, plan).unwrap_err();
     assert!(message.starts_with("permission: "), "{message}");

@@ -7,7 +7,7 @@ use teamster_core::McpTools;
 
 use super::*;
 
-/// What `parse` can make: any text without a NUL byte.
+/// Any text that `parse` can return: without a NUL byte.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[^\0]{0,12}", "[$}{:A-Z-]{0,8}", Just("${HOME}".to_owned())]
 }
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(servers in servers()) {
+    fn written_configurations_can_be_read_again(servers in servers()) {
         let text = to_json(&servers).to_string();
         let parsed = parse(&text, &|_| None).map_err(|e| TestCaseError::fail(format!("{e}: {text}")))?;
         prop_assert_eq!(parsed.servers, servers);

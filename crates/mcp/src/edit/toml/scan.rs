@@ -1,4 +1,4 @@
-//! Where the parts of a TOML text are.
+//! Positions of the parts of a TOML text.
 //!
 //! The text was parsed before, so this only has to find what is known to be right.
 
@@ -82,7 +82,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<Expression>, EditError> {
     }
 }
 
-/// What is in a table in braces; nothing if the value is something else.
+/// The items of an inline table; none for another value.
 pub(super) fn items(text: &str, value: Range<usize>) -> Result<Vec<InlineItem>, EditError> {
     let mut found = Vec::new();
     if !text[value.clone()].starts_with('{') {

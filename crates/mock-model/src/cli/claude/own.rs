@@ -1,4 +1,4 @@
-//! What Claude Code asks for itself, and what it puts in the model's place.
+//! Requests of Claude Code for its own purposes, and messages that it writes in the model's place.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use crate::protocol::Protocol;
 /// which it then starts a new conversation.
 const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
 
-/// What it puts in the model's place when a session is resumed that ended without an
-/// answer. It is nothing that a model said.
+/// Written in the model's place when a session is resumed that ended without an
+/// answer. It is no text of a model.
 const NO_ANSWER: &str = "No response requested.";
 
 /// How it begins the request that its tool for searches makes.
 const SEARCH: &str = "Perform a web search for the query: ";
 
-/// What is to be searched, if a request is for that alone.
+/// The query, if a request only searches the web.
 fn searched(body: &Value) -> Option<&str> {
     let hosted = |tool: &Value| text_of(tool, "type").starts_with("web_search");
     items(body, "tools").iter().any(hosted).then_some(())?;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_has_what_its_schema_requires_and_nothing_else() {
+    fn an_example_has_only_the_fields_that_its_schema_requires() {
         let schema = json!({
             "type": "object",
             "properties": {

@@ -131,10 +131,10 @@ fn a_model_in_code_mode_writes_programs() {
 }
 
 #[test]
-fn a_patch_has_whole_lines() {
-    let whole = "*** Begin Patch\n*** Add File: f\n+a\n+b\n*** End Patch\n";
-    assert_eq!(patch("f", "a\nb\n"), whole);
-    assert_eq!(patch("f", "a\nb"), whole);
+fn a_patch_has_complete_lines() {
+    let expected = "*** Begin Patch\n*** Add File: f\n+a\n+b\n*** End Patch\n";
+    assert_eq!(patch("f", "a\nb\n"), expected);
+    assert_eq!(patch("f", "a\nb"), expected);
     assert_eq!(
         patch("f", ""),
         "*** Begin Patch\n*** Add File: f\n*** End Patch\n"
@@ -155,7 +155,7 @@ fn a_path_is_one_word_of_a_shell_and_no_option() {
 }
 
 #[test]
-fn what_is_no_call_is_none() {
+fn other_items_are_no_calls() {
     let place = CallContext {
         directory: None,
         tools: &["exec".to_owned()],
@@ -166,15 +166,15 @@ fn what_is_no_call_is_none() {
 
 /// A wrapper starts it without any argument of ours.
 #[test]
-fn the_file_says_what_the_arguments_say() {
+fn the_file_has_the_same_settings_as_the_arguments() {
     let pointing = point_at("http://127.0.0.1:1");
     let [file] = &pointing.files[..] else {
         panic!("{:?}", pointing.files);
     };
-    let said: toml::Table = file.content.parse().unwrap();
-    assert_eq!(said["model"].as_str(), Some("gpt-5.5"));
+    let config: toml::Table = file.content.parse().unwrap();
+    assert_eq!(config["model"].as_str(), Some("gpt-5.5"));
     assert_eq!(
-        said["model_providers"]["mock-model"]["base_url"].as_str(),
+        config["model_providers"]["mock-model"]["base_url"].as_str(),
         Some("http://127.0.0.1:1/v1")
     );
     let lines: Vec<_> = pointing
@@ -193,10 +193,10 @@ fn the_file_says_what_the_arguments_say() {
         match value {
             toml::Value::Table(table) => {
                 for (inner, value) in table {
-                    assert_eq!(said[key][inner], *value, "{key}.{inner}");
+                    assert_eq!(config[key][inner], *value, "{key}.{inner}");
                 }
             }
-            value => assert_eq!(said[key], *value, "{key}"),
+            value => assert_eq!(config[key], *value, "{key}"),
         }
     }
 }

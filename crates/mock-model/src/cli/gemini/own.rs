@@ -1,4 +1,4 @@
-//! What Gemini CLI asks for itself: which model shall answer, whether the conversation goes in
+//! Requests of Gemini CLI for its own purposes: which model shall answer, whether the conversation goes in
 //! circles, a summary of a session, and the like.
 
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::super::{OwnRequest, ParsedBody};
 use crate::json::{items, text_of};
 use crate::protocol::Protocol;
 
-/// Where text is asked for: it must not be empty, or it is asked for again.
+/// The answer where a text is required: an empty one would be requested again.
 const TEXT: &str = "A text by the mock model.";
 
 /// The answer to a request that is none for the next answer of the conversation.
@@ -62,7 +62,7 @@ fn instance(schema: &Value) -> Value {
     match kind.unwrap_or("object").to_ascii_lowercase().as_str() {
         "string" => "".into(),
         "boolean" => false.into(),
-        // Scores begin at 1, whether or not the schema says so.
+        // Scores begin at 1, whether or not the schema has it.
         "integer" => least(1),
         "number" => least(0),
         "array" => Value::Array(Vec::new()),
@@ -90,14 +90,14 @@ fn object(schema: &Value) -> Value {
         .collect()
 }
 
-/// What it puts between two contents of the user's as if the model had said it: after an
+/// Inserted by the CLI between two contents of the user's as text of the model: after an
 /// answer that broke off, and before it asks again for one that was empty.
-const NOT_SAID: [&str; 2] = [
+const OF_THE_CLI: [&str; 2] = [
     "[The previous response was interrupted before it completed.]",
     "[Tool execution completed.]",
 ];
 
 pub(super) fn is_message(protocol: Protocol, content: &Value) -> bool {
-    let is_own = |part: &Value| NOT_SAID.contains(&text_of(part, "text"));
+    let is_own = |part: &Value| OF_THE_CLI.contains(&text_of(part, "text"));
     protocol == Protocol::Gemini && matches!(items(content, "parts"), [part] if is_own(part))
 }

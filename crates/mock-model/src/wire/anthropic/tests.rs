@@ -1,4 +1,4 @@
-//! What is asked, and each byte of an answer.
+//! Requests, and each byte of an answer.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ data: {"type":"message_stop"}
 #[test]
 fn without_a_stream_it_is_the_same_answer_with_the_same_ids() {
     assert_eq!(
-        Anthropic.whole(&everything()),
+        Anthropic.complete(&everything()),
         json!({
             "id": "msg_mock_0_0",
             "type": "message",
@@ -181,7 +181,7 @@ fn a_text_is_left_open_where_the_stream_breaks() {
         assert_eq!(stops(vec![text(), text(), end.clone()]), 1, "{end:?}");
         let raw = || Say::Raw(String::new());
         assert_eq!(stops(vec![text(), raw(), end.clone()]), 0, "{end:?}");
-        // The input of a tool is whole.
+        // The input of a tool is complete.
         assert_eq!(stops(vec![text(), call(), end.clone()]), 2, "{end:?}");
         // So is a text after which another begins.
         assert_eq!(
@@ -202,7 +202,7 @@ fn a_cut_and_a_stall_are_the_last_step() {
 }
 
 #[test]
-fn a_turn_is_reported_by_what_the_model_said() {
+fn a_turn_is_counted_by_the_model_s_messages() {
     let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
     let model = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]});
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]});
@@ -231,7 +231,7 @@ fn a_turn_is_reported_by_what_the_model_said() {
 }
 
 #[test]
-fn what_the_cli_asks_for_itself_gets_the_form_that_it_wants() {
+fn requests_of_the_cli_itself_get_the_required_form() {
     let title = json!({
         "model": "m", "stream": true, "tools": [],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "<session>\ngo\n</session>"}]}],
@@ -270,7 +270,7 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
 }
 
 #[test]
-fn a_search_by_the_service_is_said_and_found_in_blocks_of_its_own() {
+fn a_search_by_the_service_has_blocks_for_query_and_results() {
     let ask = json!({
         "model": "m",
         "messages": [{"role": "user", "content": "Perform a web search for the query: cats"}],
@@ -282,7 +282,7 @@ fn a_search_by_the_service_is_said_and_found_in_blocks_of_its_own() {
     assert_eq!(turn_of(&prompt), RequestKind::Answer { turn: 0 });
     let mut reply = everything();
     reply.say = vec![Say::Search("cats".into()), Say::Text(vec!["found".into()])];
-    let message = Anthropic.whole(&reply);
+    let message = Anthropic.complete(&reply);
     let kinds: Vec<_> = items(&message, "content")
         .iter()
         .map(|block| text_of(block, "type"))

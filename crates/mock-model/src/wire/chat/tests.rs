@@ -48,7 +48,7 @@ fn chunks(frames: Vec<Frame>) -> Vec<Value> {
     found
 }
 
-/// What the chunks add to the message.
+/// The message made of the chunks.
 fn deltas(reply: &Reply) -> Vec<Value> {
     chunks(Chat.stream(reply))
         .into_iter()
@@ -107,10 +107,10 @@ fn a_piece_of_text_is_followed_by_the_time_to_the_next() {
 }
 
 #[test]
-fn a_whole_answer_says_the_same_as_the_stream() {
-    let whole = Chat.whole(&everything());
+fn a_complete_answer_equals_the_stream() {
+    let complete = Chat.complete(&everything());
     assert_eq!(
-        whole,
+        complete,
         json!({
             "id": "chatcmpl-mock_0_0", "object": "chat.completion",
             "created": 1_750_000_000, "model": "m",
@@ -135,7 +135,7 @@ fn a_whole_answer_says_the_same_as_the_stream() {
             },
         })
     );
-    let message = &Chat.whole(&reply(vec![]))["choices"][0]["message"];
+    let message = &Chat.complete(&reply(vec![]))["choices"][0]["message"];
     assert_eq!(
         message,
         &json!({"role": "assistant", "content": null, "refusal": null})
@@ -143,7 +143,7 @@ fn a_whole_answer_says_the_same_as_the_stream() {
 }
 
 #[test]
-fn what_a_tool_is_given_may_be_no_json() {
+fn the_input_of_a_tool_may_be_no_json() {
     let say = vec![Say::Call(Call::new("bash", json!("{\"command\": ")))];
     let arguments = &deltas(&reply(say))[2]["tool_calls"][0]["function"]["arguments"];
     assert_eq!(arguments, "{\"command\": ");
@@ -159,7 +159,7 @@ fn each_stop_has_its_word() {
     ] {
         let mut reply = reply(vec![]);
         reply.stop = stop;
-        assert_eq!(Chat.whole(&reply)["choices"][0]["finish_reason"], word);
+        assert_eq!(Chat.complete(&reply)["choices"][0]["finish_reason"], word);
         assert_eq!(
             chunks(Chat.stream(&reply))[1]["choices"][0]["finish_reason"],
             word
@@ -181,7 +181,7 @@ fn an_answer_ends_where_it_breaks() {
     assert_eq!(error, [Chat.error(ErrorKind::Overloaded, None).body]);
     let raw = Chat.stream(&reply(vec![Say::Raw("data: {oops\n\n".into())]));
     assert_eq!(raw[1], Frame::Bytes(Bytes::from("data: {oops\n\n")));
-    assert_eq!(raw.len(), 5, "and then the answer goes on");
+    assert_eq!(raw.len(), 5, "and then the answer continues");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn the_request_reports_the_model_the_tools_and_the_turn() {
 }
 
 #[test]
-fn what_the_cli_asks_for_itself_is_no_turn() {
+fn requests_of_the_cli_itself_are_no_turns() {
     let asked = |messages: Value| Chat.asked("/", &json!({"messages": messages})).what;
     let prompt = json!({"role": "user", "content": "Generate a title for this conversation:\n"});
     let user = json!({"role": "user", "content": "hi"});

@@ -98,19 +98,19 @@ fn an_answer_with_everything_is_these_events() {
 
 #[test]
 fn an_answer_in_one_body_has_all_its_parts() {
-    let whole = Gemini.whole(&reply(everything(), Stop::ToolUse));
-    let candidate = &whole["candidates"][0];
+    let complete = Gemini.complete(&reply(everything(), Stop::ToolUse));
+    let candidate = &complete["candidates"][0];
     assert_eq!(candidate["finishReason"], "STOP");
     let parts = items(&candidate["content"], "parts");
     assert_eq!(parts.len(), 4);
     assert_eq!(parts[0], json!({"text": "hmm", "thought": true}));
     assert_eq!(parts[1], json!({"text": "aé"}));
     assert_eq!(parts[3]["functionCall"]["id"], "call_mock_1_0_1");
-    assert_eq!(whole["usageMetadata"]["thoughtsTokenCount"], 20);
+    assert_eq!(complete["usageMetadata"]["thoughtsTokenCount"], 20);
 }
 
 #[test]
-fn counts_of_what_was_not_are_left_out() {
+fn counts_of_zero_are_left_out() {
     let tokens = Tokens::default();
     assert_eq!(
         usage(&tokens),
@@ -119,7 +119,7 @@ fn counts_of_what_was_not_are_left_out() {
 }
 
 #[test]
-fn an_answer_that_was_cut_or_refused_says_so_at_its_end() {
+fn a_cut_or_refused_answer_has_its_reason_at_the_end() {
     let say = || vec![Say::Text(vec!["x".into()])];
     for (say, stop, reason) in [
         (say(), Stop::MaxTokens, r#""finishReason":"MAX_TOKENS""#),
@@ -134,9 +134,9 @@ fn an_answer_that_was_cut_or_refused_says_so_at_its_end() {
         let text = texts(&Gemini.stream(&reply));
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
         assert!(last.contains(reason), "{last}");
-        assert!(Gemini.whole(&reply).to_string().contains(reason));
+        assert!(Gemini.complete(&reply).to_string().contains(reason));
     }
-    let blocked = Gemini.whole(&reply(Vec::new(), Stop::Refusal));
+    let blocked = Gemini.complete(&reply(Vec::new(), Stop::Refusal));
     assert_eq!(blocked.get("candidates"), None);
 }
 
@@ -232,7 +232,7 @@ fn results_of_tools_and_prompts_after_an_answer_begin_a_turn() {
 }
 
 #[test]
-fn what_the_cli_puts_in_the_model_s_mouth_is_no_answer() {
+fn text_of_the_cli_in_the_model_s_place_is_no_answer() {
     for words in [
         "[The previous response was interrupted before it completed.]",
         "[Tool execution completed.]",
@@ -265,7 +265,7 @@ fn questions_with_a_schema_get_the_least_that_it_allows() {
             "generationConfig": {"responseMimeType": "application/json", field: schema},
         })
     };
-    for (schema, said) in [
+    for (schema, text) in [
         (
             json!({
                 "type": "OBJECT",
@@ -304,7 +304,7 @@ fn questions_with_a_schema_get_the_least_that_it_allows() {
         ),
     ] {
         for field in ["responseJsonSchema", "responseSchema"] {
-            assert_eq!(helped(&asked(field, schema.clone())), Some(said.clone()));
+            assert_eq!(helped(&asked(field, schema.clone())), Some(text.clone()));
         }
     }
 }

@@ -9,7 +9,7 @@ const ENCRYPTED: &str = "bW9jaw==";
 
 /// An item of the output.
 pub(super) struct Item {
-    whole: Value,
+    complete: Value,
     /// The field that is empty when the item begins, and what is in it then.
     grows: (&'static str, Value),
 }
@@ -18,7 +18,7 @@ impl Item {
     /// The item in the place `index` of the output. `None` for what is no item.
     pub(super) fn of(reply: &Reply, index: usize, say: &Say) -> Option<Self> {
         let id = |kind: &str| format!("{kind}_{}_{index}", reply.id);
-        let (whole, grows) = match say {
+        let (complete, grows) = match say {
             Say::Text(texts) => (
                 json!({
                     "type": "message",
@@ -43,7 +43,7 @@ impl Item {
                     Value::String(text) => ("custom_tool_call", "ctc", "input", text.clone()),
                     input => ("function_call", "fc", "arguments", input.to_string()),
                 };
-                let mut whole = json!({
+                let mut complete = json!({
                     "type": kind,
                     "id": id(short),
                     "status": "completed",
@@ -52,9 +52,9 @@ impl Item {
                     field: input,
                 });
                 if let Some(namespace) = &call.namespace {
-                    whole["namespace"] = namespace.as_str().into();
+                    complete["namespace"] = namespace.as_str().into();
                 }
-                (whole, (field, json!("")))
+                (complete, (field, json!("")))
             }
             Say::Search(query) => (
                 json!({
@@ -67,21 +67,21 @@ impl Item {
             ),
             _ => return None,
         };
-        Some(Self { whole, grows })
+        Some(Self { complete, grows })
     }
 
     pub(super) fn id(&self) -> &str {
-        super::text_of(&self.whole, "id")
+        super::text_of(&self.complete, "id")
     }
 
     /// As it is at its end.
-    pub(super) fn whole(&self) -> Value {
-        self.whole.clone()
+    pub(super) fn complete(&self) -> Value {
+        self.complete.clone()
     }
 
     /// As it is when it begins.
     pub(super) fn begun(&self) -> Value {
-        let mut item = self.whole();
+        let mut item = self.complete();
         let (field, empty) = &self.grows;
         item[*field] = empty.clone();
         // Reasoning has no status.

@@ -83,25 +83,25 @@ fn events_are_numbered_and_named_as_in_their_data() {
 }
 
 #[test]
-fn the_last_event_of_a_stream_has_the_same_response_as_a_whole_answer() {
+fn the_last_event_of_a_stream_has_the_same_response_as_a_complete_answer() {
     let reply = everything();
-    let whole = Responses.whole(&reply);
+    let complete = Responses.complete(&reply);
     let events = events(&Responses.stream(&reply));
-    assert_eq!(events.last().unwrap()["response"], whole);
+    assert_eq!(events.last().unwrap()["response"], complete);
     let done: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "response.output_item.done")
         .map(|event| event["item"].clone())
         .collect();
-    assert_eq!(whole["output"], Value::from(done));
-    assert_eq!(whole["status"], "completed");
-    assert_eq!(whole["incomplete_details"], Value::Null);
+    assert_eq!(complete["output"], Value::from(done));
+    assert_eq!(complete["status"], "completed");
+    assert_eq!(complete["incomplete_details"], Value::Null);
 }
 
 #[test]
-fn what_a_cache_gave_is_a_part_of_the_input() {
+fn cache_reads_are_part_of_the_input() {
     assert_eq!(
-        Responses.whole(&everything())["usage"],
+        Responses.complete(&everything())["usage"],
         json!({
             "input_tokens": 134,
             "input_tokens_details": {"cached_tokens": 30, "cache_write_tokens": 4},
@@ -113,7 +113,7 @@ fn what_a_cache_gave_is_a_part_of_the_input() {
 }
 
 #[test]
-fn an_answer_that_is_not_complete_says_why() {
+fn an_incomplete_answer_has_the_reason() {
     for (stop, reason) in [
         (Stop::MaxTokens, "max_output_tokens"),
         (Stop::Refusal, "content_filter"),
@@ -127,12 +127,12 @@ fn an_answer_that_is_not_complete_says_why() {
             last["response"]["incomplete_details"],
             json!({"reason": reason})
         );
-        assert_eq!(last["response"], Responses.whole(&reply));
+        assert_eq!(last["response"], Responses.complete(&reply));
     }
 }
 
 #[test]
-fn an_error_in_the_stream_ends_it_and_keeps_what_was_whole() {
+fn an_error_in_the_stream_ends_it_and_keeps_complete_items() {
     let reply = reply(
         vec![
             Say::Text(vec!["Hello.".into()]),
@@ -200,7 +200,7 @@ fn every_error_has_a_status_and_a_code() {
     }
 }
 
-/// Which turn is asked for by a request with this input.
+/// The turn requested with this input.
 fn turn_of(input: &Value) -> usize {
     match Responses
         .asked("/v1/responses", &json!({"input": input}))
@@ -234,7 +234,7 @@ fn reasoning_messages_and_calls_are_one_turn_of_the_model() {
         json!({"type": "custom_tool_call_output", "call_id": "2"}),
     ]);
     assert_eq!(turn_of(&input.clone().into()), 1);
-    // A message that a filter stopped, and what Codex then says itself before it asks again.
+    // A message that a filter stopped, and Codex's own message before it asks again.
     let blocked = [
         json!({"type": "message", "role": "assistant", "content": []}),
         json!({"type": "message", "role": "developer", "content": []}),
@@ -284,7 +284,7 @@ fn tools_are_listed_wherever_they_stand() {
 }
 
 #[test]
-fn what_codex_asks_for_itself_is_no_turn() {
+fn requests_of_codex_itself_are_no_turns() {
     let asked = |kind: &str| {
         let metadata = json!({"request_kind": kind}).to_string();
         let body = json!({"client_metadata": {"x-codex-turn-metadata": metadata}});
@@ -299,19 +299,19 @@ fn a_call_that_copilot_made_by_itself_is_no_answer_of_the_model() {
     let call = |name: &str, id: &str| json!({"type": "function_call", "name": name, "call_id": id});
     let output = json!({"type": "function_call_output", "call_id": "x", "output": "over"});
     let user = json!({"type": "message", "role": "user", "content": []});
-    let said = json!({"type": "message", "role": "assistant", "content": []});
-    let turn = |name: &str, id: &str| turn_of(&json!([user, said, call(name, id), output]));
+    let answer = json!({"type": "message", "role": "assistant", "content": []});
+    let turn = |name: &str, id: &str| turn_of(&json!([user, answer, call(name, id), output]));
     assert_eq!(turn("read_bash", "read-bash-0"), 1);
     assert_eq!(turn("read_agent", "read-agent-0"), 1);
     let of_the_model = json!([
         user,
-        said,
+        answer,
         user,
         call("read_bash", "call_mock_1_0_0"),
         output
     ]);
     assert_eq!(turn_of(&of_the_model), 2);
-    let of_the_cli = json!([user, said, user, call("read_bash", "read-bash-0"), output]);
+    let of_the_cli = json!([user, answer, user, call("read_bash", "read-bash-0"), output]);
     assert_eq!(turn_of(&of_the_cli), 1);
 }
 

@@ -61,7 +61,7 @@ fn separators_of_lines_within_a_text_are_text() {
 
 fn any_line() -> impl Strategy<Value = String> {
     let message = || select(vec!["a", "b"]);
-    let whole = prop_oneof![
+    let complete = prop_oneof![
         message().prop_map(start),
         (message(), ".{0,8}").prop_map(|(m, text)| say(m, &text)),
         (message(), select(vec!["stop", "tool-calls", "length", "x"]))
@@ -74,18 +74,20 @@ fn any_line() -> impl Strategy<Value = String> {
         ".{0,20}".prop_map(|text| error("ContextOverflowError", &json!({"message": text}))),
         ".{0,30}",
     ];
-    (whole, any::<prop::sample::Index>(), any::<u8>(), 0..3_u8).prop_map(|(line, at, byte, how)| {
-        let mut bytes = line.into_bytes();
-        if !bytes.is_empty() {
-            let at = at.index(bytes.len());
-            match how {
-                0 => bytes.truncate(at),
-                1 => bytes[at] = byte,
-                _ => {}
+    (complete, any::<prop::sample::Index>(), any::<u8>(), 0..3_u8).prop_map(
+        |(line, at, byte, how)| {
+            let mut bytes = line.into_bytes();
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                match how {
+                    0 => bytes.truncate(at),
+                    1 => bytes[at] = byte,
+                    _ => {}
+                }
             }
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+            String::from_utf8_lossy(&bytes).into_owned()
+        },
+    )
 }
 
 proptest! {

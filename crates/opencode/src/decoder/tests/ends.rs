@@ -42,15 +42,15 @@ fn a_last_line_that_is_cut_is_no_success() {
     let (_, result) = run(&lines);
     assert_eq!(result.status, RunStatus::Incomplete);
     assert_eq!(result.diagnostics.malformed, 1);
-    // A line of a type that is not known is whole.
+    // A line of an unknown type is complete.
     lines.pop();
     lines.push(r#"{"type":"new","sessionID":"x"}"#.to_owned());
     assert_eq!(run(&lines).1.status, RunStatus::Completed);
 }
 
 #[test]
-fn a_run_that_goes_on_after_stop_has_one_end() {
-    // The model called a tool and said `stop` all the same: the CLI goes on.
+fn a_run_that_continues_after_stop_has_one_end() {
+    // The model called a tool and reported `stop` all the same: the CLI continues.
     let (events, result) = run(&[
         start("a"),
         say("a", "x"),
@@ -88,7 +88,7 @@ fn an_answer_that_was_cut_or_blocked_failed() {
     ]
     .concat();
     assert_eq!(run(&lines).1.status, RunStatus::Completed);
-    // What blocked it is said twice, and is one error.
+    // The reason is reported twice, and is one error.
     let blocked = json!({"message": "The response was blocked by the provider's content filter"});
     let lines = [
         start("m"),
@@ -211,7 +211,7 @@ fn a_process_that_had_to_be_ended_after_its_output_is_no_failure() {
 }
 
 #[test]
-fn a_resumed_session_that_says_nothing_may_be_another_directorys() {
+fn a_silent_resumed_session_may_be_of_another_directory() {
     let timeout = || {
         let error = AgentError::new(
             ErrorCode::StartupTimeout,
@@ -227,7 +227,7 @@ fn a_resumed_session_that_says_nothing_may_be_another_directorys() {
     };
     assert_eq!(notice.level, NoticeLevel::Warning);
     assert!(notice.message.contains("working_directory"), "{notice:?}");
-    // Not for a new session, nor once it has said something.
+    // Not for a new session, nor once it has text.
     let (events, _) = run_with(OpenCodeDecoder::new(), &[], timeout());
     assert_eq!(names(&events), ["error", "done"]);
     let (events, _) = run_with(resumed(), &answer()[..1], timeout());
@@ -270,7 +270,7 @@ fn the_race_of_first_runs_for_the_database_is_retryable() {
 }
 
 #[test]
-fn another_agent_than_the_one_asked_for_is_reported() {
+fn another_agent_than_requested_is_reported() {
     let stderr = "\u{1b}[93m\u{1b}[1m! \u{1b}[0m agent \"nobody\" not found. Falling back to \
         default agent\n";
     let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, stderr));
@@ -429,7 +429,7 @@ fn a_try_that_was_reported_is_not_reported_again_by_the_log() {
 }
 
 #[test]
-fn the_help_of_a_version_without_auto_says_that_it_is_too_old() {
+fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
     // The beginning of what 1.3.0 prints on stdout and 1.15.13 on stderr.
     let old = "opencode run [message..]\n\nrun opencode with a message\n\nOptions:\n  -h, --help  show help";
     let new = format!("{old}\n      --auto  auto-approve permissions");

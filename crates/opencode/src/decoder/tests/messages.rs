@@ -68,7 +68,7 @@ fn a_part_that_contradicts_itself_is_unknown() {
 }
 
 #[test]
-fn a_call_that_goes_on_has_no_result_before_its_end() {
+fn an_open_call_has_no_result_before_its_end() {
     let pending = tool(&json!({"status": "pending", "input": {}}));
     let running = tool(&json!({"status": "running", "input": {"command": "x"}}));
     let (events, result) = run(&[

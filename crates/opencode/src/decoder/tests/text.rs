@@ -10,7 +10,7 @@ use super::{SESSION, bash, error, exit, finish, line, names, run, run_with, say,
 fn text_of_a_try_that_broke_off_is_retracted() {
     let (events, result) = run(&[
         start("m"),
-        say("m", "First block whole."),
+        say("m", "First block complete."),
         start("m"),
         say("m", "First block whole again."),
         finish("m", "stop"),
@@ -155,7 +155,7 @@ fn a_summary_without_an_error_before_it_is_retracted() {
 }
 
 #[test]
-fn what_the_cli_says_in_the_models_place_is_no_text() {
+fn messages_of_the_cli_in_the_models_place_are_no_text() {
     let fields = json!({"type": "text", "synthetic": true, "text": "Summarize the task"});
     let (events, result) = run(&[
         start("a"),
@@ -170,7 +170,7 @@ fn what_the_cli_says_in_the_models_place_is_no_text() {
 }
 
 #[test]
-fn the_session_is_said_once_with_the_model_that_was_asked_for() {
+fn the_session_is_reported_once_with_the_requested_model() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("mocka/m1".into());
     let decoder = OpenCodeDecoder::with(&params, Vec::new(), Withheld::default());

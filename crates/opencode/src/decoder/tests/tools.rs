@@ -257,7 +257,7 @@ fn a_to_do_list_is_a_plan() {
 }
 
 #[test]
-fn that_sub_agents_figures_are_missing_is_said_once() {
+fn missing_figures_of_sub_agents_are_reported_once() {
     let state = completed("<task>", &json!({}), &json!({"sessionId": "ses_sub"}));
     let (events, result) = run(&[
         start("m"),

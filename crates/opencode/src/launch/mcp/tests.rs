@@ -139,7 +139,7 @@ fn a_local_server_and_a_remote_one_as_the_cli_has_them() {
 }
 
 #[test]
-fn white_space_at_the_ends_stands_beside_what_the_cli_takes_it_off() {
+fn white_space_at_the_ends_is_kept_outside_of_the_trimmed_value() {
     let server = McpServer::stdio("s", "x", NO_ARGS)
         .env("A", " \t a b\n")
         .env("B", " \n")
@@ -159,7 +159,7 @@ fn white_space_at_the_ends_stands_beside_what_the_cli_takes_it_off() {
 }
 
 #[test]
-fn what_the_cli_would_replace_and_what_may_be_secret_in_an_address_is_in_a_file() {
+fn placeholders_and_secrets_in_an_address_are_in_a_file() {
     let mut local = McpServer::stdio("s", "{file:x}", ["{env:HOME}/y", "${HOME}", "{env}"]);
     if let McpTransport::Stdio { cwd, .. } = &mut local.transport {
         *cwd = Some("{env:X}".into());
@@ -225,7 +225,7 @@ fn the_callers_configuration_stays_and_a_name_that_it_has_is_refused() {
     }
 }
 
-/// What an agent's rules, of which the last that matches holds, say of a tool. As the CLI matches.
+/// The verdict of an agent's rules on a tool; the last match counts, as in the CLI.
 fn verdict(rules: &Value, tool: &str) -> Option<String> {
     fn matches(pattern: &str, text: &str) -> bool {
         match pattern.split_once('*') {
@@ -260,7 +260,7 @@ fn both(action: &str) -> (Option<String>, Option<String>) {
 }
 
 #[test]
-fn the_servers_tools_may_be_used_in_every_mode_and_whatever_the_caller_asks_about() {
+fn the_servers_tools_are_allowed_in_every_mode() {
     let rules =
         json!({"permission": {"*": "ask"}, "mode": {"build": {"permission": {"*": "ask"}}}});
     for mode in [
@@ -289,7 +289,7 @@ fn the_servers_tools_may_be_used_in_every_mode_and_whatever_the_caller_asks_abou
 }
 
 #[test]
-fn what_is_denied_stays_denied_but_not_a_server_whose_name_begins_so() {
+fn denials_are_kept_but_not_for_a_server_with_the_same_prefix() {
     let servers = ["srv", "bash"].map(|name| McpServer::stdio(name, "x", NO_ARGS));
     let mut params = params(servers);
     params.denied_tools = vec!["srv_drop".into(), "bash".into(), "*_rm".into()];
@@ -329,7 +329,7 @@ fn tools_are_chosen_by_rules_under_the_names_that_the_cli_gives_them() {
         assert_eq!(verdicts(&with_both, tool), both(both_of_them), "{tool}");
         assert_eq!(verdicts(&with_none, tool), both("deny"), "{tool}");
     }
-    // Nor does a sub-agent get it, whatever its name is.
+    // Nor does a sub-agent of any name get it.
     let config = json_in(&launch(&with_except).unwrap(), CONFIG);
     assert_eq!(config["experimental"]["primary_tools"], json!(["srv_b_c"]));
 }
@@ -399,7 +399,7 @@ fn a_name_that_the_cli_would_take_for_its_own_is_refused() {
 }
 
 #[test]
-fn servers_that_no_variable_can_hold_are_refused_and_say_what_to_do() {
+fn servers_that_no_variable_can_hold_are_refused_with_the_next_step() {
     let server = McpServer::stdio("s", "x", ["y".repeat(128 * 1024)]);
     let mut params = params([server]);
     let message = launch(&params).unwrap_err().message;
@@ -428,7 +428,7 @@ fn servers_for_a_file_are_not_in_the_variable_and_take_their_secrets_from_the_sa
 }
 
 #[test]
-fn the_tools_of_the_runs_servers_are_known_for_what_they_are() {
+fn tools_of_the_runs_servers_are_recognized() {
     use teamster_core::{AgentEvent, CliProvider};
     let servers = ["my", "my_srv"].map(|name| McpServer::stdio(name, "x", NO_ARGS));
     let params = with_config(params(servers), &json!({"mcp": {"my_srv_2": {}}}));
@@ -452,7 +452,7 @@ fn the_tools_of_the_runs_servers_are_known_for_what_they_are() {
 }
 
 proptest! {
-    /// Whatever the values are: only the CLI reads them, as they were given.
+    /// Values of any kind reach only the CLI, unchanged.
     #[test]
     fn any_value_arrives_and_is_seen_nowhere(
         values in prop::collection::vec(

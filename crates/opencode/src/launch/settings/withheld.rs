@@ -5,7 +5,7 @@ use teamster_core::ExecuteParams;
 
 use super::{QUESTIONS, Settings, permission_of};
 
-/// What the settings of a run say of tools: those in its environment. What the user's files say is not
+/// Tools withheld by the settings in a run's environment. The user's files are not
 /// known.
 #[derive(Debug, Default)]
 pub(crate) struct Withheld {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parameters_take_away_is_known() {
+    fn tools_withheld_by_parameters_are_known() {
         let mut params = params(&json!({}), &json!({}));
         params.denied_tools = vec!["tiny_env".into(), "other_*".into()];
         let stdio = |name: &str| McpServer::stdio(name, "x", Vec::<String>::new());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_takes_away_is_known() {
+    fn tools_withheld_by_the_environment_are_known() {
         let of = |config: Value, permission: Value| {
             let withheld = Withheld::of(&params(&config, &permission));
             (withheld.has("s_t", true), withheld.has("s_t", false))
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(of(agent, json!({"s_t": "allow"})), (true, true));
         let agent = json!({"agent": {"plan": {"permission": deny()}}});
         assert_eq!(of(agent, none()), (false, false));
-        // Of an unknown name, a rule for all tools says nothing.
+        // Of an unknown name, a rule for all tools does not count.
         assert_eq!(of(none(), json!({"*": "deny"})), (true, false));
         assert_eq!(of(json!({"permission": "deny"}), none()), (true, false));
     }

@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order.
+//! Properties of random operations in random order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -148,7 +148,7 @@ async fn keeps_its_account(limits: Limits, ops: Vec<(Op, bool)>) {
     assert!(registry.is_idle().await);
 }
 
-/// What is fair, on the schedule itself, where the order is known exactly.
+/// Asserts fairness on the schedule itself, where the order is known exactly.
 fn takes_turns(limits: Limits, ops: &[Op]) {
     let mut schedule = Schedule::new(limits);
     let mut now_ms = 0;

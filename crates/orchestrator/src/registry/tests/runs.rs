@@ -108,7 +108,7 @@ async fn the_time_of_a_phase_is_when_it_began() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_aborted_run_is_stopping_whatever_it_reports() {
+async fn an_aborted_run_is_stopping_for_any_later_phase() {
     let registry = start(Limits::default());
     let abort = AbortHandle::default();
     let run = registry

@@ -169,7 +169,7 @@ async fn a_full_provider_does_not_block_those_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_of_a_queue_gets_what_its_provider_lets_it() {
+async fn the_first_of_a_queue_gets_a_slot_within_its_providers_limit() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
     let slot = run.any_slot("p", "").await.unwrap();
@@ -258,7 +258,7 @@ async fn a_clock_that_is_put_forward_ends_a_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_phase_says_what_a_run_waits_for() {
+async fn the_phase_shows_what_a_run_waits_for() {
     let registry = start(Limits::default().overall(1));
     let (a, b) = (registry.named("a").await, registry.named("b").await);
     let slot = a.any_slot("p", "").await.unwrap();

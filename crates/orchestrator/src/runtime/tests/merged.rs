@@ -13,7 +13,7 @@ fn used(input: u64) -> Usage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_a_new_start_is_retracted() {
+async fn text_before_a_new_start_is_retracted() {
     let claude = mock(
         "claude",
         [
@@ -26,8 +26,8 @@ async fn what_was_said_before_a_new_start_is_retracted() {
                 .tool_result("t", "ok")
                 .text("more")
                 .text_in("m", "named")
-                .text_in("void", "void")
-                .retract("void")
+                .text_in("draft", "draft")
+                .retract("draft")
                 .failed(error(ErrorKind::Overloaded)),
             Script::new()
                 .session("b")
@@ -47,8 +47,8 @@ async fn what_was_said_before_a_new_start_is_retracted() {
             "result t",
             "text attempt-1.3 more",
             "text m named",
-            "text void void",
-            "retract void",
+            "text draft draft",
+            "retract draft",
             "retract attempt-1",
             "retract attempt-1.2",
             "retract attempt-1.3",
@@ -67,7 +67,7 @@ async fn what_was_said_before_a_new_start_is_retracted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_a_side_effect_stays() {
+async fn text_before_a_side_effect_is_kept() {
     let claude = mock(
         "claude",
         [

@@ -1,4 +1,4 @@
-//! Whatever the agents do, the policy says and the caller wants: the stream has its grammar.
+//! The stream keeps its grammar for random agents, policies and commands.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -106,7 +106,7 @@ fn script(kept: bool) -> impl Strategy<Value = (Script, bool)> {
             End::TimedOut => script.timed_out(error(ErrorKind::Timeout)),
             End::Incomplete => script.incomplete(),
             End::BreaksOff => script.breaks_off(),
-            End::Panics => script.panic("as the script says"),
+            End::Panics => script.panic("scripted panic"),
             End::Waits => script.wait_for_abort().stop_takes(seconds(2)),
         };
         (script, stops)

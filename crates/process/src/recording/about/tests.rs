@@ -7,7 +7,7 @@ fn shown(server: McpServer) -> Shown {
 }
 
 #[test]
-fn what_is_called_like_a_credential_is_one() {
+fn names_of_credentials_are_recognized() {
     for name in [
         "ANTHROPIC_API_KEY",
         "apiKey",
@@ -21,7 +21,7 @@ fn what_is_called_like_a_credential_is_one() {
         "ANTHROPIC_CUSTOM_HEADERS",
         "AWS_CREDENTIALS",
         "SENTRY_DSN",
-        // Whatever the key is, and however the value is escaped for the CLI.
+        // For any key, and any way in which the value is escaped for the CLI.
         &teamster_core::provider::mcp_variable("tracker", "ACCOUNT"),
         "--api-key",
     ] {

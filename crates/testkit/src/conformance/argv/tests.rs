@@ -119,7 +119,7 @@ fn a_sub_command_has_flags_of_its_own() {
 }
 
 #[test]
-fn what_real_parsers_read_in_different_ways_is_refused() {
+fn ambiguous_arguments_are_refused() {
     for args in [
         ["--verbose=yes", "x"].as_slice(),
         &["--model=a", "--model=b"],

@@ -1,4 +1,4 @@
-//! What becomes of a turn's processes when it is interrupted, and of a turn when its process may end.
+//! A turn's processes after an interrupt, and a turn when its process may end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
     let process = pid(&*session).await;
     // The turn is on its way to the task, which has not run yet: the process still seems to wait.
     let mut stream = session.send(Turn::new("hold"));
-    assert!(ready(&mut stream).is_none() && session.is_hot());
+    assert!(ready(&mut stream).is_none() && session.is_live());
     session.close_if_idle().await;
     session.steer("now".into()).await.unwrap();
     let story = finish(stream).await;
@@ -78,13 +78,13 @@ async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
 async fn a_turn_that_was_just_sent_is_not_interrupted_by_a_full_pool() {
     let prepared = prepared();
     let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
-    let pool = SessionPool::new(runtime, PoolConfig::default().max_hot(1));
+    let pool = SessionPool::new(runtime, PoolConfig::default().max_live(1));
     let session = pool.session("a", SessionOptions::default).unwrap();
     let process = pid(&*session).await;
     let mut stream = session.send(Turn::new("hold"));
-    assert!(ready(&mut stream).is_none() && session.is_hot());
+    assert!(ready(&mut stream).is_none() && session.is_live());
     let other = pool.session("b", SessionOptions::default).unwrap();
-    // Its turn goes on beside the first one, which is there to be steered.
+    // Its turn runs beside the first one, which is there to be steered.
     assert_ne!(pid(&*other).await, process);
     session.steer("now".into()).await.unwrap();
     let story = finish(stream).await;
@@ -100,11 +100,11 @@ async fn a_killed_process_takes_no_turn() {
     let identity = ProcessIdentity::of(process).unwrap();
     identity.signal(ProcessSignal::Kill).unwrap();
     assert!(wait_gone(process, LIMIT));
-    assert!(!session.is_hot());
+    assert!(!session.is_live());
     assert_ne!(pid(&*session).await, process);
 }
 
-/// What the stream has at this moment.
+/// The event that the stream has now.
 fn ready(stream: &mut EventStream) -> Option<AgentEvent> {
     let mut next = std::pin::pin!(stream.next());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

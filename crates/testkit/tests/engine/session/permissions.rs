@@ -1,4 +1,4 @@
-//! Who answers when a CLI asks whether a tool may be used.
+//! Permission policies of sessions.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

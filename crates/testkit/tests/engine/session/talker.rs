@@ -16,7 +16,7 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 use crate::engine::provider::{Fake, Lines};
 use crate::engine::{LIMIT, Run, Story, finish, next};
 
-/// A CLI that is kept for many turns. It says `$1`, or else `fresh`, as its session's id; with `$2`, which
+/// A CLI that is kept for many turns. It prints `$1`, or else `fresh`, as its session's id; with `$2`, which
 /// stands for a fork, not at its start.
 pub(super) const TALKER: &str = r#"
 id=${1:-fresh}
@@ -276,7 +276,7 @@ impl Waiting {
     }
 }
 
-/// A turn that has said that it waits, and the process that plays it.
+/// A turn that has reported that it waits, and its process.
 pub(super) async fn waiting(session: &dyn AgentSession, prompt: &str) -> (Waiting, u32) {
     let mut rest = session.send(Turn::new(prompt));
     let mut seen = Vec::new();

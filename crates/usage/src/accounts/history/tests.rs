@@ -101,7 +101,7 @@ fn of_two_witnesses_of_a_session_one_counts() {
 }
 
 #[test]
-fn only_runs_of_the_time_that_is_asked_for_count() {
+fn only_runs_in_the_requested_period_count() {
     let mut accounts = Accounts::new(Some(at(5)), Some(at(9)), TimeZone::UTC);
     assert_eq!(accounts.join([run("1", None, 100, None)]), joined(1, 0));
     assert_eq!(
@@ -112,7 +112,7 @@ fn only_runs_of_the_time_that_is_asked_for_count() {
 }
 
 #[test]
-fn what_an_agents_loop_wrote_down_is_the_cost_of_its_sessions() {
+fn costs_in_an_agents_ledger_are_those_of_its_sessions() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join(".orchestrator")).unwrap();
     let line = |session: &str, cost: &str, source: &str| {
@@ -185,7 +185,7 @@ fn a_run_is_never_priced_as_one_large_request() {
     let mut gemini = run("1", Some("s"), 1_000_000, None);
     gemini.provider = Provider::Gemini;
     gemini.model = Some("gemini-3-pro-preview".to_owned());
-    // As some CLIs count turns: one, whatever number of requests it took.
+    // As some CLIs count turns: one for any number of requests.
     gemini.requests = Some(1);
     accounts.join([gemini]);
     // 2 dollars for a million, and not 4.

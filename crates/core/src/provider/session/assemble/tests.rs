@@ -189,7 +189,7 @@ fn a_turn_can_fail_before_it_has_begun() {
 }
 
 #[test]
-fn what_comes_between_two_turns_is_reported_with_the_next_one() {
+fn output_between_two_turns_is_reported_with_the_next_one() {
     let mut session = session();
     lines(
         &mut session,
