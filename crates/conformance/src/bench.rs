@@ -55,8 +55,8 @@ impl Bench {
             .output()
             .with_context(|| format!("{cli} cannot be started"))?;
         if !output.status.success() {
-            let output = [output.stderr, output.stdout].concat();
-            let text = String::from_utf8_lossy(&output);
+            let printed = [output.stderr, output.stdout].concat();
+            let text = String::from_utf8_lossy(&printed);
             bail!(
                 "{cli} cannot be started ({}): {}",
                 output.status,

@@ -64,7 +64,7 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
 }
 
 /// The run was tried again from the start, in another session, and the earlier text is withdrawn.
-fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, texts: &[&str]) {
+fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, expected: &[&str]) {
     findings.lifecycle(ran);
     record(findings, ran, &[stage]);
     let outcome = &ran.outcome;
@@ -72,7 +72,7 @@ fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, texts: &[&str]
     findings.same("attempts", outcome.attempts.len(), 2);
     let messages = outcome.result.messages();
     let messages: Vec<_> = messages.iter().map(|message| &*message.text).collect();
-    findings.same("the messages", messages, texts.to_vec());
+    findings.same("the messages", messages, expected.to_vec());
     findings.must(
         outcome.attempts.iter().all(|attempt| !attempt.resumed),
         || "an attempt was resumed".to_owned(),
