@@ -48,6 +48,7 @@ mod status;
 #[cfg(feature = "test-hooks")]
 pub mod step;
 #[cfg(not(feature = "test-hooks"))]
+#[expect(unreachable_pub, reason = "with the feature, its items are public")]
 mod step;
 
 pub use detached_run::{DetachedRun, Finished};
