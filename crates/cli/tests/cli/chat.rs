@@ -445,10 +445,10 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
 #[test]
 fn a_fallback_takes_over_in_the_first_turn_and_stays() {
     let agent = Agent::new();
-    let mut command = teamster(["chat", "codex", "--fallback", "claude", "--json"]);
+    let mut command = teamster(["chat", "gemini", "--fallback", "claude", "--json"]);
     agent.environment(&mut command);
-    program(&agent.path("codex"), "echo 'no such luck' >&2; exit 7");
-    let mut talk = Talk::start(command.env("TEAMSTER_CODEX_BIN", agent.path("codex")));
+    program(&agent.path("gemini"), "echo 'no such luck' >&2; exit 7");
+    let mut talk = Talk::start(command.env("TEAMSTER_GEMINI_BIN", agent.path("gemini")));
     talk.say("more");
     assert_eq!(talk.done().status, RunStatus::Completed);
     talk.say("die");
