@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -140,4 +142,15 @@ mod tests {
         }
         assert!(path_from_column(path_to_column(Path::new("x"))).is_absolute());
     }
+}
+
+/// The word that an enumeration is on the wire.
+pub(crate) fn word(value: &impl Serialize) -> Option<String> {
+    let value = serde_json::to_value(value).ok()?;
+    value.as_str().map(str::to_owned)
+}
+
+/// The value of such a word.
+pub(crate) fn from_word<T: DeserializeOwned>(word: String) -> Result<T, sqlx::Error> {
+    serde_json::from_value(word.into()).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

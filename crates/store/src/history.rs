@@ -1,7 +1,5 @@
 //! The history of runs.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use teamster_core::time::millis;
@@ -9,8 +7,8 @@ use teamster_core::{AgentError, ErrorCode, Usage};
 use teamster_orchestrator::{Attempt, Outcome};
 
 use crate::column::{
-    check_given, check_run_id, figure, optional_figure, path_from_column, path_to_column, text,
-    to_column,
+    check_given, check_run_id, figure, from_word, optional_figure, path_from_column,
+    path_to_column, text, to_column, word,
 };
 use crate::process::{Presence, Writer};
 use crate::run::{LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState};
@@ -504,14 +502,4 @@ fn small(figure: u64) -> u32 {
 
 fn is_lost(heartbeat_at: u64, now: u64) -> bool {
     now.saturating_sub(heartbeat_at) > millis(LOST_AFTER)
-}
-
-/// The word that an enumeration is on the wire.
-fn word(value: &impl Serialize) -> Option<String> {
-    let value = serde_json::to_value(value).ok()?;
-    value.as_str().map(str::to_owned)
-}
-
-fn from_word<T: DeserializeOwned>(word: String) -> Result<T, sqlx::Error> {
-    serde_json::from_value(word.into()).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::asking::Asking;
 use super::commands::CommandTimes;
 use super::replies::Replies;
-use super::shared::{Command, Known, NewTurn, Wish};
+use super::shared::{Command, GRACE_WITHOUT_TOOLS, Known, NewTurn, Wish};
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
 use crate::notice::Notice;
@@ -29,9 +29,6 @@ use crate::queue::{Producer, queue};
 use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
-
-/// How long a CLI may take to obey an interrupt while it runs no tool: it has nothing to end and nothing to save.
-const GRACE_WITHOUT_TOOLS: Duration = Duration::from_secs(2);
 
 /// Configuration of a session's reader.
 pub(crate) struct Setting {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use teamster_core::provider::{Order, OrderId};
 use teamster_core::sync::lock;
@@ -14,6 +15,9 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 
 use super::replies::Outcome;
 use crate::queue::{Consumer, Producer};
+
+/// How long a CLI may take to obey an interrupt while it runs no tool: it has nothing to end and nothing to save.
+pub(super) const GRACE_WITHOUT_TOOLS: Duration = Duration::from_secs(2);
 
 /// How many turns that the CLI began by itself are kept until they are taken.
 const UNASKED: usize = 16;
