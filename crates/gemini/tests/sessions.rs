@@ -202,8 +202,9 @@ fn a_prompt_that_a_hook_holds_back() {
     let mut written = replay.written();
     let lines = include_str!("sessions/hook/stdin.ndjson").lines();
     let mut recorded: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
+    // What the client is and can do grows with its versions.
     for messages in [&mut written, &mut recorded] {
-        messages[0]["params"]["clientInfo"]["version"] = Value::Null;
+        messages[0]["params"] = Value::Null;
     }
     assert_eq!(written, recorded);
 }

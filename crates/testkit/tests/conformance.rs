@@ -111,7 +111,7 @@ fn truths() {
 fn reports() {
     let message = "thinking: the capabilities declare true, the fixtures show false";
     finds(Suite::reports, Fault::SaysThinking, message);
-    let hidden = "cost: the capabilities say false, the fixtures true";
+    let hidden = "cost: the capabilities declare false, the fixtures show true";
     finds(Suite::reports, Fault::HidesCost, hidden);
 }
 

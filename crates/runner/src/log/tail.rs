@@ -8,6 +8,16 @@ use super::line::{LogLine, is_end, is_entry, seq_of};
 
 /// Where the last whole entry of this run's log ends, and that entry.
 pub(crate) fn last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
+    loop {
+        match find_last_entry(file, run_id) {
+            // Another reader has removed the rest of a line meanwhile, and the file is shorter than it was.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            found => return found,
+        }
+    }
+}
+
+fn find_last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
     let mut end = file.metadata()?.len();
     loop {
         // Behind the last end of a line there is nothing, or what is left of a line.
