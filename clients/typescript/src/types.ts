@@ -2,11 +2,11 @@
 
 /** An error of a run: the payload of an `error` event, and a `std::error::Error`.  The message is for people; programs decide by the other fields. */
 export interface AgentError {
-  /** What happened, for a person, with the next step where there is one. */
+  /** Description for a person, with the next step where there is one. */
   message: string;
   /** Where the error was found. */
   code?: ErrorCode;
-  /** What the error means: the basis for retry, fallback or giving up. */
+  /** Classification: the basis for retry, fallback or giving up. */
   kind: ErrorKind;
   /** Whether the same request may succeed when repeated. */
   retryable: boolean;
@@ -14,7 +14,7 @@ export interface AgentError {
   retryAfterMs?: number | null;
   /** When a limit resets, in milliseconds since the Unix epoch. */
   resetsAt?: number | null;
-  /** What the error is about, as data. */
+  /** Details as data. */
   detail?: ErrorDetail | null;
   /** The underlying error: that of the last attempt, or the one that put a provider on hold. */
   cause?: AgentError | null;
@@ -116,7 +116,7 @@ export type Answer = AllowAnswer | AllowAlwaysAnswer | AllowWithAnswer | DenyAns
 export interface Attempt {
   /** The provider. */
   provider: string;
-  /** The model: as the agent says, else as it was asked for. */
+  /** The model as reported by the agent, else as requested. */
   model?: string | null;
   /** Its session. */
   sessionId?: string | null;
@@ -124,9 +124,9 @@ export interface Attempt {
   resumed: boolean;
   /** How long it took, in milliseconds. */
   durationMs: number;
-  /** What it used. */
+  /** Its usage. */
   usage?: Usage | null;
-  /** What it cost, in USD. */
+  /** Its cost in USD. */
   costUsd?: number | null;
   /** Why it failed, if it did. */
   error?: AgentError | null;
@@ -141,7 +141,7 @@ export interface Cancel {
   kill?: boolean;
 }
 
-/** What a provider can honour of `ExecuteParams`(crate::ExecuteParams), and what its stream has.  A value of `false` means that asking for it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
+/** Which `ExecuteParams`(crate::ExecuteParams) a provider supports, and what its stream contains.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
 export interface Capabilities {
   /** `session_id`. */
   resume: boolean;
@@ -187,17 +187,17 @@ export interface Capabilities {
   usage: boolean;
   /** The result has a cost that the CLI reports. */
   cost: boolean;
-  /** `usage_updates`: the stream has token figures while the run goes on, so that a limit of them holds within it. */
+  /** `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced. */
   liveUsage: boolean;
   /** The same for costs. */
   liveCost: boolean;
   /** Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them. */
   uncountedTools: string[];
-  /** The stream emits a `tool_use` before every mutating tool runs.  If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. And unless `slash_commands` were asked for, whose text may have commands that are no tools.  If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`. */
+  /** The stream emits a `tool_use` before every mutating tool runs.  If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. It does not hold with `slash_commands`: their text may contain commands that are not tools.  If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`. */
   announcesTools: boolean;
   /** The CLI runs the calls of an answer only after the whole answer has arrived.  If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off. */
   runsCallsAfterAnswer: boolean;
-  /** `slash_commands`. Without it being asked for, a prompt is never taken for a command. */
+  /** `slash_commands`. Unless requested, a prompt is never interpreted as a command. */
   slashCommands: boolean;
   /** The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers. */
   fileMentions: boolean;
@@ -232,7 +232,7 @@ export interface AgentsChange {
 /** One message of the stream. */
 export type Change = SnapshotChange | RunChange | GoneChange | AgentsChange;
 
-/** What happened to a file. */
+/** The kind of a file change. */
 export type ChangeKind = "add" | "delete" | "move" | "update";
 
 /** What changes from the next turn on. */
@@ -243,7 +243,7 @@ export interface ChangeSession {
   permission?: PermissionMode | null;
 }
 
-/** Where a cost comes from. */
+/** Source of a cost. */
 export type CostSource = "reported" | "estimated";
 
 /** Outcome of a permission request. */
@@ -261,11 +261,11 @@ export interface Diagnostics {
   unknown: number;
 }
 
-/** What was read and what was wrong with it. Nothing here ends a scan. */
+/** Statistics and problems of reading. None of them ends a scan. */
 export interface Diagnostics2 {
   /** Files and databases that were read. */
   files?: number;
-  /** Files that were left out because they were last changed before the time that is asked for. */
+  /** Files that were left out because they were last changed before the requested time. */
   oldFiles?: number;
   /** Bytes that were read. */
   bytes?: number;
@@ -283,7 +283,7 @@ export interface Diagnostics2 {
   unreadableExamples?: string[];
 }
 
-/** What figures are grouped by. */
+/** Dimension by which figures are grouped. */
 export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
 
 export interface SessionLogEntry {
@@ -295,7 +295,7 @@ export interface SessionLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The id with which the session can be resumed. */
   sessionId: string;
@@ -317,7 +317,7 @@ export interface TextLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The new text. */
   text: string;
@@ -337,9 +337,9 @@ export interface RetractLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
-  /** The message whose `text` and `thinking` events so far are void. New ones may follow. */
+  /** The message whose `text` and `thinking` events so far are withdrawn. New ones may follow. */
   messageId: string;
   type: "retract";
 }
@@ -353,7 +353,7 @@ export interface ThinkingLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The new text. */
   text: string;
@@ -373,7 +373,7 @@ export interface ToolUseLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The CLI's own name of the tool. */
   toolName: string;
@@ -399,7 +399,7 @@ export interface ToolResultLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The id of the `tool_use`. */
   toolId: string;
@@ -421,11 +421,11 @@ export interface FileChangeLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The file, as the CLI names it. */
   path: string;
-  /** What happened to it. */
+  /** The kind of change. */
   change: ChangeKind;
   /** The tool call that did it. */
   toolId?: string | null;
@@ -441,7 +441,7 @@ export interface PlanLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** All entries, in order. */
   entries: PlanEntry[];
@@ -457,7 +457,7 @@ export interface PermissionLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The tool in question. */
   toolName: string;
@@ -481,11 +481,11 @@ export interface UsageLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
-  /** What the run has used so far. */
+  /** Usage of the run so far. */
   usage: Usage;
-  /** What it has cost so far in USD, if the CLI reports that. */
+  /** Cost of the run so far in USD, if the CLI reports it. */
   costUsd?: number | null;
   type: "usage";
 }
@@ -499,7 +499,7 @@ export interface RetryLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** Number of this retry, from 1. On the wire it is `number`: an entry's `attempt` is that of the run. */
   number: number;
@@ -521,7 +521,7 @@ export interface RateLimitLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The CLI's word, such as `allowed`, `allowed_warning` or `rejected`. */
   status: string;
@@ -543,7 +543,7 @@ export interface NoticeLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** Severity. */
   level: NoticeLevel;
@@ -577,15 +577,15 @@ export interface TurnEndLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** Why the model stopped, in the CLI's word. */
   stopReason?: string | null;
   /** Whether the turn failed. */
   isError: boolean;
-  /** What the turn used. */
+  /** Usage of the turn. */
   usage?: Usage | null;
-  /** What the turn cost, in USD. */
+  /** Cost of the turn in USD. */
   costUsd?: number | null;
   type: "turn_end";
 }
@@ -599,13 +599,13 @@ export interface ErrorLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
-  /** What happened, for a person, with the next step where there is one. */
+  /** Description for a person, with the next step where there is one. */
   message: string;
   /** Where the error was found. */
   code?: ErrorCode;
-  /** What the error means: the basis for retry, fallback or giving up. */
+  /** Classification: the basis for retry, fallback or giving up. */
   kind: ErrorKind;
   /** Whether the same request may succeed when repeated. */
   retryable: boolean;
@@ -613,7 +613,7 @@ export interface ErrorLogEntry {
   retryAfterMs?: number | null;
   /** When a limit resets, in milliseconds since the Unix epoch. */
   resetsAt?: number | null;
-  /** What the error is about, as data. */
+  /** Details as data. */
   detail?: ErrorDetail | null;
   /** The underlying error: that of the last attempt, or the one that put a provider on hold. */
   cause?: AgentError | null;
@@ -629,7 +629,7 @@ export interface DoneLogEntry {
   runId?: string | null;
   /** The attempt of the run that it belongs to, from 1. */
   attempt: number;
-  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself. */
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The result of the run. */
   result: RunResult;
@@ -647,7 +647,7 @@ export interface RunStartLogEntry {
   sessionId?: string | null;
   /** The provider that is tried first. */
   provider: string;
-  /** The model, as the agent says, else as it was asked for. */
+  /** The model as reported by the agent, else as requested. */
   model?: string | null;
 }
 
@@ -663,7 +663,7 @@ export interface RunEndLogEntry {
   runStatus?: RunStatus | null;
   /** From its acceptance to its end, in milliseconds: waiting included. */
   durationMs: number;
-  /** What came of it. */
+  /** The outcome. */
   result: Outcome;
   type: "run:end";
 }
@@ -723,7 +723,7 @@ export interface RunRetryLogEntry {
   reason: AgentError;
   /** How long the run waits before it, in milliseconds. */
   delayMs: number;
-  /** What comes. */
+  /** The next attempt. */
   next: Next;
 }
 
@@ -738,7 +738,7 @@ export interface RunFallbackLogEntry {
   reason: AgentError;
   /** How long the run waits before it, in milliseconds. */
   delayMs: number;
-  /** What comes. */
+  /** The next attempt. */
   next: Next;
 }
 
@@ -801,9 +801,9 @@ export interface UserMessageLogEntry {
   type: "user:message";
   /** The turn. */
   runId: string;
-  /** What is said. */
+  /** Text of the message. */
   text: string;
-  /** Who says it, such as `terminal pts/3`. */
+  /** The sender, such as `terminal pts/3`. */
   from?: string | null;
   /** The turn is in progress already. */
   steer?: boolean;
@@ -823,7 +823,7 @@ export interface ResetLogEntry {
 /** An entry of a run's log: an event of the agent, or one of the run itself, which has a colon in its `type` (or is `reset`). */
 export type Entry = SessionLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry;
 
-/** Where an error was found. The names are stable. */
+/** Origin of an error. The names are stable. */
 export type ErrorCode = "CLI_NOT_FOUND" | "CLI_STDERR" | "CLI_EXIT_ERROR" | "CLI_ERROR" | "STARTUP_TIMEOUT" | "WATCHDOG_TIMEOUT" | "ABORTED" | "INVALID_PARAMS" | "PROMPT_TOO_LARGE" | "STREAM_ENDED_EARLY" | "OUTPUT_LIMIT" | "CONFIG_LEASE" | "IO" | "BUDGET_EXCEEDED" | "INTERRUPTED" | "PROVIDER_ON_HOLD" | "NO_TURN" | "UNKNOWN";
 
 export interface ParameterErrorDetail {
@@ -832,7 +832,7 @@ export interface ParameterErrorDetail {
   name: string;
   /** The item of a list, such as the name of an MCP server or of a variable. */
   item?: string | null;
-  /** What is wrong with it, for a person: the message without the names. */
+  /** The problem, for a person: the message without the names. */
   problem: string;
 }
 
@@ -863,7 +863,7 @@ export interface MissingProgramErrorDetail {
 /** The subject of an error, as data. A type that only a newer version knows is read as `Other`(Self::Other). */
 export type ErrorDetail = ParameterErrorDetail | BudgetErrorDetail | NotRetriedErrorDetail | MissingProgramErrorDetail;
 
-/** What to do about an error. */
+/** The recommended reaction to an error. */
 export type ErrorKind = "auth" | "rate_limit" | "quota" | "overloaded" | "network" | "context_window" | "model_not_found" | "session_not_found" | "permission" | "budget" | "max_turns" | "mcp" | "timeout" | "aborted" | "interrupted" | "not_found" | "invalid" | "protocol" | "internal";
 
 /** Sums. Unknown figures are absent, never 0. */
@@ -876,11 +876,11 @@ export interface Figures {
   usage: Usage;
   /** Of the tokens that were written to a cache, those that it keeps for an hour. */
   cacheWrite1hTokens?: number | null;
-  /** What the CLIs report, in USD, for those requests of which they report it. */
+  /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
-  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  /** Cost in USD: of each request the reported one, or else the estimate. */
   spentUsd?: number | null;
   /** Searches in the web that the services made. */
   webSearches?: number | null;
@@ -918,7 +918,7 @@ export interface HistoryList {
   next?: string | null;
 }
 
-/** What comes from the history of runs. */
+/** The share of the history of runs. */
 export interface HistoryShare {
   /** Runs that the CLIs' files do not know. */
   onlyThere: number;
@@ -928,7 +928,7 @@ export interface HistoryShare {
   ofOtherAgents: number;
 }
 
-/** Where a run stands.  The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
+/** State of a run.  The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
 
 /** How a turn is interrupted. */
@@ -999,7 +999,7 @@ export interface McpServerStatus {
   status: string;
 }
 
-/** What a provider can honour of `McpServer`. */
+/** Which properties of an `McpServer` a provider supports. */
 export interface McpSupport {
   /** The transports, by their names. */
   transports: string[];
@@ -1045,11 +1045,11 @@ export interface ModelFigures {
   usage: Usage;
   /** Of the tokens that were written to a cache, those that it keeps for an hour. */
   cacheWrite1hTokens?: number | null;
-  /** What the CLIs report, in USD, for those requests of which they report it. */
+  /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
-  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  /** Cost in USD: of each request the reported one, or else the estimate. */
   spentUsd?: number | null;
   /** Searches in the web that the services made. */
   webSearches?: number | null;
@@ -1059,7 +1059,7 @@ export interface ModelFigures {
   premiumRequests?: number | null;
 }
 
-/** What one model used in a run. */
+/** Usage of one model in a run. */
 export interface ModelUsage {
   /** Tokens. */
   usage: Usage;
@@ -1080,13 +1080,13 @@ export interface Next {
   attempt: number;
   /** The provider. */
   provider: string;
-  /** The model, if one was asked for. */
+  /** The model, if one was requested. */
   model?: string | null;
-  /** The session that it goes on with, because of what was done already. Without it the prompt is sent again, and the text of the failed attempt is void. */
+  /** The session that it resumes, because changes were made already. Without it the prompt is sent again, and the text of the failed attempt is withdrawn. */
   resumes?: string | null;
 }
 
-/** Why a run was not retried although its policy allows it. */
+/** Reason why a run was not retried although its policy allows it. */
 export type NotRetried = "out_of_time" | "no_slot" | "side_effects" | "session_lost";
 
 /** Severity of a notice. */
@@ -1095,11 +1095,11 @@ export type NoticeLevel = "info" | "warning";
 /** Source of a notice. */
 export type NoticeSource = "stdout" | "stderr" | "runtime";
 
-/** What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0. */
+/** The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0. */
 export interface Outcome {
   /** The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a turn. Those of an attempt after which the prompt was sent again are not among them. */
   payloads: Payload[];
-  /** What all attempts used together. */
+  /** Usage of all attempts together. */
   usage?: Usage | null;
   /** The answer in the shape of `output_schema`. */
   structuredOutput?: unknown;
@@ -1107,7 +1107,7 @@ export interface Outcome {
   meta: OutcomeMeta;
 }
 
-/** How a run went. */
+/** Metadata of an outcome. */
 export interface OutcomeMeta {
   /** The run. */
   runId: string;
@@ -1117,7 +1117,7 @@ export interface OutcomeMeta {
   sessionId?: string | null;
   /** The provider of the last attempt. */
   provider: string;
-  /** The model of the last attempt: as the agent says, else as it was asked for. */
+  /** The model of the last attempt as reported by the agent, else as requested. */
   model?: string | null;
   /** From the run's acceptance to its end, in milliseconds: waiting included. */
   durationMs: number;
@@ -1127,13 +1127,13 @@ export interface OutcomeMeta {
   attempts: number;
   /** Each of them, in order. */
   attemptLog?: Attempt[];
-  /** What all attempts cost together, in USD, of what was reported. */
+  /** Reported cost of all attempts together, in USD. */
   costUsd?: number | null;
   /** Turns of all attempts, as the CLIs count them. */
   numTurns?: number | null;
 }
 
-/** How a run ended. */
+/** Final status of a run. */
 export type OutcomeStatus = "success" | "aborted" | "error";
 
 /** One message of the agent. */
@@ -1194,7 +1194,7 @@ export interface PlanEntry {
 /** Progress of a plan entry. */
 export type PlanStatus = "in_progress" | "completed" | "cancelled" | "pending";
 
-/** What estimates are made with. */
+/** Source of the prices for estimates. */
 export interface PriceSource {
   /** The origin of the built-in table. */
   source: string;
@@ -1286,7 +1286,7 @@ export interface RunList {
   next?: string | null;
 }
 
-/** What is known of a run. A figure that no CLI reported is absent, never 0. */
+/** A run in the history. A figure that no CLI reported is absent, never 0. */
 export interface RunRecord {
   /** Its id. */
   runId: string;
@@ -1294,7 +1294,7 @@ export interface RunRecord {
   status: HistoryStatus;
   /** The provider that works on it, or worked on it last. */
   provider: string;
-  /** The model: as the agent says, else as it was asked for. */
+  /** The model as reported by the agent, else as requested. */
   model?: string | null;
   /** The session in which it works, or which it shall resume. */
   sessionId?: string | null;
@@ -1310,9 +1310,9 @@ export interface RunRecord {
   endedAt?: number | null;
   /** How long it took, in milliseconds. */
   durationMs?: number | null;
-  /** What all attempts used together. */
+  /** Usage of all attempts together. */
   usage?: Usage | null;
-  /** What all attempts cost together, in USD. */
+  /** Cost of all attempts together, in USD. */
   costUsd?: number | null;
   /** Turns of all attempts, as the CLIs count them. */
   numTurns?: number | null;
@@ -1330,7 +1330,7 @@ export interface RunRecord {
   heartbeatAt: number;
 }
 
-/** The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0. */
+/** The outcome of a run. A figure that the CLI did not report is absent, never 0. */
 export interface RunResult {
   /** How it ended. */
   status: RunStatus;
@@ -1338,7 +1338,7 @@ export interface RunResult {
   text: string;
   /** How `text` is parted into messages: its pieces, in order. */
   pieces?: TextPiece[];
-  /** The last message of the main agent: the answer, without what it said on the way. */
+  /** The last message of the main agent: the answer, without intermediate messages. */
   finalMessage?: string | null;
   /** The session, to resume it. */
   sessionId?: string | null;
@@ -1348,13 +1348,13 @@ export interface RunResult {
   durationMs: number;
   /** Time spent in requests to the model, in milliseconds. */
   apiDurationMs?: number | null;
-  /** What this run used. */
+  /** Usage of this run. */
   usage?: Usage | null;
-  /** What the session has used in all, where a CLI reports that. */
+  /** Usage of the session in total, if the CLI reports it. */
   sessionUsage?: Usage | null;
-  /** What each model used. */
+  /** Usage by model. */
   usageByModel?: Record<string, ModelUsage>;
-  /** What this run cost, in USD. */
+  /** Cost of this run in USD. */
   totalCostUsd?: number | null;
   /** Where the cost comes from. */
   costSource?: CostSource | null;
@@ -1378,11 +1378,11 @@ export interface RunResult {
   openToolIds?: string[];
   /** The answer in the shape of `output_schema`. */
   structuredOutput?: unknown;
-  /** What was odd about the output. */
+  /** Anomalies of the output. */
   diagnostics: Diagnostics;
 }
 
-/** How a run ended. */
+/** Final status of a run. */
 export type RunStatus = "completed" | "aborted" | "timed_out" | "incomplete" | "failed";
 
 /** A run, without what it has said. */
@@ -1739,11 +1739,11 @@ export interface UsageGroup {
   usage: Usage;
   /** Of the tokens that were written to a cache, those that it keeps for an hour. */
   cacheWrite1hTokens?: number | null;
-  /** What the CLIs report, in USD, for those requests of which they report it. */
+  /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
-  /** What the table of prices gives, in USD, for those requests whose model it knows. */
+  /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** What was spent, in USD: of each request what is reported, or else the estimate. */
+  /** Cost in USD: of each request the reported one, or else the estimate. */
   spentUsd?: number | null;
   /** Searches in the web that the services made. */
   webSearches?: number | null;
@@ -1761,7 +1761,7 @@ export interface UsageGroup {
   first: string;
   /** The time of the last request. */
   last: string;
-  /** The models within the group, where they were asked for. */
+  /** The models within the group, if requested. */
   byModel?: ModelFigures[];
 }
 
@@ -1779,9 +1779,9 @@ export interface UsageLimit {
   at: string;
 }
 
-/** What agents have used, in groups. */
+/** Usage of agents, in groups. */
 export interface UsageSummary {
-  /** What the figures are grouped by. */
+  /** Dimension of the groups. */
   by: Dimension;
   /** From when on requests count. */
   since?: string | null;
@@ -1795,11 +1795,11 @@ export interface UsageSummary {
   total: Figures;
   /** Models of which not every request has a price. */
   unpriced: UnpricedModel[];
-  /** What estimates are made with. */
+  /** Source of the prices for estimates. */
   prices: PriceSource;
-  /** What comes from the history of runs. */
+  /** The share of the history of runs. */
   history: HistoryShare;
-  /** What was read, and what was wrong with it. */
+  /** Statistics and problems of reading. */
   diagnostics: Diagnostics2;
 }
 

@@ -25,6 +25,11 @@ pub(crate) fn optional_figure(row: &AnyRow, column: &str) -> Result<Option<u64>,
     Ok(row.try_get::<Option<i64>, _>(column)?.map(from_column))
 }
 
+/// A figure of 32 bits. What does not fit (nothing real) is the largest that does.
+pub(crate) fn small(figure: u64) -> u32 {
+    u32::try_from(figure).unwrap_or(u32::MAX)
+}
+
 fn from_column(figure: i64) -> u64 {
     u64::try_from(figure).unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use teamster_orchestrator::{Attempt, Outcome};
 
 use crate::column::{
     check_given, check_run_id, figure, from_word, optional_figure, path_from_column,
-    path_to_column, text, to_column, word,
+    path_to_column, small, text, to_column, word,
 };
 use crate::process::{Presence, Writer};
 use crate::run::{LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState};
@@ -484,8 +484,7 @@ fn turn_pattern(id: &str) -> Option<String> {
     Some(format!("{pattern}%.{number}"))
 }
 
-/// The error with its code and its details: as it was stored, or from a run that an earlier version wrote
-/// down, of which only the log of the attempts has them.
+/// The error with its code and details: as it was stored, or as rows of older versions have it, in the attempts.
 fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> AgentError {
     let last = log.last().and_then(|attempt| attempt.error.clone());
     let same =
@@ -494,10 +493,6 @@ fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> Agen
         Some(whole) => whole.message(error.message),
         None => error,
     }
-}
-
-fn small(figure: u64) -> u32 {
-    u32::try_from(figure).unwrap_or(u32::MAX)
 }
 
 fn is_lost(heartbeat_at: u64, now: u64) -> bool {

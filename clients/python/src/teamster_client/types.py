@@ -7,11 +7,11 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 class AgentError(TypedDict):
     """An error of a run: the payload of an `error` event, and a `std::error::Error`.  The message is for people; programs decide by the other fields."""
 
-    #: What happened, for a person, with the next step where there is one.
+    #: Description for a person, with the next step where there is one.
     message: str
     #: Where the error was found.
     code: NotRequired["ErrorCode"]
-    #: What the error means: the basis for retry, fallback or giving up.
+    #: Classification: the basis for retry, fallback or giving up.
     kind: "ErrorKind"
     #: Whether the same request may succeed when repeated.
     retryable: bool
@@ -19,7 +19,7 @@ class AgentError(TypedDict):
     retryAfterMs: NotRequired[Union[int, None]]
     #: When a limit resets, in milliseconds since the Unix epoch.
     resetsAt: NotRequired[Union[int, None]]
-    #: What the error is about, as data.
+    #: Details as data.
     detail: NotRequired[Union["ErrorDetail", None]]
     #: The underlying error: that of the last attempt, or the one that put a provider on hold.
     cause: NotRequired[Union["AgentError", None]]
@@ -117,7 +117,7 @@ class Attempt(TypedDict):
 
     #: The provider.
     provider: str
-    #: The model: as the agent says, else as it was asked for.
+    #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
     #: Its session.
     sessionId: NotRequired[Union[str, None]]
@@ -125,9 +125,9 @@ class Attempt(TypedDict):
     resumed: bool
     #: How long it took, in milliseconds.
     durationMs: int
-    #: What it used.
+    #: Its usage.
     usage: NotRequired[Union["Usage", None]]
-    #: What it cost, in USD.
+    #: Its cost in USD.
     costUsd: NotRequired[Union[float, None]]
     #: Why it failed, if it did.
     error: NotRequired[Union["AgentError", None]]
@@ -142,7 +142,7 @@ class Cancel(TypedDict):
     kill: NotRequired[bool]
 
 class Capabilities(TypedDict):
-    """What a provider can honour of `ExecuteParams`(crate::ExecuteParams), and what its stream has.  A value of `false` means that asking for it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
+    """Which `ExecuteParams`(crate::ExecuteParams) a provider supports, and what its stream contains.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
 
     #: `session_id`.
     resume: bool
@@ -188,20 +188,20 @@ class Capabilities(TypedDict):
     usage: bool
     #: The result has a cost that the CLI reports.
     cost: bool
-    #: `usage_updates`: the stream has token figures while the run goes on, so that a limit of them holds within it.
+    #: `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced.
     liveUsage: bool
     #: The same for costs.
     liveCost: bool
     #: Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them.
     uncountedTools: list[str]
     #: The stream emits a `tool_use` before every mutating tool runs.
-    #: If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. And unless `slash_commands` were asked for, whose text may have commands that are no tools.
+    #: If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. It does not hold with `slash_commands`: their text may contain commands that are not tools.
     #: If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`.
     announcesTools: bool
     #: The CLI runs the calls of an answer only after the whole answer has arrived.
     #: If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off.
     runsCallsAfterAnswer: bool
-    #: `slash_commands`. Without it being asked for, a prompt is never taken for a command.
+    #: `slash_commands`. Unless requested, a prompt is never interpreted as a command.
     slashCommands: bool
     #: The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers.
     fileMentions: bool
@@ -231,7 +231,7 @@ class AgentsChange(TypedDict):
 #: One message of the stream.
 Change: TypeAlias = Union["SnapshotChange", "RunChange", "GoneChange", "AgentsChange"]
 
-#: What happened to a file.
+#: The kind of a file change.
 ChangeKind: TypeAlias = Literal["add", "delete", "move", "update"]
 
 class ChangeSession(TypedDict):
@@ -242,7 +242,7 @@ class ChangeSession(TypedDict):
     #: What the agent may do without approval.
     permission: NotRequired[Union["PermissionMode", None]]
 
-#: Where a cost comes from.
+#: Source of a cost.
 CostSource: TypeAlias = Literal["reported", "estimated"]
 
 #: Outcome of a permission request.
@@ -261,11 +261,11 @@ class Diagnostics(TypedDict):
     unknown: int
 
 class Diagnostics2(TypedDict):
-    """What was read and what was wrong with it. Nothing here ends a scan."""
+    """Statistics and problems of reading. None of them ends a scan."""
 
     #: Files and databases that were read.
     files: NotRequired[int]
-    #: Files that were left out because they were last changed before the time that is asked for.
+    #: Files that were left out because they were last changed before the requested time.
     oldFiles: NotRequired[int]
     #: Bytes that were read.
     bytes: NotRequired[int]
@@ -282,7 +282,7 @@ class Diagnostics2(TypedDict):
     #: Some of those.
     unreadableExamples: NotRequired[list[str]]
 
-#: What figures are grouped by.
+#: Dimension by which figures are grouped.
 Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
 
 class SessionLogEntry(TypedDict):
@@ -294,7 +294,7 @@ class SessionLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The id with which the session can be resumed.
     sessionId: str
@@ -315,7 +315,7 @@ class TextLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The new text.
     text: str
@@ -334,9 +334,9 @@ class RetractLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
-    #: The message whose `text` and `thinking` events so far are void. New ones may follow.
+    #: The message whose `text` and `thinking` events so far are withdrawn. New ones may follow.
     messageId: str
     type: Literal["retract"]
 
@@ -349,7 +349,7 @@ class ThinkingLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The new text.
     text: str
@@ -368,7 +368,7 @@ class ToolUseLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The CLI's own name of the tool.
     toolName: str
@@ -393,7 +393,7 @@ class ToolResultLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The id of the `tool_use`.
     toolId: str
@@ -414,11 +414,11 @@ class FileChangeLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The file, as the CLI names it.
     path: str
-    #: What happened to it.
+    #: The kind of change.
     change: "ChangeKind"
     #: The tool call that did it.
     toolId: NotRequired[Union[str, None]]
@@ -433,7 +433,7 @@ class PlanLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: All entries, in order.
     entries: list["PlanEntry"]
@@ -448,7 +448,7 @@ class PermissionLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The tool in question.
     toolName: str
@@ -471,11 +471,11 @@ class UsageLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
-    #: What the run has used so far.
+    #: Usage of the run so far.
     usage: "Usage"
-    #: What it has cost so far in USD, if the CLI reports that.
+    #: Cost of the run so far in USD, if the CLI reports it.
     costUsd: NotRequired[Union[float, None]]
     type: Literal["usage"]
 
@@ -488,7 +488,7 @@ class RetryLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: Number of this retry, from 1. On the wire it is `number`: an entry's `attempt` is that of the run.
     number: int
@@ -509,7 +509,7 @@ class RateLimitLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     status: str
@@ -530,7 +530,7 @@ class NoticeLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: Severity.
     level: "NoticeLevel"
@@ -562,15 +562,15 @@ class TurnEndLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: Why the model stopped, in the CLI's word.
     stopReason: NotRequired[Union[str, None]]
     #: Whether the turn failed.
     isError: bool
-    #: What the turn used.
+    #: Usage of the turn.
     usage: NotRequired[Union["Usage", None]]
-    #: What the turn cost, in USD.
+    #: Cost of the turn in USD.
     costUsd: NotRequired[Union[float, None]]
     type: Literal["turn_end"]
 
@@ -583,13 +583,13 @@ class ErrorLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
-    #: What happened, for a person, with the next step where there is one.
+    #: Description for a person, with the next step where there is one.
     message: str
     #: Where the error was found.
     code: NotRequired["ErrorCode"]
-    #: What the error means: the basis for retry, fallback or giving up.
+    #: Classification: the basis for retry, fallback or giving up.
     kind: "ErrorKind"
     #: Whether the same request may succeed when repeated.
     retryable: bool
@@ -597,7 +597,7 @@ class ErrorLogEntry(TypedDict):
     retryAfterMs: NotRequired[Union[int, None]]
     #: When a limit resets, in milliseconds since the Unix epoch.
     resetsAt: NotRequired[Union[int, None]]
-    #: What the error is about, as data.
+    #: Details as data.
     detail: NotRequired[Union["ErrorDetail", None]]
     #: The underlying error: that of the last attempt, or the one that put a provider on hold.
     cause: NotRequired[Union["AgentError", None]]
@@ -612,7 +612,7 @@ class DoneLogEntry(TypedDict):
     runId: NotRequired[Union[str, None]]
     #: The attempt of the run that it belongs to, from 1.
     attempt: int
-    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) asked for it. Absent in `unknown`, which always carries its line itself.
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The result of the run.
     result: "RunResult"
@@ -629,7 +629,7 @@ class RunStartLogEntry(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: The provider that is tried first.
     provider: str
-    #: The model, as the agent says, else as it was asked for.
+    #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
 
 class RunEndLogEntry(TypedDict):
@@ -644,7 +644,7 @@ class RunEndLogEntry(TypedDict):
     runStatus: NotRequired[Union["RunStatus", None]]
     #: From its acceptance to its end, in milliseconds: waiting included.
     durationMs: int
-    #: What came of it.
+    #: The outcome.
     result: "Outcome"
     type: Literal["run:end"]
 
@@ -700,7 +700,7 @@ class RunRetryLogEntry(TypedDict):
     reason: "AgentError"
     #: How long the run waits before it, in milliseconds.
     delayMs: int
-    #: What comes.
+    #: The next attempt.
     next: "Next"
 
 class RunFallbackLogEntry(TypedDict):
@@ -714,7 +714,7 @@ class RunFallbackLogEntry(TypedDict):
     reason: "AgentError"
     #: How long the run waits before it, in milliseconds.
     delayMs: int
-    #: What comes.
+    #: The next attempt.
     next: "Next"
 
 class ToolStartLogEntry(TypedDict):
@@ -788,7 +788,7 @@ class ResetLogEntry(TypedDict):
 #: An entry of a run's log: an event of the agent, or one of the run itself, which has a colon in its `type` (or is `reset`).
 Entry: TypeAlias = Union["SessionLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry"]
 
-#: Where an error was found. The names are stable.
+#: Origin of an error. The names are stable.
 ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "UNKNOWN"]
 
 class ParameterErrorDetail(TypedDict):
@@ -797,7 +797,7 @@ class ParameterErrorDetail(TypedDict):
     name: str
     #: The item of a list, such as the name of an MCP server or of a variable.
     item: NotRequired[Union[str, None]]
-    #: What is wrong with it, for a person: the message without the names.
+    #: The problem, for a person: the message without the names.
     problem: str
 
 class BudgetErrorDetail(TypedDict):
@@ -824,7 +824,7 @@ class MissingProgramErrorDetail(TypedDict):
 #: The subject of an error, as data. A type that only a newer version knows is read as `Other`(Self::Other).
 ErrorDetail: TypeAlias = Union["ParameterErrorDetail", "BudgetErrorDetail", "NotRetriedErrorDetail", "MissingProgramErrorDetail"]
 
-#: What to do about an error.
+#: The recommended reaction to an error.
 ErrorKind: TypeAlias = Literal["auth", "rate_limit", "quota", "overloaded", "network", "context_window", "model_not_found", "session_not_found", "permission", "budget", "max_turns", "mcp", "timeout", "aborted", "interrupted", "not_found", "invalid", "protocol", "internal"]
 
 class Figures(TypedDict):
@@ -838,11 +838,11 @@ class Figures(TypedDict):
     usage: "Usage"
     #: Of the tokens that were written to a cache, those that it keeps for an hour.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
-    #: What the CLIs report, in USD, for those requests of which they report it.
+    #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
-    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    #: Cost in USD: of each request the reported one, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
     #: Searches in the web that the services made.
     webSearches: NotRequired[Union[int, None]]
@@ -880,7 +880,7 @@ class HistoryList(TypedDict):
     next: NotRequired[Union[str, None]]
 
 class HistoryShare(TypedDict):
-    """What comes from the history of runs."""
+    """The share of the history of runs."""
 
     #: Runs that the CLIs' files do not know.
     onlyThere: int
@@ -889,7 +889,7 @@ class HistoryShare(TypedDict):
     #: Runs of agents whose files are not known; they are not counted.
     ofOtherAgents: int
 
-#: Where a run stands.
+#: State of a run.
 #: The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`.
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
@@ -962,7 +962,7 @@ class McpServerStatus(TypedDict):
     status: str
 
 class McpSupport(TypedDict):
-    """What a provider can honour of `McpServer`."""
+    """Which properties of an `McpServer` a provider supports."""
 
     #: The transports, by their names.
     transports: list[str]
@@ -1008,11 +1008,11 @@ class ModelFigures(TypedDict):
     usage: "Usage"
     #: Of the tokens that were written to a cache, those that it keeps for an hour.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
-    #: What the CLIs report, in USD, for those requests of which they report it.
+    #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
-    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    #: Cost in USD: of each request the reported one, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
     #: Searches in the web that the services made.
     webSearches: NotRequired[Union[int, None]]
@@ -1022,7 +1022,7 @@ class ModelFigures(TypedDict):
     premiumRequests: NotRequired[Union[float, None]]
 
 class ModelUsage(TypedDict):
-    """What one model used in a run."""
+    """Usage of one model in a run."""
 
     #: Tokens.
     usage: "Usage"
@@ -1043,12 +1043,12 @@ class Next(TypedDict):
     attempt: int
     #: The provider.
     provider: str
-    #: The model, if one was asked for.
+    #: The model, if one was requested.
     model: NotRequired[Union[str, None]]
-    #: The session that it goes on with, because of what was done already. Without it the prompt is sent again, and the text of the failed attempt is void.
+    #: The session that it resumes, because changes were made already. Without it the prompt is sent again, and the text of the failed attempt is withdrawn.
     resumes: NotRequired[Union[str, None]]
 
-#: Why a run was not retried although its policy allows it.
+#: Reason why a run was not retried although its policy allows it.
 NotRetried: TypeAlias = Literal["out_of_time", "no_slot", "side_effects", "session_lost"]
 
 #: Severity of a notice.
@@ -1058,11 +1058,11 @@ NoticeLevel: TypeAlias = Literal["info", "warning"]
 NoticeSource: TypeAlias = Literal["stdout", "stderr", "runtime"]
 
 class Outcome(TypedDict):
-    """What came of a run, over all its attempts. A figure that no CLI reported is absent, never 0."""
+    """The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0."""
 
     #: The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a turn. Those of an attempt after which the prompt was sent again are not among them.
     payloads: list["Payload"]
-    #: What all attempts used together.
+    #: Usage of all attempts together.
     usage: NotRequired[Union["Usage", None]]
     #: The answer in the shape of `output_schema`.
     structuredOutput: NotRequired[Any]
@@ -1070,7 +1070,7 @@ class Outcome(TypedDict):
     meta: "OutcomeMeta"
 
 class OutcomeMeta(TypedDict):
-    """How a run went."""
+    """Metadata of an outcome."""
 
     #: The run.
     runId: str
@@ -1080,7 +1080,7 @@ class OutcomeMeta(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: The provider of the last attempt.
     provider: str
-    #: The model of the last attempt: as the agent says, else as it was asked for.
+    #: The model of the last attempt as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
     #: From the run's acceptance to its end, in milliseconds: waiting included.
     durationMs: int
@@ -1090,12 +1090,12 @@ class OutcomeMeta(TypedDict):
     attempts: int
     #: Each of them, in order.
     attemptLog: NotRequired[list["Attempt"]]
-    #: What all attempts cost together, in USD, of what was reported.
+    #: Reported cost of all attempts together, in USD.
     costUsd: NotRequired[Union[float, None]]
     #: Turns of all attempts, as the CLIs count them.
     numTurns: NotRequired[Union[int, None]]
 
-#: How a run ended.
+#: Final status of a run.
 OutcomeStatus: TypeAlias = Literal["success", "aborted", "error"]
 
 class Payload(TypedDict):
@@ -1157,7 +1157,7 @@ class PlanEntry(TypedDict):
 PlanStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "pending"]
 
 class PriceSource(TypedDict):
-    """What estimates are made with."""
+    """Source of the prices for estimates."""
 
     #: The origin of the built-in table.
     source: str
@@ -1247,7 +1247,7 @@ class RunList(TypedDict):
     next: NotRequired[Union[str, None]]
 
 class RunRecord(TypedDict):
-    """What is known of a run. A figure that no CLI reported is absent, never 0."""
+    """A run in the history. A figure that no CLI reported is absent, never 0."""
 
     #: Its id.
     runId: str
@@ -1255,7 +1255,7 @@ class RunRecord(TypedDict):
     status: "HistoryStatus"
     #: The provider that works on it, or worked on it last.
     provider: str
-    #: The model: as the agent says, else as it was asked for.
+    #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
     #: The session in which it works, or which it shall resume.
     sessionId: NotRequired[Union[str, None]]
@@ -1271,9 +1271,9 @@ class RunRecord(TypedDict):
     endedAt: NotRequired[Union[int, None]]
     #: How long it took, in milliseconds.
     durationMs: NotRequired[Union[int, None]]
-    #: What all attempts used together.
+    #: Usage of all attempts together.
     usage: NotRequired[Union["Usage", None]]
-    #: What all attempts cost together, in USD.
+    #: Cost of all attempts together, in USD.
     costUsd: NotRequired[Union[float, None]]
     #: Turns of all attempts, as the CLIs count them.
     numTurns: NotRequired[Union[int, None]]
@@ -1291,7 +1291,7 @@ class RunRecord(TypedDict):
     heartbeatAt: int
 
 class RunResult(TypedDict):
-    """The whole of a run, known at its end. A figure that the CLI did not report is absent, never 0."""
+    """The outcome of a run. A figure that the CLI did not report is absent, never 0."""
 
     #: How it ended.
     status: "RunStatus"
@@ -1299,7 +1299,7 @@ class RunResult(TypedDict):
     text: str
     #: How `text` is parted into messages: its pieces, in order.
     pieces: NotRequired[list["TextPiece"]]
-    #: The last message of the main agent: the answer, without what it said on the way.
+    #: The last message of the main agent: the answer, without intermediate messages.
     finalMessage: NotRequired[Union[str, None]]
     #: The session, to resume it.
     sessionId: NotRequired[Union[str, None]]
@@ -1309,13 +1309,13 @@ class RunResult(TypedDict):
     durationMs: int
     #: Time spent in requests to the model, in milliseconds.
     apiDurationMs: NotRequired[Union[int, None]]
-    #: What this run used.
+    #: Usage of this run.
     usage: NotRequired[Union["Usage", None]]
-    #: What the session has used in all, where a CLI reports that.
+    #: Usage of the session in total, if the CLI reports it.
     sessionUsage: NotRequired[Union["Usage", None]]
-    #: What each model used.
+    #: Usage by model.
     usageByModel: NotRequired[dict[str, "ModelUsage"]]
-    #: What this run cost, in USD.
+    #: Cost of this run in USD.
     totalCostUsd: NotRequired[Union[float, None]]
     #: Where the cost comes from.
     costSource: NotRequired[Union["CostSource", None]]
@@ -1339,10 +1339,10 @@ class RunResult(TypedDict):
     openToolIds: NotRequired[list[str]]
     #: The answer in the shape of `output_schema`.
     structuredOutput: NotRequired[Any]
-    #: What was odd about the output.
+    #: Anomalies of the output.
     diagnostics: "Diagnostics"
 
-#: How a run ended.
+#: Final status of a run.
 RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
 
 class RunSummary(TypedDict):
@@ -1693,11 +1693,11 @@ class UsageGroup(TypedDict):
     usage: "Usage"
     #: Of the tokens that were written to a cache, those that it keeps for an hour.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
-    #: What the CLIs report, in USD, for those requests of which they report it.
+    #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
-    #: What the table of prices gives, in USD, for those requests whose model it knows.
+    #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: What was spent, in USD: of each request what is reported, or else the estimate.
+    #: Cost in USD: of each request the reported one, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
     #: Searches in the web that the services made.
     webSearches: NotRequired[Union[int, None]]
@@ -1715,7 +1715,7 @@ class UsageGroup(TypedDict):
     first: str
     #: The time of the last request.
     last: str
-    #: The models within the group, where they were asked for.
+    #: The models within the group, if requested.
     byModel: NotRequired[list["ModelFigures"]]
 
 class UsageLimit(TypedDict):
@@ -1733,9 +1733,9 @@ class UsageLimit(TypedDict):
     at: str
 
 class UsageSummary(TypedDict):
-    """What agents have used, in groups."""
+    """Usage of agents, in groups."""
 
-    #: What the figures are grouped by.
+    #: Dimension of the groups.
     by: "Dimension"
     #: From when on requests count.
     since: NotRequired[Union[str, None]]
@@ -1749,11 +1749,11 @@ class UsageSummary(TypedDict):
     total: "Figures"
     #: Models of which not every request has a price.
     unpriced: list["UnpricedModel"]
-    #: What estimates are made with.
+    #: Source of the prices for estimates.
     prices: "PriceSource"
-    #: What comes from the history of runs.
+    #: The share of the history of runs.
     history: "HistoryShare"
-    #: What was read, and what was wrong with it.
+    #: Statistics and problems of reading.
     diagnostics: "Diagnostics2"
 
 #: What a run does.
