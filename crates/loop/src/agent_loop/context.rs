@@ -30,7 +30,7 @@ impl AgentLoop {
             }
             Err(why) => {
                 self.log
-                    .line(format!("it could not be cleared ({why}): starting anew"));
+                    .line(format!("it could not be cleared ({why}): starting over"));
                 self.adapter.end().await;
                 self.machine.not_cleared();
                 self.note_session(None);
@@ -44,7 +44,7 @@ impl AgentLoop {
             return;
         }
         self.log
-            .line("reset-session: ending the agent to start it anew");
+            .line("reset-session: ending the agent to restart it");
         // A new session has nothing to clear.
         let clear = self.take(Flag::ClearSession);
         self.adapter.end().await;

@@ -308,7 +308,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
             ErrorCode::UnsupportedVersion,
             format!(
                 "the supervisor speaks version {VERSION} and not {}: use the teamster that it was started \
-                 with, or start it anew",
+                 with, or restart it",
                 head.version
             ),
         ));
