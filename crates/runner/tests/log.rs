@@ -149,27 +149,41 @@ proptest! {
 }
 
 #[test]
-fn deltas_of_a_message_that_come_together_are_one_entry() {
+fn the_first_delta_of_a_message_is_written_at_once_and_those_that_follow_it_closely_are_joined() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = accept(&Runs::at(dir.path()), "r");
-    for delta in ["a", "b", "c"] {
-        run.log.push(text(delta));
-    }
-    assert!(!run.log.has_unwritten());
+    run.log.push(text("a"));
+    assert!(run.log.has_unwritten());
+    assert_eq!(run.log.due(), None);
+    run.log.push(text("b"));
+    run.log.push(text("c"));
+    assert_eq!(run.log.flush().unwrap().seq, 1);
     let due = run.log.due().unwrap();
     assert!(due <= std::time::Instant::now() + Duration::from_millis(100));
-    // All else ends the wait, and keeps its place.
-    run.log.push(tool(1, ""));
+    // The next message does not wait either, and keeps its place.
+    run.log.push(RunLogEntry::Agent(
+        AgentEvent::Text(Text::new("x").message_id("n")).into(),
+    ));
     run.log.push(text("d"));
+    // All else ends the wait.
+    run.log.push(tool(1, ""));
+    run.log.push(text("e"));
+    run.log.push(text("f"));
     run.log.end_frame();
-    assert_eq!(run.log.flush().unwrap().seq, 3);
+    run.log.push(text("g"));
+    assert!(run.log.due().unwrap() > due);
+    run.log.end_frame();
+    assert_eq!(run.log.flush().unwrap().seq, 8);
     let text = fs::read_to_string(dir.path().join("r/events.ndjson")).unwrap();
     let lines: Vec<Value> = text
         .lines()
         .map(|it| serde_json::from_str(it).unwrap())
         .collect();
-    let texts: Vec<_> = lines.iter().map(|it| it["text"].as_str()).collect();
-    assert_eq!(texts, [Some("abc"), None, Some("d")]);
+    let texts: Vec<_> = lines
+        .iter()
+        .map(|it| it["text"].as_str().unwrap_or("tool"))
+        .collect();
+    assert_eq!(texts, ["a", "bc", "x", "d", "tool", "e", "f", "g"]);
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl From<AttachOutputArgs> for OutputArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = exit_code::HELP)]
 pub(crate) struct WaitArgs {
-    /// The runs, each by its id or the beginning of it
+    /// The runs, each by its id or the beginning of it; or turns of sessions, by the ids that `say --no-wait` prints
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 }

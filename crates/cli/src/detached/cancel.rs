@@ -6,18 +6,25 @@ use super::{RunHandle, wait};
 use crate::args::CancelArgs;
 use crate::{exit_code, tokio_runtime};
 
-/// Stops the runs and waits for their ends; the exit code.
+/// Stops the runs and waits for their ends; the exit code. One that cannot be stopped keeps no other from it.
 pub(crate) fn main(args: &CancelArgs) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let runs = RunHandle::find_all(&args.ids).await?;
-            for run in &runs {
-                run.cancel(args.kill).await?;
+            let mut code = exit_code::SUCCESS;
+            let mut stopping = Vec::new();
+            for run in RunHandle::find_all(&args.ids).await? {
+                match run.cancel(args.kill).await {
+                    Ok(()) => stopping.push(run),
+                    Err(error) => {
+                        crate::fail(&error.into());
+                        code = exit_code::AGENT_ERROR;
+                    }
+                }
             }
-            for run in runs {
+            for run in stopping {
                 wait::result(&run).await?;
             }
-            Ok(exit_code::SUCCESS)
+            Ok(code)
         })
 }

@@ -292,6 +292,17 @@ fn runs_that_are_not_there_or_not_meant() {
 }
 
 #[test]
+fn a_run_that_has_ended_does_not_keep_cancel_from_the_next_one() {
+    let claude = Claude::new(&silent());
+    let ids = [(); 2].map(|()| detach(&claude, ["x"]));
+    assert_eq!(about(&claude, ["cancel", &ids[0]]).code, Some(0));
+    let both = about(&claude, ["cancel", &ids[0], &ids[1]]);
+    assert_eq!(both.code, Some(1));
+    assert!(both.stderr.contains("has ended"), "{}", both.stderr);
+    assert_eq!(about(&claude, ["wait", &ids[1]]).code, Some(130));
+}
+
+#[test]
 fn what_cannot_begin_is_an_error_of_the_command() {
     let claude = Claude::plays("text", 0);
     let command = |args: &[&str]| {

@@ -11,13 +11,17 @@ const FRAME: Duration = Duration::from_millis(100);
 /// A frame with this much text waits no longer, in bytes.
 const FULL: usize = 64 * 1024;
 
-/// Joins deltas of one message. Nothing else is changed, and the order of all else is kept.
+/// Joins deltas of one message. The first one of a message does not wait, so that a reader sees at once that it has
+/// begun. Nothing else is changed, and the order of all else is kept.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     /// Deltas of different messages or kinds, in the order of their beginnings.
     pending: Vec<RunLogEntry>,
     bytes: usize,
-    due: Option<Instant>,
+    /// The end of the current frame.
+    end: Option<Instant>,
+    /// The first deltas of the messages whose next ones wait for that end.
+    begun: Vec<RunLogEntry>,
 }
 
 impl Frames {
@@ -25,9 +29,22 @@ impl Frames {
     pub(super) fn push(&mut self, entry: RunLogEntry, now: Instant, out: &mut Vec<RunLogEntry>) {
         let Some(text) = delta(&entry) else {
             self.flush(out);
+            self.end = None;
             out.push(entry);
             return;
         };
+        if self.end.is_none_or(|end| now >= end) {
+            self.flush(out);
+            self.begun.clear();
+            self.end = Some(now + FRAME);
+        }
+        let belongs = |begun: &RunLogEntry| same_kind(begun, &entry) && same_message(begun, &entry);
+        if !self.begun.iter().any(belongs) {
+            self.flush(out);
+            self.begun.push(entry.clone());
+            out.push(entry);
+            return;
+        }
         self.bytes += text.len();
         // Only the last of its kind: two messages in turn stay in turn.
         let last = (self.pending.iter_mut().rev()).find(|pending| same_kind(pending, &entry));
@@ -35,22 +52,24 @@ impl Frames {
         if !joined {
             self.pending.push(entry);
         }
-        let due = *self.due.get_or_insert(now + FRAME);
-        if self.bytes >= FULL || now >= due {
+        if self.bytes >= FULL {
             self.flush(out);
         }
     }
 
-    /// Gives all that waits.
+    /// Gives all that waits. What comes next of the same messages waits for the end of another frame.
     pub(super) fn flush(&mut self, out: &mut Vec<RunLogEntry>) {
+        if self.pending.is_empty() {
+            return;
+        }
         out.append(&mut self.pending);
         self.bytes = 0;
-        self.due = None;
+        self.end = self.end.map(|end| end + FRAME);
     }
 
     /// When what waits has to go out.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due
+        self.end.filter(|_| !self.pending.is_empty())
     }
 }
 

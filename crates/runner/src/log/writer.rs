@@ -45,8 +45,8 @@ pub struct Position {
 
 /// The one writer of a log. The lock of the run's folder is its caller's.
 ///
-/// Deltas of one message that come within 100 ms are one entry; all else is written as it comes. Entries get
-/// their numbers here, because of that.
+/// Deltas of one message that come within 100 ms of each other are joined, except the first; all else is written as
+/// it comes. Entries get their numbers here, because of that.
 #[derive(Debug)]
 pub struct RunLogWriter {
     path: PathBuf,
