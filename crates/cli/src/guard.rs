@@ -52,7 +52,7 @@ impl Guard {
             // Nothing left behind could be found.
             return None;
         }
-        let mut command = Command::new(std::env::current_exe().ok()?);
+        let mut command = Command::new(crate::program().ok()?);
         command.args([ARGUMENT, &std::process::id().to_string()]);
         if let Some(mark) = InheritedMark::set() {
             command.arg(mark.number().to_string());

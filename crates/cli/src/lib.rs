@@ -42,12 +42,25 @@ mod zone;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use teamster::Providers;
 
 use args::{Cli, Command};
+
+/// The file of this program, by the path that it had when the process started. A newer version that has replaced it
+/// since is at the same path.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// The file of this program.
+pub(crate) fn program() -> io::Result<&'static Path> {
+    match PROGRAM.get() {
+        Some(program) => Ok(program),
+        None => std::env::current_exe().map(|program| &**PROGRAM.get_or_init(|| program)),
+    }
+}
 
 /// The name of the subcommand that is the fake agent.
 pub(crate) const FAKE_AGENT: &str = "fake-agent";
@@ -73,6 +86,8 @@ pub fn main_with(providers: Providers) -> ExitCode {
         }
         _ => {}
     }
+    // Where it is needed and cannot be found, the error is reported.
+    let _ = program();
     let providers = match own_agents::with_own(providers) {
         Ok(providers) => providers,
         Err(error) => {

@@ -20,7 +20,7 @@ pub(crate) const ARGUMENT: &str = "--teamster-runner";
 
 /// The command of a runner for this agent. It reads a [`Launch`] from stdin.
 pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
-    let program = std::env::current_exe().context("cannot find this program")?;
+    let program = crate::program().context("cannot find this program")?;
     let mut command = Command::new(program);
     command
         .args([ARGUMENT, agent])

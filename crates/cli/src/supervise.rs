@@ -13,8 +13,7 @@ use crate::{exit_code, tokio_runtime, words};
 
 /// Supervises until a signal; the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
-    // As it is called now: after an update the loops that are started are those of the new version.
-    let program = std::env::current_exe().context("cannot find the program that this is")?;
+    let program = crate::program().context("cannot find the program that this is")?;
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;

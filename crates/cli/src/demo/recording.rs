@@ -28,7 +28,8 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         .context("cannot write a temporary file")?;
 
     let mut config = crate::params::base_config();
-    config.program = Some(std::env::current_exe().context("cannot find the program itself")?);
+    let program = crate::program().context("cannot find the program itself")?;
+    config.program = Some(program.to_owned());
     let info = claude.info();
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();

@@ -14,13 +14,14 @@ mod streams;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::wait_until;
 
 use crate::cli::chat::Agent;
-use crate::cli::{Claude, Ended, LIMIT, recording, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, TEAMSTER, recording, run, teamster};
 use client::{Request, Served, token_file};
 
 impl Served {
@@ -156,6 +157,26 @@ fn a_run_is_cancelled_and_the_end_of_the_server_ends_none() {
         .request("POST", &cancel)
         .send()
         .is_problem(409, "RUN_ENDED");
+}
+
+#[test]
+fn a_program_that_was_replaced_by_an_update_still_starts_runs() {
+    let claude = Claude::plays("text", 0);
+    let (program, update) = (claude.path("teamster"), claude.path("update"));
+    fs::copy(TEAMSTER, &program).unwrap();
+    let mut command = Command::new(&program);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin");
+    let agent = claude.path("claude");
+    let served = Served::by(command, &claude.path("state"), |command| {
+        command.env("TEAMSTER_CLAUDE_BIN", &agent);
+    });
+    fs::copy(TEAMSTER, &update).unwrap();
+    fs::rename(&update, &program).unwrap();
+    let id = served.detach();
+    assert_eq!(served.ended(&id)["status"], "completed");
 }
 
 #[test]

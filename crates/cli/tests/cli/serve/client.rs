@@ -44,7 +44,17 @@ impl Served {
         prepare: impl Fn(&mut Command),
     ) -> Self {
         let mut command = teamster(["serve", "--listen", address]);
-        command.args(args).env("XDG_STATE_HOME", state);
+        command.args(args);
+        Self::by(command, state, prepare)
+    }
+
+    /// The same by this command.
+    pub(crate) fn by(
+        mut command: Command,
+        state: &std::path::Path,
+        prepare: impl Fn(&mut Command),
+    ) -> Self {
+        command.env("XDG_STATE_HOME", state);
         prepare(&mut command);
         let mut running = Running::start(&mut command);
         let line = running.line();
