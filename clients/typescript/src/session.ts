@@ -54,7 +54,7 @@ export class Session {
     await json(this.connection, `${this.path}/steer`, { method: "POST", body: from === undefined ? { text } : { text, from } });
   }
 
-  /** Ends the turn in progress; the session goes on. */
+  /** Ends the turn in progress; the session continues. */
   async interrupt({ kill = false }: { kill?: boolean } = {}): Promise<void> {
     await json(this.connection, `${this.path}/interrupt`, { method: "POST", body: { kill } });
   }

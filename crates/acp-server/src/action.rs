@@ -66,7 +66,7 @@ pub enum Action {
         session_id: String,
         /// What the session is, as of now.
         setup: Setup,
-        /// What is said.
+        /// The text.
         prompt: Prompt,
     },
     /// Apply changed settings to the session at once, as far as its agent can. Without a process nothing is to be
@@ -110,7 +110,7 @@ pub struct Setup {
     pub mcp_servers: Vec<McpServer>,
     /// What can be chosen in a session.
     pub settings: Settings,
-    /// The session goes on with what its log has. Without it, it is a new one.
+    /// The session continues with what its log has. Without it, it is a new one.
     pub goes_on: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct Settings {
     pub mode: PermissionMode,
 }
 
-/// What is said to the agent.
+/// The text for the agent.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -144,7 +144,7 @@ pub struct Found {
     pub agent: String,
     /// The model that was chosen, if one was.
     pub model: Option<String>,
-    /// The entries of its log, if they were asked for.
+    /// The entries of its log, if they were requested.
     pub entries: Vec<RunLogEntry>,
 }
 
@@ -184,7 +184,7 @@ pub struct SessionSummary {
     pub session_id: String,
     /// Where its agent works.
     pub cwd: PathBuf,
-    /// The first thing that was said in it, in full.
+    /// Its first prompt, in full.
     pub first_prompt: Option<String>,
     /// When it was last used, by RFC 3339.
     pub updated_at: Option<String>,

@@ -75,7 +75,7 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
             },
             ContentBlock::Audio(_) => {
                 return Err(errors::invalid(
-                    "prompt: audio is not taken; `promptCapabilities` says what is",
+                    "prompt: audio is not taken; `promptCapabilities` lists what is",
                 ));
             }
             _ => return Err(errors::invalid("prompt: a block of an unknown kind")),

@@ -28,8 +28,8 @@ pub(crate) struct Call {
     locations: Vec<ToolCallLocation>,
     /// The files that it has changed.
     changes: Vec<FileChange>,
-    /// What a sub-agent says meanwhile.
-    said: String,
+    /// The text of a sub-agent meanwhile.
+    sub_agent: String,
 }
 
 impl Call {
@@ -62,7 +62,7 @@ impl Call {
                 Vec::new()
             },
             changes: Vec::new(),
-            said: String::new(),
+            sub_agent: String::new(),
         }
     }
 
@@ -131,13 +131,13 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
-    /// What a sub-agent says, as the content of its call. Only the end of a long text is kept.
-    pub(crate) fn says(&mut self, words: &str) -> ToolCallUpdate {
-        self.said.push_str(words);
-        if self.said.len() > SUB_AGENT_TEXT {
-            self.said = teamster_core::text::tail(&self.said, SUB_AGENT_TEXT);
+    /// The text of a sub-agent, as the content of its call. Only the end of a long text is kept.
+    pub(crate) fn sub_agent_text(&mut self, words: &str) -> ToolCallUpdate {
+        self.sub_agent.push_str(words);
+        if self.sub_agent.len() > SUB_AGENT_TEXT {
+            self.sub_agent = teamster_core::text::tail(&self.sub_agent, SUB_AGENT_TEXT);
         }
-        let fields = ToolCallUpdateFields::new().content(vec![text(&self.said)]);
+        let fields = ToolCallUpdateFields::new().content(vec![text(&self.sub_agent)]);
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 

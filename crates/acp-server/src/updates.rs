@@ -27,10 +27,10 @@ pub(crate) fn meta(value: Value) -> Meta {
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     calls: HashMap<Id, Call>,
-    /// The message without an id of its own that goes on, and how many there were.
+    /// The current message without an id of its own, and how many there were.
     message: Option<MessageId>,
     messages: u64,
-    /// What is void and must not be shown, of a log that is read as a whole.
+    /// Withdrawn text that must not be shown, of a log that is read as a whole.
     hidden: HashSet<Id>,
     title: Option<String>,
     /// The model that the agent has reported.
@@ -89,9 +89,9 @@ impl Story {
             AgentEvent::Text(text) => {
                 if let Some(parent) = &text.parent_tool_id {
                     let call = self.calls.get_mut(parent);
-                    out.extend(
-                        call.map(|call| SessionUpdate::ToolCallUpdate(call.says(&text.text))),
-                    );
+                    out.extend(call.map(|call| {
+                        SessionUpdate::ToolCallUpdate(call.sub_agent_text(&text.text))
+                    }));
                 } else if !self.is_hidden(text.message_id.as_ref()) {
                     let id = self.message_id(text.message_id.as_ref(), "m");
                     out.push(SessionUpdate::AgentMessageChunk(chunk(&text.text, id)));

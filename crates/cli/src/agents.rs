@@ -16,7 +16,7 @@ use crate::args::{AgentsArgs, AgentsCommand};
 use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, tokio_runtime};
 
-/// Does what is asked for; the exit code.
+/// Runs the subcommand; the exit code.
 pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let done = runtime.block_on(async {

@@ -224,7 +224,7 @@ pub(crate) enum Command {
 /// is tested with; for a missing one, how to install it. Also lists processes that earlier runs left
 /// behind, and configuration files that killed runs left changed.
 ///
-/// No agent is started and nothing is sent over the network: each CLI is only asked for its version. A
+/// No agent is started and nothing is sent over the network: each CLI only prints its version. A
 /// login is looked for in the CLI's files and the environment; where a keychain may hold it, it is
 /// `unknown`.
 /// The exit code is 0 if at least one CLI can be used, else 3.
@@ -291,7 +291,7 @@ pub(crate) struct ManArgs {
 
 /// Act as an agent CLI that misbehaves by script, for tests.
 ///
-/// The script says what it does: print lines, half lines and floods, ignore signals, leave processes
+/// The script defines what it does: print lines, half lines and floods, ignore signals, leave processes
 /// behind, crash. `teamster fake-agent --help` documents the script language.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]

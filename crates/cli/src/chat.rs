@@ -255,7 +255,7 @@ pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyh
     Ok(Input::new(move || LineEditor::new(&options))?)
 }
 
-/// The command that goes on with the session, up to the session's id. Sessions belong to the directory in
+/// The command that resumes the session, up to the session's id. Sessions belong to the directory in
 /// which they began.
 fn resume_command(args: &ChatArgs) -> String {
     let cwd = args

@@ -57,7 +57,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Says on stderr what is played, beside what the run itself says.
+/// Prints on stderr which recording is played.
 fn say(args: &DemoArgs, text: &str) {
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();

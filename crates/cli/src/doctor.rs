@@ -54,7 +54,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     if let Some(agent) = &args.agent {
         return trying::main(agent, args.limit, args.json);
     }
-    // What a CLI leaves running when it is asked for its version becomes our child, and is ended.
+    // A process that a CLI leaves after `--version` becomes our child, and is ended.
     orphans::adopt();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
@@ -128,7 +128,7 @@ fn options() -> DoctorOptions {
     options
 }
 
-/// Where a run would find the program, or why not. Where all are searched is said once.
+/// Where a run would find the program, or why not. The searched folders are printed once.
 pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
     doctor::find(info, &options()).map_err(|error| {
         let missing = matches!(

@@ -233,7 +233,7 @@ pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
         && pipes[0].revents().is_some_and(|now| now.intersects(gone))
 }
 
-/// Shows every event of the stream. Goes on to its end even when nothing can be written any more: by
+/// Shows every event of the stream. Reads to its end even when nothing can be written any more: by
 /// then no process of the run is left. An error of the output other than a reader that left is
 /// reported.
 pub(crate) async fn show<F: Feed>(
@@ -266,7 +266,7 @@ pub(crate) async fn show<F: Feed>(
                         _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(reader_is_gone) {
                                 // A silent agent gives nothing to write, so a write would not notice, while
-                                // the run goes on at a cost.
+                                // the run continues at a cost.
                                 lost = Some(io::ErrorKind::BrokenPipe.into());
                                 abort.abort();
                             } else {
@@ -286,7 +286,7 @@ pub(crate) async fn show<F: Feed>(
         }
         code = F::exit_code(&event).or(code);
     }
-    // The run may have completed before the loss was noticed. What it said is lost all the same.
+    // The run may have completed before the loss was noticed. Its output is lost all the same.
     if let Some(error) = lost.or_else(|| sink.flush().err()) {
         return Shown {
             written: false,

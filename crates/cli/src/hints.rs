@@ -7,7 +7,7 @@ use teamster::{AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKin
 
 use crate::words;
 
-/// The next step after this error, where there is one. `bin` is what says where the CLI's program is,
+/// The next step after this error, where there is one. `bin` names the variable of the CLI's program,
 /// `mcp` how the run's MCP servers were to reach the CLI, if it has any, and `now_ms` the time of day.
 pub(crate) fn next_step(
     error: &AgentError,
@@ -24,7 +24,7 @@ pub(crate) fn next_step(
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
-        // Its message says how to install it.
+        // Its message has the command that installs it.
         (ErrorCode::CliNotFound, _)
             if matches!(
                 error.detail.as_deref(),
@@ -74,7 +74,7 @@ pub(crate) fn next_step(
             };
             format!("allow more with {flag}, or go on with --resume")
         }
-        // What is wrong with a parameter says what to do about it.
+        // The problem of a parameter includes the remedy.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (ErrorCode::ConfigLease, _) => {
             let again = "see to that and try again; `teamster mcp restore` undoes what killed runs have left";
@@ -188,7 +188,7 @@ fn as_typed(message: &str) -> String {
     typed
 }
 
-/// What says this parameter of the library on the command line.
+/// The option of the command line for this parameter of the library.
 pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
     Some(match parameter {
         "prompt" => "PROMPT",

@@ -157,7 +157,7 @@ fn exit(code: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// Says what went wrong in teamster itself, or with its arguments.
+/// Reports an error of teamster itself or of its arguments.
 pub(crate) fn fail(error: &anyhow::Error) {
     fail_on(&mut anstream::stderr(), error);
 }
@@ -177,14 +177,14 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let _ = writeln!(out, "{style}error:{style:#} {error}{deleted}");
 }
 
-/// How it is said that nothing is here any more, which is why nothing is found.
+/// The note that the current directory was deleted, which is why nothing is found.
 const DELETED: &str = "the current directory was deleted";
 
 fn is_current_directory_deleted() -> bool {
     std::env::current_dir().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Says what was given but has no effect.
+/// Reports what was given but has no effect.
 pub(crate) fn warn(ignored: &[String]) {
     let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
     for what in ignored {

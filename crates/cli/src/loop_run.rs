@@ -151,7 +151,7 @@ fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
             None => AgentError::new(ErrorCode::Io, ErrorKind::Internal, &*text),
         },
     };
-    // A directory that is no agent's has no place for it, and the exit code says enough.
+    // A directory that is no agent's has no place for it, and the exit code is enough.
     let _ = record_refusal(directory, &refusal.message(text));
     exit_code::USAGE
 }

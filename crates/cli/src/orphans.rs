@@ -1,7 +1,7 @@
 //! Ends what the engine cannot find: a process that left the agent's tree and threw away its
 //! environment, and with that the mark of the run.
 //!
-//! Of a process whose parent ends, the kernel makes a child of the nearest ancestor that asked for
+//! Of a process whose parent ends, the kernel makes a child of the nearest ancestor that requested
 //! it. A program that runs one agent can ask; a library in a process with other children cannot.
 
 #[cfg(target_os = "linux")]
@@ -20,7 +20,7 @@ mod adopted {
     const PATIENCE: Duration = Duration::from_secs(2);
     const PAUSE: Duration = Duration::from_millis(5);
 
-    /// Says that orphans become our children from now on.
+    /// Makes this process the parent of orphans from now on.
     pub(crate) fn adopt() {
         // Without it a run is as good; only what hides itself is left.
         let _ = set_child_subreaper(true);

@@ -1,4 +1,4 @@
-//! The version of the CLI, for a recorded run: it is asked for when the run is over, so that no run
+//! The version of the CLI, for a recorded run: it is read when the run is over, so that no run
 //! begins later for it, and the engine cannot know it.
 
 use std::fs;

@@ -73,14 +73,14 @@ impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
     }
 }
 
-/// When text can no longer become void, and may be written where it cannot be taken back.
+/// When text can no longer be withdrawn, and may be written where it cannot be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextIsFinal {
     /// As it comes.
     AtOnce,
     /// When its message is whole: the CLI itself may ask the model again.
     WithMessage,
-    /// When no further attempt can make it void.
+    /// When no further attempt can withdraw it.
     WithRun,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct View {
     pub(crate) quiet: bool,
     /// Where the agent works: paths below it are shown relative to it.
     pub(crate) directory: Option<PathBuf>,
-    /// The arguments of the command that goes on with the session, between the agent and the session's
+    /// The arguments of the command that resumes the session, between the agent and the session's
     /// id; nothing if that cannot be.
     pub(crate) resume: Option<String>,
     /// How the run's MCP servers reach the CLI; nothing if it has none.
@@ -111,7 +111,7 @@ impl View {
     }
 }
 
-/// The agent's last message: the answer in the shape that was asked for, or its text.
+/// The agent's last message: the answer in the requested shape, or its text.
 pub(crate) fn last_message(result: &RunResult) -> String {
     structured_answer(result).unwrap_or_else(|| {
         result
@@ -122,7 +122,7 @@ pub(crate) fn last_message(result: &RunResult) -> String {
     })
 }
 
-/// The answer in the shape that was asked for, unless the text is just that.
+/// The answer in the requested shape, unless the text is just that.
 fn structured_answer(result: &RunResult) -> Option<String> {
     let value = result.structured_output.as_ref()?;
     let said = result.final_message.as_deref().unwrap_or(&result.text);

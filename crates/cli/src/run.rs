@@ -198,7 +198,7 @@ pub(crate) fn prompt(args: &RunArgs, from: impl io::Read) -> anyhow::Result<Stri
     Ok(prompt)
 }
 
-/// Where the last message is written to, if that was asked for. Every error is one of usage.
+/// Where the last message is written to, if that was requested. Every error is one of usage.
 pub(crate) fn output(args: &RunArgs) -> anyhow::Result<Option<Output<'_>>> {
     args.output_file.as_deref().map(Output::open).transpose()
 }
@@ -213,7 +213,7 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Says on stderr what has no effect. Every error is one of usage.
+    /// Reports on stderr what has no effect. Every error is one of usage.
     fn new(
         args: &'a RunArgs,
         info: &CliInfo,
@@ -244,7 +244,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The recording that was asked for.
+/// The requested recording.
 fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
     let dir = args.record.as_deref()?;
     let program = args.place.bin.clone();
@@ -252,7 +252,7 @@ fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
     Recording::begin(dir, program.as_deref(), info)
 }
 
-/// Writes the last message where it was asked for; whether that went well.
+/// Writes the last message to the requested file; whether that succeeded.
 pub(crate) fn written(output: Option<Output<'_>>) -> bool {
     match output.map(Output::write) {
         Some(Err(error)) => {
@@ -314,7 +314,7 @@ async fn close(conversation: Arc<ConversationState>, keyed: bool) {
     crate::store::close(&kept.store).await;
 }
 
-/// The arguments of the command that goes on with a session, up to the session's id. Sessions belong to
+/// The arguments of the command that resumes a session, up to the session's id. Sessions belong to
 /// the directory in which they began.
 pub(crate) fn resume_arguments(args: &RunArgs) -> String {
     let cwd = args

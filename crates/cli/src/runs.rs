@@ -17,7 +17,7 @@ use crate::remote::remote;
 use crate::{exit_code, tokio_runtime, words, zone};
 use history::History;
 
-/// Shows what is asked for; the exit code.
+/// Runs the subcommand; the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
     if let RunsCommand::List(args) = command
         && args.live

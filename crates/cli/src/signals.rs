@@ -11,7 +11,7 @@ use tokio::time::{interval, sleep};
 
 use crate::exit_code;
 
-/// After the first signal: how long what the run said last may take to be read once it has ended.
+/// After the first signal: how long a reader may take for the run's last output once it has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same after the second one: enough for a reader that reads.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -57,7 +57,7 @@ impl Signals {
         Ok(Self { asked })
     }
 
-    /// Waits until the user asked for the end. Returns once only, then waits forever. Cancel-safe.
+    /// Waits until the user requests the end. Returns once only, then waits forever. Cancel-safe.
     pub(crate) async fn asked(&mut self) {
         if self.asked.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -111,7 +111,7 @@ impl Source {
         self.request().await;
     }
 
-    /// Waits for the next one, and says which it was. Cancel-safe.
+    /// Waits for the next one and returns it. Cancel-safe.
     pub(crate) async fn request(&mut self) -> Request {
         match self.name().await {
             INTERRUPT => Request::Interrupt,

@@ -74,7 +74,7 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
         match patience {
             Some(patience) if !wait(stdin, patience.first)? => {
                 return left_out(&format!(
-                    "stdin is open, but nothing came in {}, so the run goes on without it: \
+                    "stdin is open, but nothing came in {}, so the run continues without it: \
                      `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` does not wait",
                     words::duration_ms(millis(patience.first))
                 ));

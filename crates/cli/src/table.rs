@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// Cuts the cells of a column to this width, with a `…` for what is left out: at their beginning, where
-    /// a path says least.
+    /// a path tells least.
     pub(crate) fn cut_beginnings(&mut self, column: usize, width: usize) {
         // The first row is the head.
         for (cell, _) in self

@@ -26,9 +26,9 @@ use crate::remote::{Http, part, remote};
 use crate::render::{Spinner, TermSpinner};
 use crate::{exit_code, fail, tokio_runtime, zone};
 
-/// How long nothing is said of how far it is.
+/// The delay of the first progress line.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// How often it is said.
+/// The interval of progress lines.
 const FRAME: Duration = Duration::from_millis(100);
 
 pub(crate) use limits::list as limits;
@@ -100,7 +100,7 @@ fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }
 
-/// Shows a summary in the form that was asked for; the exit code.
+/// Shows a summary in the requested form; the exit code.
 fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Result<u8> {
     let by = args.by.unwrap_or(By::Day);
     let width = width();
@@ -197,7 +197,7 @@ fn span(args: &UsageArgs, now: &Zoned) -> anyhow::Result<TimeSpan> {
     Ok(span)
 }
 
-/// Reads what the CLIs have left, and says at a terminal how far it is.
+/// Reads what the CLIs have left, with progress at a terminal.
 fn read(
     args: &UsageArgs,
     span: TimeSpan,

@@ -160,7 +160,7 @@ pub(crate) fn cut_beginning(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("…{}", kept.as_str()))
 }
 
-/// The message without an `Error:` before it, where one says so anyhow.
+/// The message without an `Error:` before it, where the text shows anyhow that it is one.
 pub(crate) fn without_error_word(message: &str) -> &str {
     let mut message = message.trim();
     while let Some((word, rest)) = message.split_once(':')
@@ -235,7 +235,7 @@ fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
         .unwrap_or(text)
 }
 
-/// The beginning of what a failed tool said, in one line.
+/// The beginning of a failed tool's output, in one line.
 pub(crate) fn tool_failure(output: &str) -> String {
     let text = output.trim();
     // Some CLIs wrap such messages in a tag for the model's eyes.

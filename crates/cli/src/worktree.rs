@@ -1,6 +1,6 @@
 //! `--worktree`: a git worktree of its own for a run or a chat.
 //!
-//! Each has a folder in the user's state, named by its run's id: `worktree.json` says what it is, `lock` is locked
+//! Each has a folder in the user's state, named by its run's id: `worktree.json` describes it, `lock` is locked
 //! while it is in use, and the worktree is in a folder that has the repository's name. It is removed at the end
 //! unless something was changed in it. What a killed process has left is looked at by the next one that makes a
 //! worktree.
@@ -55,7 +55,7 @@ pub(crate) enum Outcome {
     Kept(String),
 }
 
-/// Makes the worktree that was asked for, and has the agent work in it.
+/// Makes the requested worktree, and has the agent work in it.
 pub(crate) fn enter(
     place: &mut PlaceArgs,
     id: &str,
@@ -350,7 +350,7 @@ fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
     fs::rename(draft, folder.join(INFO))
 }
 
-/// What git prints, without the end of its last line; its error is what it says.
+/// What git prints, without the end of its last line; its error is git's own.
 fn git<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use crate::warn;
 
 /// The zone that `TZ` names, or else the machine's. Where there is no such zone it is UTC; of a name that is
-/// not known, that is said once.
+/// not known, one warning is printed.
 pub(crate) fn local() -> TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
         TimeZone::try_system().unwrap_or_else(|_| {

@@ -89,7 +89,7 @@ fn ended(output: Output) -> Ended {
     }
 }
 
-/// A program `claude` that does what a script says, in a directory of its own.
+/// A program `claude` that follows a script, in a directory of its own.
 struct Claude {
     dir: TempDir,
 }

@@ -30,7 +30,7 @@ use teamster_testkit::stand_in::{Act, Chance, StandIn};
 use truth::{Set, Truth};
 use world::{AGENT_KILLED, LIMIT, World};
 
-/// Sleeps that are longer than anything is waited for: every tick is one that was asked for.
+/// Sleeps that are longer than anything is waited for: every tick is a requested one.
 const SET: Set = Set {
     hot: true,
     min_sleep: 120,
@@ -230,7 +230,7 @@ impl Soak {
         self.rest();
     }
 
-    /// Waits for a tick, or for an attempt at one, that began since then. The loop has then said that it
+    /// Waits for a tick, or for an attempt at one, that began since then. The loop has then reported that it
     /// rests no more.
     fn tick_since(&mut self, what: &str, since: u64) {
         self.world.until(what, |world| has_tick_since(world, since));

@@ -55,7 +55,7 @@ pub trait Adapter: Send {
     /// Plays a tick. Nothing happens before the stream is polled.
     fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError>;
 
-    /// Plays a tick, or goes on with one after a failure: a new attempt has its own prompt, session and limits.
+    /// Plays a tick, or continues one after a failure: a new attempt has its own prompt, session and limits.
     /// An agent whose process stays knows its session and takes the prompt alone.
     fn attempt(&mut self, params: &ExecuteParams) -> Result<EventStream, AgentError> {
         self.tick(&params.prompt)

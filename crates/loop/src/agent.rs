@@ -115,7 +115,7 @@ fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<Strin
     }
 }
 
-/// The servers of a file that need a variable which is not set, each with the reason. Whatever else is wrong
+/// The servers of a file that need a variable which is not set, each with the reason. Anything else that is wrong
 /// in it is for the CLI to report.
 fn unset_servers(file: &Path, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let text = read(file).unwrap_or_default();
@@ -190,7 +190,7 @@ mod tests {
 
     static PLAIN: CliInfo = CliInfo::new("plain", "Plain CLI", "plain");
 
-    /// A CLI that takes whatever there is.
+    /// A CLI that accepts every server.
     static RICH: CliInfo = {
         let mut info = CliInfo::new("rich", "Rich CLI", "rich");
         info.agent_loop.model = Some("long");

@@ -1,4 +1,4 @@
-//! The loop itself: does what the [machine](crate::machine) says.
+//! The loop itself: performs the actions of the [machine](crate::machine).
 
 mod account;
 mod context;
@@ -80,7 +80,7 @@ pub struct AgentLoop {
 }
 
 impl AgentLoop {
-    /// A loop in this directory. If an earlier one was cut off there, its session goes on and its flags hold;
+    /// A loop in this directory. If an earlier one was cut off there, its session continues and its flags hold;
     /// else flags that are there are stale and removed. What cannot be is in the log.
     pub fn new(
         folder: AgentFolder,
@@ -100,7 +100,7 @@ impl AgentLoop {
                     file.pid,
                     if file.ended { "ended" } else { "was cut off" },
                     match &file.session_id {
-                        Some(id) => format!("its session {id} goes on"),
+                        Some(id) => format!("its session {id} continues"),
                         None => "it had no session".to_owned(),
                     }
                 ));
@@ -277,10 +277,12 @@ impl AgentLoop {
             StartReason::First => String::new(),
             StartReason::Recovered => " after an earlier loop was cut off".to_owned(),
             StartReason::Died => " because its process is gone".to_owned(),
-            StartReason::GivenUp => " anew: its session failed twice in a row".to_owned(),
-            StartReason::Unusable => " anew: its session cannot go on".to_owned(),
-            StartReason::Reset => " anew, as reset-session asked".to_owned(),
-            StartReason::NotCleared => " anew, for an empty context".to_owned(),
+            StartReason::GivenUp => {
+                " with a new session: the old one failed twice in a row".to_owned()
+            }
+            StartReason::Unusable => " with a new session: the old one cannot continue".to_owned(),
+            StartReason::Reset => " with a new session, as reset-session requests".to_owned(),
+            StartReason::NotCleared => " with a new session, for an empty context".to_owned(),
         };
         self.log.line(match &resume {
             Some(id) => format!("starting {runtime}{reason}, resuming session {id}"),
@@ -444,7 +446,7 @@ impl AgentLoop {
             return;
         }
         let session = match end {
-            // One that cannot be resumed yet goes on too, as long as its process lives.
+            // One that cannot be resumed yet continues too, as long as its process lives.
             TickEnd::Refused => session.or_else(|| result.session_id.clone()),
             _ => session,
         };

@@ -91,7 +91,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// Waits until it is so much later by either clock: the time of day also goes on while the machine is
+/// Waits until it is so much later by either clock: the time of day also advances while the machine is
 /// suspended, and the other one also when the time of day is set back.
 pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
     /// How often the time of day is looked at.
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(clock.now().to_string(), "1970-01-01T01:00:01Z");
     }
 
-    /// The machine is suspended in the second sleep: the time of day goes on, the other clock does not.
+    /// The machine is suspended in the second sleep: the time of day advances, the other clock does not.
     struct Suspended(Mutex<(i64, u32)>);
 
     impl Clock for Suspended {

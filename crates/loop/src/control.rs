@@ -43,7 +43,7 @@ impl Control {
         self.0.stop.cancel();
     }
 
-    /// Why the end was asked for.
+    /// Why the end was requested.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.0.why.get().map(String::as_str)
     }
@@ -52,17 +52,17 @@ impl Control {
         self.0.stop.is_cancelled()
     }
 
-    /// Waits until the end is asked for.
+    /// Waits until the end is requested.
     pub async fn stopping(&self) {
         self.0.stop.cancelled().await;
     }
 
-    /// Whether a tick was asked for since this was last said.
+    /// Whether a tick was requested since the last call.
     pub(crate) fn take_wake(&self) -> bool {
         self.0.woken.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits until a tick is asked for that [`take_wake`](Self::take_wake) has not returned yet.
+    /// Waits until a tick is requested that [`take_wake`](Self::take_wake) has not returned yet.
     pub(crate) async fn woken(&self) {
         while !self.0.woken.load(Ordering::Acquire) {
             self.0.wake.notified().await;
@@ -85,7 +85,7 @@ mod tests {
         // A request that was returned is not waited for again.
         tokio::select! {
             biased;
-            () = control.woken() => panic!("nobody asked"),
+            () = control.woken() => panic!("no request"),
             () = tokio::task::yield_now() => {}
         }
         control.clone().wake();

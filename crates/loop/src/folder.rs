@@ -23,7 +23,7 @@ const LONGEST_JSON: u64 = 1 << 20;
 /// Longer than it takes to write one.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
-/// A file whose being there says something.
+/// A file whose existence is a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flag {
@@ -84,7 +84,7 @@ pub enum FolderError {
     Busy {
         /// Where.
         path: PathBuf,
-        /// Its process id, if it has said so.
+        /// Its process id, if it has reported it.
         pid: Option<u32>,
     },
 }
@@ -228,7 +228,7 @@ impl AgentFolder {
         }
     }
 
-    /// What a flag asked for is done.
+    /// The request of a flag is done.
     pub fn done(&self, flag: Flag) -> io::Result<()> {
         remove(&self.path(&flag.taken_name()))
     }
@@ -394,7 +394,7 @@ fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderErro
     let mut file = options.open(path).map_err(failed)?;
     let locked = file.try_lock();
     let mut pid = String::new();
-    // Whatever else it is, it is no process id.
+    // It is no process id.
     let _ = (&mut file).take(20).read_to_string(&mut pid);
     let pid = pid.trim().parse().ok();
     match locked {

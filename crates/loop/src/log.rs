@@ -79,7 +79,7 @@ impl Log {
             let line = anstream::adapter::strip_str(line.trim_end()).to_string();
             let line = teamster_core::text::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
-            // Nothing that an agent says moves the cursor of a terminal, or shows in another order.
+            // No text of an agent moves the cursor of a terminal, or shows in another order.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',
                 c if c.is_control() || teamster_core::text::is_bidi_control(c) => {
@@ -349,6 +349,6 @@ mod tests {
         assert!(text.ends_with("line 19\n") && text.len() <= 100, "{text}");
         fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        log.line("nobody reads this");
+        log.line("this has no reader");
     }
 }

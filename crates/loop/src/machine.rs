@@ -69,7 +69,7 @@ pub(crate) struct Input {
 pub(crate) enum Action {
     /// Start the agent.
     Start {
-        /// The session that goes on.
+        /// The session that continues.
         resume: Option<Id>,
         /// Why, for the log.
         why: StartReason,
@@ -91,7 +91,7 @@ pub(crate) enum Action {
 pub(crate) enum StartReason {
     /// The loop has begun.
     First,
-    /// An earlier loop was cut off: its session goes on.
+    /// An earlier loop was cut off: its session continues.
     Recovered,
     /// Its process has ended.
     Died,
@@ -146,7 +146,7 @@ pub(crate) struct Sleep {
 pub(crate) enum TickEnd {
     /// The agent came to its end.
     Completed,
-    /// The agent said that it failed, and is there. With another session it would fail too.
+    /// The agent reported a failure, and is live. With another session it would fail too.
     Failed,
     /// The agent is there, but what it asks is refused, and what is in its session may be why.
     Refused,
@@ -168,7 +168,7 @@ pub(crate) struct Machine {
     keeps_context: bool,
     /// Why the agent is to be started, if it is.
     to_start: Option<StartReason>,
-    /// The session that goes on at the next start.
+    /// The session that continues at the next start.
     session: Option<Id>,
     /// The next tick needs the full prompt.
     fresh: bool,
@@ -179,7 +179,7 @@ pub(crate) struct Machine {
     current_sleep: u64,
     /// Failures in a row.
     failures: u32,
-    /// Ticks and starts in a row that failed, whatever follows from that.
+    /// Ticks and starts in a row that failed.
     failed_ticks: u32,
     /// A session and how often it failed in a row.
     failed: Option<(Id, u32)>,
@@ -229,7 +229,7 @@ impl Machine {
         self.failed_ticks
     }
 
-    /// What to do now. Asked again without anything having happened, it says the same.
+    /// What to do now. Called again without an input in between, it returns the same.
     pub(crate) fn next(&mut self, seen: &Input) -> Action {
         self.woken |= seen.woken;
         if seen.stop {
@@ -254,7 +254,7 @@ impl Machine {
         if seen.clear && self.clear_held_back(seen.now).is_none() {
             return Action::Clear;
         }
-        // What was asked for until now, this tick answers.
+        // This tick answers all requests until now.
         self.woken = false;
         let whole = self.fresh || !self.keeps_context;
         Action::Tick(if whole { Prompt::Full } else { Prompt::Light })
@@ -289,7 +289,7 @@ impl Machine {
         (!left.is_zero()).then(|| left.as_secs().max(1))
     }
 
-    /// The agent was started as [`Action::Start`] said. Its process may come with the next tick only.
+    /// The agent was started by [`Action::Start`]. Its process may come with the next tick only.
     pub(crate) fn started(&mut self) {
         if self.is_given_up() {
             self.session = None;
@@ -328,7 +328,7 @@ impl Machine {
         self.failed_with(session);
     }
 
-    /// The agent cannot be started yet, but in so many seconds: that is no failure, and its session goes on.
+    /// The agent cannot be started yet, but in so many seconds: that is no failure, and its session continues.
     pub(crate) fn start_later(&mut self, seconds: u64) {
         self.woken = false;
         self.rest = Some(Sleep {
@@ -343,7 +343,7 @@ impl Machine {
         self.to_start = Some(StartReason::First);
     }
 
-    /// A tick has ended. `did_work` is whether `did-work` is set; the result says whether it is taken: one
+    /// A tick has ended. `did_work` is whether `did-work` is set; the result is whether it is taken: one
     /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
     pub(crate) fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
         self.failed_ticks = match end {
@@ -414,12 +414,12 @@ impl Machine {
         self.session = session;
     }
 
-    /// Another agent has played the tick in this one's place: what the prompt said, this one does not know.
+    /// Another agent has played the tick in this one's place: this one does not know the prompt.
     pub(crate) fn played_by_fallback(&mut self) {
         self.fresh = true;
     }
 
-    /// The service is not to be asked for so many seconds: the rest is as long, but never longer than the
+    /// The service must get no request for so many seconds: the rest is as long, but never longer than the
     /// longest sleep.
     pub(crate) fn hold_off(&mut self, seconds: u64) {
         let seconds = seconds.min(self.pace.max_sleep);

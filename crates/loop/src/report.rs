@@ -1,4 +1,4 @@
-//! What the log of a loop says of its settings and of the processes that it starts.
+//! Lines of a loop's log about its settings and the processes that it starts.
 
 use std::path::Path;
 

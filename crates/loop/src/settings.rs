@@ -73,7 +73,7 @@ pub struct Settings {
     /// `LIGHT_PROMPT_FILE`: the same of the short prompt.
     #[setters(into)]
     pub light_prompt: Option<PathBuf>,
-    /// `KEEP_SESSION`: the next loop goes on with the session after an end in order, too.
+    /// `KEEP_SESSION`: the next loop continues the session after an end in order, too.
     pub keep_session: bool,
     /// `RETRIES`: how often a tick is tried again within its time, with each agent. 0.
     pub retries: u32,
@@ -262,7 +262,7 @@ impl Settings {
         name.to_uppercase()
     }
 
-    /// What is wrong, by the variable or the file that says it: the error names the parameter that this has
+    /// What is wrong, by the variable or the file that sets it: the error names the parameter that this has
     /// become.
     pub fn explain(&self, error: &AgentError) -> String {
         let Some(ErrorDetail::Parameter {
@@ -282,7 +282,7 @@ impl Settings {
             ("budget.tokens", _) => format!("MAX_TOKENS: {problem}"),
             ("budget.usd", _) => format!("MAX_BUDGET_USD: {problem}"),
             ("budget.turns", _) => format!("MAX_TURNS: {problem}"),
-            // No setting says it.
+            // No setting has it.
             ("permission", _) => problem.clone(),
             _ => error.message.clone(),
         }

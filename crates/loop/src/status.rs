@@ -146,7 +146,7 @@ impl SleepFile {
 }
 
 /// `session.json`: there from the beginning of a loop to its end, so that one which was cut off is known by
-/// it, with the session that goes on then. With `KEEP_SESSION` it stays at the end in order, too.
+/// it, with the session that continues then. With `KEEP_SESSION` it stays at the end in order, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionFile {
     pub(crate) runtime: String,

@@ -5,7 +5,7 @@
 //! ([`protocol`], [`Client`]). What is wanted and what runs is on the disk, so the next supervisor finds the
 //! loops that a killed one has left, and takes them over.
 //!
-//! - An agent has at most one loop, whatever is killed when: a loop begins only after it has been written
+//! - An agent has at most one loop, also when processes are killed at any moment: a loop begins only after it has been written
 //!   down.
 //! - A process is known by its id and its start, so that one which later has the same id is left alone.
 //! - A stop is remembered: nothing but a start undoes it.
@@ -65,7 +65,7 @@ pub struct Settings {
     pub policy: Policy,
     /// At its own end the supervisor leaves the loops running, for the next one.
     pub keep_agents: bool,
-    /// The agent of a runtime's name, or why there is none. Without it each loop says so itself.
+    /// The agent of a runtime's name, or why there is none. Without it each loop reports it.
     pub agent_of: Option<AgentOf>,
 }
 
@@ -125,7 +125,7 @@ pub enum Error {
     AlreadyRunning {
         /// The folder of the configuration.
         folder: PathBuf,
-        /// Its process id, if it has said so.
+        /// Its process id, if it has reported it.
         pid: Option<u32>,
     },
     /// There is none.
@@ -145,12 +145,12 @@ pub enum Error {
         ours.display()
     )]
     OtherConfig {
-        /// What was asked for.
+        /// The requested configuration.
         ours: PathBuf,
         /// What it has.
         theirs: PathBuf,
     },
-    /// What the one before has left in this folder is about another configuration.
+    /// The previous supervisor's state in this folder is of another configuration.
     #[error(
         "the supervisor of this folder had the configuration {}, and that of {} would end its loops and forget \
          its stops: put one of the two files into a folder of its own, or move the first one away",
@@ -158,12 +158,12 @@ pub enum Error {
         ours.display()
     )]
     OtherState {
-        /// What was asked for.
+        /// The requested configuration.
         ours: PathBuf,
-        /// What the one before had.
+        /// The configuration of the previous one.
         theirs: PathBuf,
     },
-    /// What the one before has left cannot be read.
+    /// The state of the previous one cannot be read.
     #[error(
         "cannot read which agents were stopped from {}: {error}; put it right, or move it away: then all agents \
          are switched on, and loops that run are taken over",
@@ -175,7 +175,7 @@ pub enum Error {
         /// Why not.
         error: io::Error,
     },
-    /// It has refused what it was asked for.
+    /// It has refused the request.
     #[error("{message}")]
     Refused {
         /// Why, for programs.

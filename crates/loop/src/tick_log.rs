@@ -15,7 +15,7 @@ use teamster_runner::{
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long a log that cannot be written is tried again. The tick goes on meanwhile, and without its log then.
+/// How long a log that cannot be written is tried again. The tick continues meanwhile, and without its log then.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many entries are written at once at most.
 const BATCH: usize = 256;
@@ -119,7 +119,7 @@ pub(crate) struct TickLog {
     failing: Option<(Instant, io::Error)>,
     /// It is given up: what comes is not written.
     lost: bool,
-    /// What says that its runner lives. It goes last.
+    /// The lock of a live runner. It is dropped last.
     _lock: RunLock,
 }
 

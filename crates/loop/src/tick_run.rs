@@ -21,7 +21,7 @@ use crate::tick_log::TickLogs;
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct TickOptions {
-    /// What to do when an attempt of a tick fails. Unset, the tick fails: the loop goes on with the next one
+    /// What to do when an attempt of a tick fails. Unset, the tick fails: the loop continues with the next one
     /// after its sleep.
     pub retry: RetryPolicy,
     /// What all attempts of one tick may use together. Its time is that of a turn too
@@ -73,7 +73,7 @@ impl TickOptions {
         self
     }
 
-    /// Whether the agent and its fallbacks can be held to the budget; if not, an error that says why.
+    /// Whether the agent and its fallbacks can be held to the budget; if not, an error with the reason.
     pub fn check(&self, settings: &Settings, agent: &dyn Adapter) -> Result<(), AgentError> {
         let (turns, _) = Turns::new(settings.name(), agent.capabilities().clone());
         let own = Candidate::new(Arc::new(turns), ExecuteParams::new(""));

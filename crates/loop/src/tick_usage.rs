@@ -1,4 +1,4 @@
-//! What a tick used and what it cost, and who says so.
+//! Usage and cost of a tick, with their source.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub struct UsageRecord {
     pub premium_requests: f64,
     /// What it cost, in USD, if that is known.
     pub cost_usd: Option<f64>,
-    /// Who says so: the CLI, or the table of prices.
+    /// The source: the CLI, or the table of prices.
     pub cost_source: Option<CostSource>,
 }
 
@@ -204,7 +204,7 @@ impl UsageRecord {
     }
 }
 
-/// The tick's line in the log: its cost and who says so, what the CLI's own files make of it, and its
+/// The tick's line in the log: its cost and the source, what the CLI's own files make of it, and its
 /// tokens.
 pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
     if records.is_empty() {
@@ -225,7 +225,7 @@ pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
         let estimates = known.measured.iter().map(|tick| tick.estimated_cost_usd);
         let estimate: Option<f64> = estimates.sum();
         if let (Some(estimate), false) = (estimate, known.measured.is_empty()) {
-            // A string takes whatever is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(line, " (~${estimate:.6} by its transcript)");
         }
     }

@@ -161,7 +161,7 @@ impl Adapter for Agent {
                 result.status = RunStatus::Completed;
             } else if hangs {
                 account.lock().unwrap().hangs += 1;
-                // Until the loop interrupts it. What is said afterwards is late.
+                // Until the loop interrupts it. Later text does not count.
                 aborted.aborted().await;
                 (result.status, result.aborted) = (RunStatus::Aborted, true);
             } else if dies {
@@ -311,7 +311,7 @@ async fn a_day_of_ticks() {
         assert!(account.clears <= account.asked_clears, "seed {seed}");
         assert!(account.resets >= account.asked_resets, "seed {seed}");
 
-        // Every death was followed by a start that goes on with a session, unless it was given up.
+        // Every death was followed by a start that continues a session, unless it was given up.
         let resumed = account.resumed.iter().filter(|it| it.is_some()).count();
         assert!(
             account.deaths > 0 && resumed > 0 && account.hangs > 0,

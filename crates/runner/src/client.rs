@@ -267,7 +267,7 @@ pub async fn begin_turn(
     }
 }
 
-/// Says something more to the agent, in the turn in progress.
+/// Adds text to the turn in progress.
 pub async fn steer(
     session: &RunFolder,
     text: impl Into<String>,
@@ -310,10 +310,10 @@ fn odd(reply: &Reply) -> RunsError {
     }
 }
 
-/// Sends a command to the runner of a run that goes on; its reply.
+/// Sends a command to the runner of a live run; its reply.
 async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
-    // What was said twice would be done twice: after a connection that broke off, only the end is waited for.
+    // A command that is sent twice would be done twice: after a connection that broke off, only the end is waited for.
     let mut sent = false;
     let once = matches!(
         command,

@@ -15,7 +15,7 @@ use crate::server::Listener;
 use crate::step::{Step, before};
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
-/// The lock that says that the runner lives.
+/// The lock of a live runner.
 pub(crate) const LOCK: &str = "lock";
 /// The lock of the reader that appends the end after a killed runner.
 const RECOVERY: &str = "recovery.lock";
@@ -46,7 +46,7 @@ pub struct RunInfo {
     pub kind: RunKind,
     /// The provider that is tried first.
     pub provider: String,
-    /// The model that was asked for.
+    /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Where the agent works.
@@ -55,7 +55,7 @@ pub struct RunInfo {
     /// The branch of the git worktree that was made for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The run in whose log the conversation begins that this session goes on with.
+    /// The run in whose log this session's conversation begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
     /// When it was accepted, in milliseconds since the Unix epoch.
@@ -275,7 +275,7 @@ pub struct NewRun {
     pub log: RunLogWriter,
     /// Where clients come in.
     pub listener: Listener,
-    /// What says that its runner lives. To be dropped last.
+    /// The lock of a live runner. To be dropped last.
     pub lock: RunLock,
 }
 

@@ -77,7 +77,7 @@ impl Launch {
         }
         let mut runner = command.spawn()?;
         if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended says why, or its exit code does.
+            // A runner that has ended reports why, or its exit code does.
             let _ = stdin.write_all(&serde_json::to_vec(self)?);
         }
         let errors = runner.stderr.take().map(|mut stderr| {
@@ -106,7 +106,7 @@ impl Launch {
 }
 
 /// Closes what the runner has inherited beside stdin, stdout and stderr, such as the lock of a script that started
-/// it: nothing of its caller's stays open for as long as the run goes on. To be called first of all.
+/// it: nothing of its caller's stays open for the length of the run. To be called first of all.
 pub fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/dev/fd") else {
         return;
@@ -135,7 +135,7 @@ pub fn detach(run: &NewRun) -> io::Result<()> {
         .mode(0o600)
         .open(run.folder.path().join(STDERR))?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    // Without a waiting process the run goes on: it is accepted.
+    // Without a waiting process the run continues: it is accepted.
     let _ = writeln!(io::stdout(), "{ACCEPTED}{}", run.folder.id());
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;

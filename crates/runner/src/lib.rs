@@ -21,7 +21,7 @@
 //! it.
 //!
 //! Whether a runner lives is a lock, never a process id. A runner that was killed leaves a log without its end:
-//! whoever notices first appends `error` (kind `interrupted`) and `done`, under the lock
+//! the first process that notices appends `error` (kind `interrupted`) and `done`, under the lock
 //! ([`RunFolder::settle`]).
 //!
 //! [`RunLogEntry`]: teamster_orchestrator::RunLogEntry

@@ -39,7 +39,7 @@ pub(crate) struct Side {
 
 /// An entry about something that a client has done.
 pub(crate) enum Note {
-    /// Said to the agent, in the turn in progress.
+    /// Sent to the agent, in the turn in progress.
     Steer {
         text: String,
         from: Option<String>,
@@ -121,7 +121,7 @@ impl LogTask {
         self.push(RunLogEntry::Agent(entry));
     }
 
-    /// Takes what somebody says to the agent.
+    /// Writes a user's message to the log.
     pub(crate) fn push_message(
         &mut self,
         text: String,

@@ -50,7 +50,7 @@ pub enum Command {
     },
     /// To a session: something more to the agent, in the turn in progress.
     Steer {
-        /// What is said.
+        /// The text.
         text: String,
         /// Who speaks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ impl From<Answer> for PermissionAnswer {
     }
 }
 
-/// What a runner says to a client.
+/// A message of a runner to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "reply",
@@ -207,7 +207,7 @@ pub struct PendingRequest {
     pub kind: ToolKind,
     /// What the tool is to do.
     pub input: Value,
-    /// What the CLI says about it.
+    /// The CLI's own text about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The JSON Schema of the answer that an MCP server asks for.

@@ -51,7 +51,7 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
         .map_err(RunsError::io("write", &path))
 }
 
-/// What a log without its end says of the run.
+/// The state of a run by its log without an end.
 #[derive(Default)]
 struct Known {
     started_at: Option<u64>,
@@ -72,7 +72,7 @@ impl Known {
             ..Self::default()
         };
         while let Some(line) = reader.next_line()? {
-            // What only a newer version can read says nothing to this one.
+            // An entry that only a newer version can read is skipped.
             if let Ok(entry) = line.entry() {
                 known.take(entry);
             }

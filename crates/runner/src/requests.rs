@@ -1,4 +1,4 @@
-//! Requests of the agent that wait for an answer of anybody who may give one.
+//! Requests of the agent that wait for an answer, from any client that may give one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ impl Requests {
         (requests, receiver)
     }
 
-    /// A policy that asks here, and denies what was not answered within `limit`. `takes_reason` says whether
+    /// A policy that asks here, and denies what was not answered within `limit`. `takes_reason` is whether
     /// the reason of a denial reaches the model.
     pub fn policy(&self, limit: Option<Duration>, takes_reason: bool) -> PermissionPolicy {
         let requests = self.clone();
@@ -117,7 +117,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Marks an event about a request with the request's id. `None` if the event says what was said already.
+    /// Marks an event about a request with the request's id. `None` if the event repeats a written one.
     pub fn mark(&self, mut event: AgentEvent) -> Option<AgentEvent> {
         let AgentEvent::Permission(permission) = &mut event else {
             return Some(event);

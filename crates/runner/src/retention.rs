@@ -86,7 +86,7 @@ impl Runs {
                     kept -= found.bytes;
                 }
                 Some(Err(error)) => _ = failed.get_or_insert(error),
-                // It goes on, or is gone already.
+                // It is live, or gone already.
                 Some(Ok(false)) | None => {}
             }
         }

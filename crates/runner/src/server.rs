@@ -187,7 +187,7 @@ pub(crate) fn refused(code: RefusalCode, message: impl Into<String>) -> Reply {
     }
 }
 
-/// Says the newest number whenever it has changed; a client that is slow misses some in between.
+/// Sends the newest number whenever it has changed; a client that is slow misses some in between.
 async fn follow(
     lines: &mut BufReader<OwnedReadHalf>,
     writer: &mut OwnedWriteHalf,
@@ -205,7 +205,7 @@ async fn follow(
         }
         tokio::select! {
             changed = position.changed() => if changed.is_err() { return },
-            // It is gone, or says what it should not.
+            // It is gone, or breaks the protocol.
             _ = lines.read(&mut byte) => return,
         }
     }

@@ -59,7 +59,7 @@ struct State {
     turn: Option<Turn>,
 }
 
-/// The turn that goes on, or is about to begin.
+/// The turn in progress, or the one about to begin.
 struct Turn {
     from: Option<String>,
     began_at: u64,
@@ -192,7 +192,7 @@ impl SessionControl {
                 }
             }
             Command::Clear => {
-                let what = "a new session begins, which knows nothing of the one before";
+                let what = "a new session begins, which knows nothing of the previous one";
                 self.order(
                     |session| Box::pin(async move { session.clear().await }),
                     what,

@@ -48,7 +48,7 @@ impl SessionCandidate {
         self.session.provider()
     }
 
-    /// Whether it can be held to this budget; if not, an error that says why.
+    /// Whether it can be held to this budget; if not, an error with the reason.
     pub fn check(&self, budget: &Budget) -> Result<(), AgentError> {
         budget.check(&self.turn(ExecuteParams::new(""), None))
     }
@@ -65,7 +65,7 @@ impl SessionCandidate {
 /// The turns of a live session, each of which is a run: who plays them, and what is left of their budget.
 ///
 /// The session is with the first candidate. A fallback takes its place while nothing has come of the session yet;
-/// then it stays, because another agent would not know what was said.
+/// then it stays, because another agent would not know the conversation.
 #[non_exhaustive]
 pub struct SessionRuns {
     id: String,
@@ -77,7 +77,7 @@ pub struct SessionRuns {
     pub budget: Budget,
     /// Keeps account of the turns.
     pub observer: Option<Arc<dyn RunObserver>>,
-    /// Keeps other processes from the first candidate's session. It holds the one that goes on already.
+    /// Keeps other processes from the first candidate's session. It holds the continued one already.
     pub writer: Option<SessionWriter>,
     current: usize,
     /// The session stays with this candidate: something has come of it there.
@@ -197,7 +197,7 @@ impl SessionRuns {
         self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
     }
 
-    /// The next candidate goes on, in place of the one that failed.
+    /// The next candidate continues, in place of the one that failed.
     fn falls_back(&mut self, provider: &str) {
         let rest = self.candidates.iter().enumerate().skip(self.current + 1);
         if let Some((index, _)) = rest.into_iter().find(|(_, it)| it.provider() == provider) {

@@ -81,7 +81,7 @@ impl SessionLocks {
         }
     }
 
-    /// Locks a session. The error says who has it. A folder that cannot be used keeps no one from working.
+    /// Locks a session. The error names the holder. A folder that cannot be used keeps no one from working.
     fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
         let path = self.folder.join(file_name(provider, session_id));
         match self.try_lock(&path) {
@@ -232,7 +232,7 @@ impl OneWriter {
             while let Some(entry) = events.next_entry().await {
                 writer.see(&entry.event);
                 if matches!(entry.event, AgentEvent::Done(_)) {
-                    // The process is gone: whoever sees the end can go on with the session.
+                    // The process is gone: a reader of the end can resume the session.
                     writer.held.clear();
                 }
                 yield entry;

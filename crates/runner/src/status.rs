@@ -1,4 +1,4 @@
-//! What a live run or session is doing, as its log says it.
+//! The status of a live run or session, by its log.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -174,7 +174,7 @@ struct Board {
 }
 
 impl StatusBoard {
-    /// The status; `is_waiting` says that a request waits for an answer.
+    /// The status; with `is_waiting`, a request waits for an answer.
     pub(crate) fn status(&self, is_waiting: bool) -> LiveStatus {
         let board = self.board();
         let state = match () {

@@ -1,6 +1,6 @@
 //! The tests of this crate that use it as others do, in one program.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
-#![expect(clippy::print_stderr, reason = "says why a test was not run")]
+#![expect(clippy::print_stderr, reason = "prints why a test was not run")]
 
 #[cfg(target_os = "linux")]
 mod killed;

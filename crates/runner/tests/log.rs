@@ -1,4 +1,4 @@
-//! Logs: whatever is left of one, and whoever reads it when.
+//! Logs: torn ones, and readers at any moment.
 
 use std::fs;
 use std::time::Duration;

@@ -123,7 +123,7 @@ async fn the_first_answer_counts() {
     assert_eq!(answered, PermissionAnswer::Deny(reason));
     assert_eq!(client::requests(&runner.folder).await.unwrap(), []);
 
-    // The engine's own events about it are said once, with its id.
+    // The engine's own events about it are written once, with its id.
     let engine = |decision| {
         let permission = Permission::new("Bash", decision).tool_id("t1");
         runner

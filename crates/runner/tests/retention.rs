@@ -72,7 +72,7 @@ fn what_goes_on_is_never_removed_and_one_whose_runner_was_killed_is() {
     // Its lock is all that a killed runner leaves no more.
     drop(run(&runs, "killed", 900, 10, false));
     run(&runs, "new", 2, 10, true);
-    // What goes on counts, so nothing that has ended has room beside it.
+    // A live run counts, so nothing that has ended has room beside it.
     assert_eq!(left(&runs, &keep(None, Some(50_000))), ["live", "new"]);
     assert_eq!(left(&runs, &keep(Some(1), Some(0))), ["live"]);
     drop(live);

@@ -18,7 +18,7 @@ use teamster_runner::{
 };
 use tokio::task::JoinHandle;
 
-/// A session that plays these turns, and notes what was wanted of it. A turn without an end goes on until it is
+/// A session that plays these turns, and notes what was wanted of it. A turn without an end runs until it is
 /// interrupted.
 #[derive(Clone)]
 struct Scripted {
@@ -113,7 +113,7 @@ impl AgentSession for Scripted {
     }
 }
 
-/// A turn that says this, and uses 10 tokens.
+/// A turn with this text, which uses 10 tokens.
 fn says(text: &str) -> Vec<AgentEvent> {
     let usage = Usage::default().input_tokens(8).output_tokens(2);
     let mut result = RunResult::default()
@@ -126,7 +126,7 @@ fn says(text: &str) -> Vec<AgentEvent> {
     ]
 }
 
-/// A turn that fails before anything was said.
+/// A turn that fails before any text.
 fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
     let error = AgentError::new(ErrorCode::CliError, kind, "no");
     let result = RunResult::default()
@@ -138,7 +138,7 @@ fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
     ]
 }
 
-/// A turn that goes on until it is interrupted.
+/// A turn that runs until it is interrupted.
 fn waits() -> Vec<AgentEvent> {
     vec![AgentEvent::Text(Text::new("waiting"))]
 }
@@ -281,7 +281,7 @@ async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it()
     );
     let about = client::status(&live.folder).await.unwrap();
     assert_eq!(about.provider.as_deref(), Some("codex"));
-    // No other agent knows what was said.
+    // No other agent knows the conversation.
     assert_eq!(status(&live.turn("b").await), "failed");
     assert_eq!(status(&live.turn("c").await), "completed");
     assert_eq!(first.wanted(), ["a"]);

@@ -98,7 +98,7 @@ impl Keys {
     }
 
     fn by_secret(&self, secret: &str) -> Result<Option<Key>, TokenError> {
-        // Hashes are compared: how long that takes says nothing about the secret.
+        // Hashes are compared: the time that takes reveals nothing about the secret.
         let hash = hash(secret);
         Ok(self.current()?.into_iter().find(|key| key.hash == hash))
     }
@@ -179,7 +179,7 @@ fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
         (None, Some(login)) => shared.keys.by_login(login),
         (None, None) => {
             return Err(unauthorized(
-                "send the header `Authorization: Bearer TOKEN`; `teamster serve` says where its token is",
+                "send the header `Authorization: Bearer TOKEN`; `teamster serve` prints where its token is",
             ));
         }
     };

@@ -96,7 +96,7 @@ pub enum BackendError {
     Failed(String),
 }
 
-/// What of the usage is asked for.
+/// The requested part of the usage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]

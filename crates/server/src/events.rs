@@ -28,7 +28,7 @@ const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
-/// Which entries are asked for.
+/// The requested entries.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventsQuery {
@@ -115,7 +115,7 @@ impl Form {
     }
 }
 
-/// Behind which entry a client goes on.
+/// The entry behind which a client continues.
 pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Problem> {
     // A browser that connects again sends its first query, and the number of the last entry in this header.
     let Some(last) = headers.get("last-event-id") else {

@@ -1,4 +1,4 @@
-//! What goes on, as state: one snapshot for all watchers, which is read while there are any.
+//! The current state: one snapshot for all watchers, which is read while there are any.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -40,7 +40,7 @@ struct Known {
     progress: Mutex<Progress>,
 }
 
-/// What the log says up to an entry.
+/// The state of the log up to an entry.
 #[derive(Debug, Default)]
 struct Progress {
     /// The number of the last entry that was read.
@@ -192,7 +192,7 @@ impl Known {
         Ok(Arc::new(summary))
     }
 
-    /// Reads what is new in the log; whether the runner is to be asked for requests.
+    /// Reads what is new in the log; whether to query the runner for requests.
     fn read(&self) -> Result<(Arc<RunSummary>, bool), Problem> {
         let mut progress = lock(&self.progress);
         if let Some(ended) = &progress.ended {

@@ -1,7 +1,7 @@
 //! An HTTP API for detached runs of coding agents.
 //!
 //! A [`Server`] reads the logs of [`teamster_runner`] and sends commands to the runners. It owns no run and keeps
-//! no state of one, so its restart costs none anything: a client goes on behind the last entry that it has seen.
+//! no state of one, so its restart costs none anything: a client continues behind the last entry that it has seen.
 //! What only the program can do, such as starting a run, is its [`Backend`].
 //!
 //! Every request needs a token ([`Tokens`]), on loopback too; over a Unix socket, the permissions of its file

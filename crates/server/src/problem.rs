@@ -14,7 +14,7 @@ use crate::BackendError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Problem {
-    /// `about:blank`: `code` says what it is.
+    /// `about:blank`: `code` is the type.
     pub r#type: String,
     /// The status in words.
     pub title: String,

@@ -90,7 +90,7 @@ async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     Problem::new(ProblemCode::MethodNotAllowed, detail)
 }
 
-/// What every response says.
+/// Headers of every response.
 async fn headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [

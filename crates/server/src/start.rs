@@ -151,7 +151,7 @@ pub struct StartSession {
     /// A git worktree of its own for the session: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
-    /// The agent's session that it goes on with.
+    /// The agent's session that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// With `sessionId`: go on in a new session and leave that one unchanged.

@@ -18,11 +18,11 @@ pub enum ViewState {
     Running,
     /// It runs, and a request of it waits for an answer.
     Waiting,
-    /// It has ended; `status` says how.
+    /// It has ended; `status` has the outcome.
     Ended,
 }
 
-/// A run, without what it has said.
+/// A run, without its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub struct RunSummary {
     pub error: Option<AgentError>,
     /// Its requests that wait for an answer.
     pub requests: Vec<PendingRequest>,
-    /// What it is doing, where that is asked for; absent once it has ended.
+    /// What it is doing, where that is requested; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveStatus>,
 }

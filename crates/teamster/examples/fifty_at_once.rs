@@ -14,7 +14,7 @@ fn runtime() -> SharedRuntime {
         let found = params.prompt.ends_with("module 20");
         let script = Script::new();
         // Seven work until they are stopped. They are fewer than the slots, so module 20 gets one in
-        // whatever order the runs begin.
+        // any order of the runs.
         let script = match params.prompt.rsplit(' ').next() {
             Some(number) if number.parse().is_ok_and(|number: u32| number > 43) => {
                 script.wait_for_abort()

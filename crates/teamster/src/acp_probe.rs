@@ -45,10 +45,10 @@ pub struct AcpProbed {
     /// The version that it gives itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it can, as it says: `agentCapabilities`.
+    /// The capabilities that it announces: `agentCapabilities`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub capabilities: Value,
-    /// Ways to log in, as it says: `authMethods`.
+    /// The ways to log in that it announces: `authMethods`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub auth_methods: Value,
     /// The answer to `session/new`.
@@ -245,7 +245,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
                         ),
                         Some(result) => (Verdict::NoSession, ended(result, "`session/new`")),
                     };
-                    is(verdict, problem, "see what it says on stderr");
+                    is(verdict, problem, "see its stderr");
                 }
             }
             probed.name =

@@ -85,7 +85,7 @@ pub struct AgentReport {
     pub id: &'static str,
     /// The CLI's own name.
     pub name: &'static str,
-    /// It was found and said its version; of one that runs in this process: there is a key for a model's
+    /// It was found and printed its version; of one that runs in this process: there is a key for a model's
     /// service.
     pub usable: bool,
     /// It runs in this process and has no program.
@@ -97,14 +97,14 @@ pub struct AgentReport {
     /// in place of its launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_path: Option<PathBuf>,
-    /// The version that it says.
+    /// The version that it prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The decoder is tested with real output of this very version.
     pub tested: bool,
     /// The versions with whose real output the decoder is tested.
     pub tested_versions: &'static [&'static str],
-    /// The oldest version that works as the provider's page says.
+    /// The oldest version that works, by the provider's page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_version: Option<&'static str>,
     /// The version is older than that.
@@ -167,7 +167,7 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
     reports
 }
 
-/// Examines one CLI: it is searched, and asked for its version. A program that does not answer in time is
+/// Examines one CLI: it is searched, and run with `--version`. A program that does not answer in time is
 /// ended, with what it started.
 ///
 /// ```no_run
@@ -238,7 +238,7 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     }
 }
 
-/// The answer of a command to `--version`: the first line that is not empty. An error says what went
+/// The answer of a command to `--version`: the first line that is not empty. An error has what went
 /// wrong. The command is ended after `limit`, with what it started.
 pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
@@ -275,7 +275,7 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
             let said = [stderr, stdout]
                 .into_iter()
                 .find(|text| !text.is_empty())
-                .unwrap_or_else(|| "it said nothing".to_owned());
+                .unwrap_or_else(|| "it printed nothing".to_owned());
             Err(format!("reports no version ({status}): {said}"))
         }
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),

@@ -98,7 +98,7 @@ fn priced(
     }
 }
 
-/// An agent without a program, where a provider is asked for.
+/// An agent without a program, where a provider is requested.
 struct NoProgram(InProcess);
 
 impl CliProvider for NoProgram {

@@ -24,7 +24,7 @@
 //! # }
 //! ```
 //!
-//! The stream never fails: whatever goes wrong is an event, and the last event is always `done`.
+//! The stream never fails: every failure is an event, and the last event is always `done`.
 //! [`EventStream`] is also a `futures_core::Stream` for those who have the combinators at
 //! hand; dropping it stops the run and everything that the run started.
 //! The types are those of `teamster-core`, whose docs say what a stream guarantees. What only the author

@@ -161,7 +161,7 @@ impl Providers {
             .collect()
     }
 
-    /// The provider of this name ([`provider`] says which names there are).
+    /// The provider of this name ([`provider`] lists the names).
     pub fn get(&self, name: &str) -> Option<Arc<dyn CliProvider>> {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
@@ -330,12 +330,12 @@ pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
     Providers::builtin().get(name)
 }
 
-/// A runtime for the provider of this name, such as `claude` ([`provider`] says which names there
-/// are).
+/// A runtime for the provider of this name, such as `claude` ([`provider`] lists
+/// the names).
 ///
 /// Nothing is started and nothing is looked for: a CLI that is missing is an event of the run.
 /// An unknown name is an [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that lists the
-/// known ones; so is the name of a provider that this build is without, and the error says which feature
+/// known ones; so is the name of a provider that this build is without, and the error names the feature
 /// it is.
 ///
 /// ```
@@ -466,7 +466,7 @@ mod tests {
         );
     }
 
-    /// What a build without the provider says.
+    /// The error of a build without the provider.
     #[test]
     fn a_provider_that_is_not_in_the_build_names_its_feature() {
         assert!(

@@ -66,8 +66,8 @@ impl std::str::FromStr for LoopOwner {
 pub struct AgentConfig {
     /// Who owns the loop. This alone chooses the runtime.
     pub owner: LoopOwner,
-    /// Which agent: with [`LoopOwner::Cli`] the CLI ([`provider`](crate::provider) says which names there
-    /// are), else a name of the runtime's own.
+    /// Which agent: with [`LoopOwner::Cli`] the CLI ([`provider`](crate::provider) lists
+    /// the names), else a name of the runtime's own.
     #[setters(into)]
     pub agent: String,
     /// Whose models are asked, such as `anthropic`. It never chooses the runtime. With
@@ -111,7 +111,7 @@ pub fn get_runtime(config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
     Runtimes::default().get(config)
 }
 
-/// Makes a runtime, or says why it cannot.
+/// Makes a runtime, or returns why it cannot.
 type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + Send + Sync>;
 
 /// The runtimes that there are, by who owns the loop.

@@ -9,8 +9,8 @@ pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
     Providers::builtin().all_with_sessions()
 }
 
-/// A runtime of sessions with the provider of this name ([`provider`](crate::provider) says which names
-/// there are).
+/// A runtime of sessions with the provider of this name ([`provider`](crate::provider) lists
+/// the names).
 ///
 /// Nothing is started and nothing is looked for: a CLI that is missing is an event of the first turn.
 ///

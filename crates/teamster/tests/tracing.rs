@@ -111,7 +111,7 @@ async fn a_run_says_what_becomes_of_it() {
     tracing_core::dispatcher::set_global_default(seen.clone().into()).unwrap();
     let temp = tempfile::tempdir().unwrap();
 
-    // A run with a lease, which leaves a process in a session of its own: it has left the run's before it says
+    // A run with a lease, which leaves a process in a session of its own: it has left the run's before it prints
     // its id, because a signal for the run's group would end it without a word.
     let file = temp.path().join("settings.json");
     fs::write(&file, "{}").unwrap();

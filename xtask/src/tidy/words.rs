@@ -2,7 +2,7 @@
 
 use super::{Problem, Tree};
 
-/// The word, and what to write.
+/// The word, and what to write. Comments of Rust files and complete pages are checked.
 const GONE: &[(&str, &str)] = &[
     ("anew", "again, or \"starts over\""),
     ("anybody", "the caller, or the passive voice"),
@@ -13,13 +13,6 @@ const GONE: &[(&str, &str)] = &[
     ),
     ("told", "reported, sent or announced"),
     ("whoever", "the caller, the holder or the reader"),
-];
-
-/// Not yet read for these. Everywhere else, comments of Rust files and complete pages are checked.
-const UNREAD: &[&str] = &["crates/runner/"];
-
-/// As [`GONE`], for all files but [`UNREAD_FOR_LATER`].
-const GONE_LATER: &[(&str, &str)] = &[
     ("asked for", "requested"),
     ("goes on", "continues, runs, resumes or \"during\""),
     ("said", "reported, printed, written or sent"),
@@ -27,26 +20,6 @@ const GONE_LATER: &[(&str, &str)] = &[
     ("the one before", "the previous one"),
     ("void", "withdrawn or discarded"),
     ("whatever", "any, or the set by its name"),
-];
-
-const UNREAD_FOR_LATER: &[&str] = &[
-    "CHANGELOG.md",
-    "README.md",
-    "crates/acp-server/",
-    "crates/cli/",
-    "crates/loop/",
-    "crates/runner/",
-    "crates/server/",
-    "crates/teamster/",
-    "docs/README.md",
-    "docs/agent-loop.md",
-    "docs/agents-as-tools.md",
-    "docs/detached-runs.md",
-    "docs/editors.md",
-    "docs/page.md",
-    "docs/running.md",
-    "docs/server.md",
-    "docs/supervisor.md",
 ];
 
 /// Pages that are made from the output of CLIs and from scenarios.
@@ -62,19 +35,13 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
         if GENERATED.contains(&&*file.path) {
             continue;
         }
-        let is_read = |unread: &[&str]| !unread.iter().any(|path| file.path.starts_with(path));
-        let lists = [(GONE, UNREAD), (GONE_LATER, UNREAD_FOR_LATER)];
-        let gone: Vec<_> = (lists.into_iter())
-            .filter(|(_, unread)| is_read(unread))
-            .flat_map(|(gone, _)| gone)
-            .collect();
         for (number, line) in file.lines() {
             let text = if file.is(".rs") {
                 line.split_once("//").map_or("", |(_, comment)| comment)
             } else {
                 line
             };
-            for (word, better) in gone.iter().filter(|(word, _)| has_word(text, word)) {
+            for (word, better) in GONE.iter().filter(|(word, _)| has_word(text, word)) {
                 let problem = format!("the word `{word}`: write {better}");
                 problems.push(file.problem(number, problem));
             }

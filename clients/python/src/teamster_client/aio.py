@@ -251,7 +251,7 @@ class AsyncSession:
         await self._command("steer", {"text": text} | query(**{"from": sender}))
 
     async def interrupt(self, *, kill: bool = False) -> None:
-        """Ends the turn in progress; the session goes on."""
+        """Ends the turn in progress; the session continues."""
         await self._command("interrupt", {"kill": kill})
 
     async def clear(self) -> None:

@@ -251,7 +251,7 @@ class Session:
         self._command("steer", {"text": text} | query(**{"from": sender}))
 
     def interrupt(self, *, kill: bool = False) -> None:
-        """Ends the turn in progress; the session goes on."""
+        """Ends the turn in progress; the session continues."""
         self._command("interrupt", {"kill": kill})
 
     def clear(self) -> None:

@@ -122,7 +122,7 @@ impl Editor {
         self.host(|server, out| server.entry("s1", &entry, None, out));
     }
 
-    /// The turn of this run is said to begin by the editor.
+    /// The editor begins the turn of this run.
     fn turn(&mut self, run: &str) {
         self.log(json!({"type": "user:message", "runId": run, "text": "hi", "from": "zed"}));
     }

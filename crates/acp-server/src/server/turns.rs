@@ -48,7 +48,7 @@ impl AcpServer {
             setup: session.setup.clone(),
             prompt,
         });
-        // The next one goes on with what is there by then.
+        // The next one continues with what is there by then.
         session.begun = true;
         session.setup.goes_on = true;
         self.show_changed_options(session_id, out);

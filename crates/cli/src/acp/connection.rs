@@ -25,7 +25,7 @@ use crate::signals::Source;
 const LONGEST_LINE: u64 = 64 << 20;
 /// How many lines may wait for a slow editor before the logs of sessions are read on.
 const WAITING: usize = 256;
-/// How long an editor may take to read what was said last.
+/// How long an editor may take to read the last messages.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many entries of logs wait to be shown.
 const ENTRIES: usize = 64;

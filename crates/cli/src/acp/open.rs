@@ -57,7 +57,7 @@ pub(super) async fn open(
         .is_some_and(|it| it.capabilities().slash_commands);
     if goes_on {
         params.session_id = last.map(|(_, session)| session);
-        // Another agent does not know what was said.
+        // Another agent does not know the conversation.
         if params.session_id.is_some() {
             args.turns.fallback.clear();
         }

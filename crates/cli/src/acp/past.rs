@@ -101,7 +101,7 @@ pub(super) fn find(
     ))
 }
 
-/// A page of the sessions in which something was said, the last used first.
+/// A page of the sessions that have a prompt, the last used first.
 pub(super) fn list(
     runs: &Runs,
     agent: Option<&str>,
@@ -198,7 +198,7 @@ fn first_prompt(log: &RunFolder) -> Option<String> {
     found
 }
 
-/// Each entry of a log that can be read, until `see` says that it is enough.
+/// Each entry of a log that can be read, until `see` returns that it is enough.
 fn each_entry(log: &RunFolder, mut see: impl FnMut(RunLogEntry) -> bool) {
     let Ok(mut reader) = log.log(0) else {
         return;

@@ -33,7 +33,7 @@ pub(super) enum Command {
     Close { ticket: Ticket, forget: bool },
 }
 
-/// A thread that goes on for as long as this lives.
+/// A thread that runs until this is dropped.
 pub(super) struct Handle {
     commands: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
@@ -177,7 +177,7 @@ impl Thread {
         }
     }
 
-    /// Has a process with these settings, which goes on with what was said before.
+    /// Starts a process with these settings, which resumes the conversation.
     async fn ready(&mut self, setup: &Setup) -> Result<(), AgentError> {
         if let Some(live) = &mut self.live {
             let is_over = live.work.is_finished();

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const PIECE: usize = 64 << 10;
 /// A line of more bytes is shown in pieces.
 const LONGEST_LINE: usize = 1 << 20;
-/// How much of the end is searched for the beginning of the lines that are asked for.
+/// How much of the end is searched for the first requested line.
 const MOST_BYTES: u64 = 64 << 20;
 
 pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failure> {
@@ -79,7 +79,7 @@ async fn show<W: Write>(
         }
     };
     let (mut at, missing) = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
-    // It was rotated since: the others are in the one before.
+    // It was rotated since: the others are in the previous file.
     if missing > 0
         && let Ok(mut before) = File::open(path.with_extension("log.1"))
     {

@@ -16,7 +16,7 @@ use crate::{exit_code, words};
 
 /// The pause between two looks at whether a command is done.
 const LOOK: Duration = Duration::from_millis(50);
-/// A loop that runs for so long without saying what it does is none that says it.
+/// A loop that runs for so long without a status never reports one.
 const SILENT: Duration = Duration::from_secs(2);
 /// How long that may take beside what the supervisor gives a loop for its end.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -37,7 +37,7 @@ pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Fai
     report(&status.await?, args, true)
 }
 
-/// Whether it is known what came of a start. A loop that cannot work ends before it says what it does.
+/// Whether the result of a start is known. A loop that cannot work ends before it has a status.
 fn has_settled(agent: &AgentStatus) -> bool {
     match agent.state {
         AgentState::Starting | AgentState::Stopping => false,
@@ -131,7 +131,7 @@ fn chosen<'a>(
     (status.agents.iter()).filter(|agent| args.all || args.agents.contains(&agent.id))
 }
 
-/// Says what came of it; whether that is what was asked for.
+/// Prints the result; whether it is the requested one.
 fn report(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
     let mut good = true;
     let lines: Vec<String> = chosen(status, args)

@@ -25,7 +25,7 @@ Examples, as the command of an agent in the settings of an editor:
   teamster acp claude
   teamster acp claude --fallback codex --retries 2 --max-wait 5m
   teamster acp claude --model opus --permission accept-edits --max-budget-usd 5
-  teamster acp claude --session-key editor:app   every thread goes on with one conversation
+  teamster acp claude --session-key editor:app   every thread continues one conversation
 
 To see whether it works: teamster doctor --try 'acp:teamster acp claude'
 
@@ -84,7 +84,7 @@ pub(crate) struct AcpArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// The agent's process. The editor says where it works.
+/// The agent's process. The editor sets where it works.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct AcpPlaceArgs {
@@ -127,7 +127,7 @@ pub(crate) struct AcpTurnArgs {
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail in the first turn of a session (repeatable)
     ///
-    /// The session stays with the first agent that has answered: another would not know what was said.
+    /// The session stays with the first agent that has answered: another would not know the conversation.
     #[arg(
         long,
         value_name = "AGENT",

@@ -54,7 +54,7 @@ Exit codes:
 /// The agent's directory has its instructions (CLAUDE.md or AGENTS.md), its `.env` and `.mcp.json`. Each
 /// tick prompts it to do pending work. Flag files in `.orchestrator` decide what comes next: after
 /// `did-work` the sleep is short, else it grows; `clear-session` gives the next tick an empty context,
-/// `reset-session` a new process. The agent has all permissions: it can do whatever the user who runs
+/// `reset-session` a new process. The agent has all permissions: it can do everything that the user who runs
 /// this can do.
 #[derive(Debug, Args)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES)]

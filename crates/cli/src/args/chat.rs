@@ -54,7 +54,7 @@ pub(crate) struct ChatArgs {
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
-    /// Give the session a process of its own, which goes on without this terminal; prints its id, and nothing else
+    /// Give the session a process of its own, which continues without this terminal; prints its id, and nothing else
     ///
     /// `teamster attach ID` at a terminal shows it and speaks with it, `teamster say ID PROMPT` sends a prompt from a
     /// script, `teamster runs list --live` shows what is running, `teamster cancel ID` ends it.
@@ -124,7 +124,7 @@ pub(crate) struct TurnArgs {
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail in the first turn (repeatable)
     ///
-    /// The session stays with the first agent that has answered: another would not know what was said.
+    /// The session stays with the first agent that has answered: another would not know the conversation.
     #[arg(
         long,
         value_name = "AGENT",

@@ -47,7 +47,7 @@ Examples:
 /// Send a prompt to a session, and show the turn
 ///
 /// The session is one of `teamster chat --detach`. It looks like `teamster run` does, and the exit code is that of
-/// the turn. Ctrl-C interrupts the turn; a second one ends it by force. The session goes on.
+/// the turn. Ctrl-C interrupts the turn; a second one ends it by force. The session continues.
 ///
 /// Turns come one at a time: while one is in progress, a prompt is refused, unless it waits (--queue) or goes to that
 /// turn (--steer).

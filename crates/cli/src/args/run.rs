@@ -283,7 +283,7 @@ pub(crate) struct PlaceArgs {
     /// Work in a new git worktree, on a new branch [default: `teamster/` and the run's id]
     ///
     /// It begins at the last commit and is made in `teamster/worktrees` of `$XDG_STATE_HOME`, else of
-    /// `~/.local/state`. At the end it is removed if nothing was changed in it, else kept; stderr says which.
+    /// `~/.local/state`. At the end it is removed if nothing was changed in it, else kept; stderr reports which.
     #[arg(
         long,
         value_name = "BRANCH",
@@ -388,7 +388,7 @@ pub(crate) struct TimeoutArgs {
 pub(crate) struct AgainArgs {
     /// Retry transient failures this often
     ///
-    /// With exponential backoff, or when the service says. Once a tool that can change things has run,
+    /// With exponential backoff, or when the service allows it. Once a tool that can change things has run,
     /// the prompt is not sent again: the session is resumed.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
     pub(crate) retries: u32,

@@ -101,7 +101,7 @@ pub(crate) enum AgentsCommand {
     Start(AgentsSelection),
     /// Stop agents until they are started again
     ///
-    /// With --all nothing is started until `start --all`, whatever the switches of single agents say.
+    /// With --all nothing is started until `start --all`, regardless of the switches of single agents.
     /// Starting one of them then disables all others.
     Stop(AgentsSelection),
     /// Restart the loops of agents

@@ -73,7 +73,7 @@ impl Account {
         self.turns
     }
 
-    /// What `/cost` says.
+    /// The text of `/cost`.
     pub(super) fn show(&self) -> String {
         if self.turns == 0 {
             return "nothing was sent yet".to_owned();

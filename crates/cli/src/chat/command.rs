@@ -7,7 +7,7 @@ use crate::words;
 /// Ends a session that has a process of its own. In a chat it is as good as `/quit`.
 const END: (&str, &str, &str) = ("/end", "", "end the session, and its agent");
 /// What `/quit` does there.
-const DETACH: &str = "detach: the session goes on";
+const DETACH: &str = "detach: the session continues";
 
 /// A command, its argument, and what it does.
 pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
@@ -139,24 +139,24 @@ fn listed((name, argument, what): (&str, &str, &str)) -> String {
     format!("  {:<18}{what}", command.trim_end())
 }
 
-/// What `/help` says at a terminal that is attached to a session.
+/// The text of `/help` at a terminal that is attached to a session.
 pub(crate) fn attached_help() -> String {
     let commands = COMMANDS.map(|(name, argument, what)| match name {
         "/quit" => listed((name, argument, DETACH)),
         _ => listed((name, argument, what)),
     });
     format!(
-        "{}\n{}\n\nCtrl-C interrupts the turn in progress. Between two turns Ctrl-C and Ctrl-D detach: the session goes on.",
+        "{}\n{}\n\nCtrl-C interrupts the turn in progress. Between two turns Ctrl-C and Ctrl-D detach: the session continues.",
         commands.join("\n"),
         listed(END)
     )
 }
 
-/// What `/help` says.
+/// The text of `/help`.
 pub(crate) fn help() -> String {
     let commands = COMMANDS.map(listed);
     format!(
-        "{}\n\nA line that ends with `\\` goes on with the next one. A message that begins with a slash is\n\
+        "{}\n\nA line that ends with `\\` continues in the next one. A message that begins with a slash is\n\
          written with two. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )

@@ -70,7 +70,7 @@ fn serve(source: &mut impl Source, wants: &Receiver<()>, sender: &mpsc::Unbounde
     }
 }
 
-/// Every line is a message; one that ends with `\` goes on with the next.
+/// Every line is a message; one that ends with `\` continues in the next.
 pub(crate) struct Lines<R> {
     reader: R,
     prompt: Option<String>,

@@ -33,7 +33,7 @@ enum Now {
 }
 
 impl Signals {
-    /// From now on, signals do what this says. Without a user at the terminal, Ctrl-C between two turns ends the chat.
+    /// From now on, signals have this effect. Without a user at the terminal, Ctrl-C between two turns ends the chat.
     pub(super) fn listen(at_terminal: bool) -> io::Result<Self> {
         let mut source = Source::new()?;
         let (sender, interrupts) = watch::channel(());

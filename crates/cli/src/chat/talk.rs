@@ -37,7 +37,7 @@ pub(super) struct Display {
     sinks: Box<dyn Fn(Narrator) -> Box<dyn Sink>>,
     aside: Box<dyn Write>,
     json: bool,
-    /// The command that goes on with the session, up to its id.
+    /// The command that resumes the session, up to its id.
     pub(super) resume: Option<String>,
 }
 
@@ -224,7 +224,7 @@ impl Chat {
             self.display.complain(&spent);
             return ControlFlow::Continue(exit_code::AGENT_ERROR);
         }
-        // A limit of the service holds up retries; a message is asked for despite of it.
+        // A limit of the service holds up retries; a message is sent despite of it.
         (self.orchestrator)
             .release(self.runs.session().provider())
             .await;
@@ -272,7 +272,7 @@ impl Chat {
             Command::Clear if !can.clear => {
                 let (id, _) = self.agent();
                 let chat = format!("teamster chat {}", shell_words::quote(&id));
-                self.cannot("forget what was said", &chat);
+                self.cannot("forget the conversation", &chat);
             }
             Command::Clear => {
                 if carried_out(&mut self.signals, &mut self.display, session.clear()).await {
@@ -332,14 +332,14 @@ impl Chat {
         }
     }
 
-    /// The command that goes on with the session.
+    /// The command that resumes the session.
     fn resume(&self) -> Option<String> {
         let id = self.session().id()?;
         let id = words::one_line(&id);
         Some(format!("{} {id}", self.display.resume.as_deref()?))
     }
 
-    /// Says that the agent cannot do this while it runs, and what does it.
+    /// Reports that the agent cannot do this while it runs, and the alternative.
     fn cannot_go_on(&mut self, what: &str, argument: &str) {
         let command = self
             .resume()

@@ -117,7 +117,7 @@ impl AgentSession for Played {
     }
 }
 
-/// A turn that says this.
+/// A turn with this text.
 fn says(text: &str) -> Vec<AgentEvent> {
     ends(text, completed())
 }
@@ -250,7 +250,7 @@ async fn what_the_agent_cannot_do_is_said_with_what_can_be_done() {
     assert_eq!(session.wanted(), ["[close]"]);
     let again = "while it runs: end with /quit, and begin again with `teamster chat claude";
     for said in [
-        format!("error: Claude Code cannot forget what was said {again}`\n"),
+        format!("error: Claude Code cannot forget the conversation {again}`\n"),
         format!("cannot change its model {again} --resume s-1 --model 'a'\\''b'`\n"),
         format!("cannot change what it may do {again} --resume s-1 --permission bypass`\n"),
     ] {
@@ -264,7 +264,7 @@ async fn unasked_turns_are_shown_and_counted() {
     let failed = RunResult::default().status(RunStatus::Failed);
     (session.unasked.lock().unwrap()).push_back(ends("by the way", failed));
     let (shown, code) = chat(&session, "a\n/cost\n").await;
-    assert_eq!(code, 0, "only what was asked for counts");
+    assert_eq!(code, 0, "only requested turns count");
     assert!(shown.contains("by the way"), "{shown}");
     assert!(shown.contains("2 turns"), "{shown}");
 }

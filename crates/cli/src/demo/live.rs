@@ -141,7 +141,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
 }
 
 /// The events of a run, from the model's first words on. A run that fails before them has no events
-/// at all, and `why` says what happened.
+/// at all, and `why` is the reason.
 fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> EventStream {
     let abort = run.abort_handle();
     let events = async_stream::stream! {
@@ -152,7 +152,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
                 entry = run.next_entry() => entry,
                 () = sleep_until(limit) => {
                     break Some(format!(
-                        "it said nothing for {}",
+                        "it printed nothing for {}",
                         words::duration_ms(millis(FIRST_WORDS))
                     ));
                 }
@@ -183,7 +183,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
     EventStream::new(events, abort)
 }
 
-/// What an event says about whether the CLI gets along with the model.
+/// Whether the CLI gets along with the model, by an event.
 enum Sign {
     None,
     Good,
@@ -223,7 +223,7 @@ async fn version(
     Ok(teamster::doctor::version_in(&answer).unwrap_or(answer))
 }
 
-/// What the model says, at this speed.
+/// The model's answers, at this speed.
 fn story(speed: f64) -> anyhow::Result<Script> {
     let mut script: Script = STORY.parse().context("the story cannot be played")?;
     let scaled_ms = |ms: u64| millis(scaled(Duration::from_millis(ms), speed));

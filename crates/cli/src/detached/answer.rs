@@ -46,7 +46,7 @@ async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<Str
     match waiting {
         [only] => Ok(only.request_id.clone()),
         [] => {
-            // The runner knows whether the run has ended, which says more.
+            // The runner knows whether the run has ended, which is the better error.
             let none = Answer::Deny { reason: None };
             run.answer(&format!("{}/0", run.id()), none).await?;
             bail!("no request of run {} waits for an answer", run.id())

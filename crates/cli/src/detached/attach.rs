@@ -159,7 +159,7 @@ impl Attached {
         }
     }
 
-    /// The user said something: the exit code, if it ends the view.
+    /// Handles the user's line: the exit code, if it ends the view.
     async fn spoken(&mut self, spoken: Spoken, screen: &mut Screen) -> anyhow::Result<Option<u8>> {
         let Some(speaker) = &mut self.speaker else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Attached {
     }
 }
 
-/// Ends the view of a run that goes on; the exit code.
+/// Ends the view of a run that continues; the exit code.
 fn leave(screen: &mut Screen, run: &RunHandle, quiet: bool) -> u8 {
     terminal::restore();
     if let Err(error) = screen.flush() {
@@ -203,7 +203,7 @@ fn leave(screen: &mut Screen, run: &RunHandle, quiet: bool) -> u8 {
         // Without stderr the message cannot be shown.
         let _ = writeln!(
             anstream::stderr(),
-            "detached: the {what} goes on; `teamster attach {id}` shows it, `teamster cancel {id}` {ends} it"
+            "detached: the {what} continues; `teamster attach {id}` shows it, `teamster cancel {id}` {ends} it"
         );
     }
     if is_session {

@@ -148,7 +148,7 @@ impl RunHandle {
         }
     }
 
-    /// Says something more in the turn in progress.
+    /// Adds text to the turn in progress.
     pub(crate) async fn steer(&self, text: String, from: Option<String>) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::steer(run, text, from).await,
@@ -164,7 +164,7 @@ impl RunHandle {
         }
     }
 
-    /// Has a session go on with an empty context.
+    /// Clears the context of a session.
     pub(crate) async fn clear(&self) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::clear(run).await,

@@ -112,7 +112,7 @@ impl Questions {
         self.open.is_empty()
     }
 
-    /// Asks for an answer to the oldest request, if it still waits for one. Without an answer here, it goes on
+    /// Asks for an answer to the oldest request, if it still waits for one. Without an answer here, it continues
     /// waiting for one from elsewhere.
     pub(super) async fn ask(
         &mut self,

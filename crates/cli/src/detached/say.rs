@@ -15,7 +15,7 @@ use crate::drive::{self, TICK};
 use crate::signals::Source;
 use crate::{exit_code, stdin, tokio_runtime, words};
 
-/// Says it and shows the turn; the turn's exit code.
+/// Sends the prompt and shows the turn; the turn's exit code.
 pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let session = runtime.block_on(RunHandle::find(&args.id))?;
@@ -66,7 +66,7 @@ async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Resu
             Err(RunsError::Refused {
                 code: RefusalCode::Busy,
                 message,
-            }) => bail!("{message} (--queue waits, --steer says it now)"),
+            }) => bail!("{message} (--queue waits, --steer sends it now)"),
             turn => break turn?,
         }
     };

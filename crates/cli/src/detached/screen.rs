@@ -67,7 +67,7 @@ impl Screen {
             current: Current::new(first, &others),
             verbose: output.verbose,
             quiet: output.quiet,
-            // A session that goes on needs no word of how to.
+            // A session that continues needs no command to resume it.
             resume: (!is_session).then(|| resume_arguments(run)).flatten(),
             directory,
             mcp: None,
@@ -146,7 +146,7 @@ impl Screen {
         questions.ask(reader, directory.as_deref()).await
     }
 
-    /// This is about to be said here.
+    /// This prompt is about to be sent from here.
     pub(super) fn typed(&mut self, text: Option<String>) {
         if let Self::Turns(turns) = self {
             turns.typed = text;

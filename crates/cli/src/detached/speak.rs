@@ -60,7 +60,7 @@ impl Speaker {
         &self.name
     }
 
-    /// Waits for what the user says; without a user, forever. Cancel-safe.
+    /// Waits for the user's next line; without a user, forever. Cancel-safe.
     pub(super) async fn listen(speaker: Option<&mut Self>) -> Spoken {
         let Some(speaker) = speaker else {
             return std::future::pending().await;

@@ -111,7 +111,7 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     row("next", &probed.next)
 }
 
-/// What it says that it can.
+/// The capabilities that it announces.
 fn abilities(can: &Value) -> String {
     let session = &can["sessionCapabilities"];
     let mcp = &can["mcpCapabilities"];

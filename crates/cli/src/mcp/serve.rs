@@ -57,7 +57,7 @@ pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
             service = handler.serve((tokio::io::stdin(), tokio::io::stdout())) => service,
             () = signals.next() => return Ok(exit_code::SUCCESS),
         };
-        // A client that leaves before it has said anything is no failure.
+        // A client that leaves before its first message is no failure.
         if let Ok(service) = service {
             let stop = service.cancellation_token();
             tokio::select! {

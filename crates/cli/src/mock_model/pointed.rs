@@ -139,7 +139,7 @@ impl Pointed {
     /// What a person can paste into a shell.
     pub(super) fn lines(&self, cli: Cli, pointing: &Pointing) -> [String; 2] {
         let words = self.command_line(cli, pointing);
-        // Whatever is set in the shell into which this is pasted, the CLI gets none of it.
+        // The CLI gets none of the variables of the shell into which this is pasted.
         let from = words.iter().position(|word| word.starts_with("HOME="));
         let words = words.get(from.unwrap_or_default()..).unwrap_or_default();
         let mut line = format!("env -i PATH=\"$PATH\" TERM=\"$TERM\" {}", shell_line(words));

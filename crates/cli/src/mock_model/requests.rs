@@ -23,7 +23,7 @@ impl Teller {
     pub(super) fn new(stderr: bool, log: Option<&Path>) -> anyhow::Result<Self> {
         let log = log
             .map(|path| {
-                // Nothing that is there is lost, whatever file it is.
+                // Nothing that is in the file is lost.
                 let file = File::options().create(true).append(true).open(path);
                 file.with_context(|| format!("cannot write {}", path.display()))
             })

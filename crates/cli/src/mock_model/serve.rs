@@ -102,7 +102,7 @@ fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String
     text
 }
 
-/// A reader of stdout, such as `$(…)` of a shell, has all of it and goes on.
+/// A reader of stdout, such as `$(…)` of a shell, has all of it and continues.
 fn close_stdout() -> io::Result<()> {
     let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     nix::unistd::dup2_stdout(nowhere)?;

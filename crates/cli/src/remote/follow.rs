@@ -101,7 +101,7 @@ impl Reader {
             let since = *lost.get_or_insert_with(Instant::now);
             if since.elapsed() > GIVE_UP {
                 let error = super::lost(format!(
-                    "{reason}; the run goes on there: `teamster attach {} --after {}` shows what comes",
+                    "{reason}; the run continues there: `teamster attach {} --after {}` shows what comes",
                     self.run_id, self.after
                 ));
                 let _ = self.sender.send(Err(error)).await;

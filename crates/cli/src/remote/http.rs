@@ -329,7 +329,7 @@ fn connector() -> anyhow::Result<HttpsConnector<HttpConnector>> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(http))
 }
 
-/// The innermost reason of an error, which says most.
+/// The innermost reason of an error, which is the most precise.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

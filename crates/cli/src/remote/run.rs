@@ -82,7 +82,7 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
     }
 }
 
-/// Whether the server refused what was asked for, as this machine would have.
+/// Whether the server refused the request as this machine would have.
 pub(super) fn is_usage(failure: &Failure) -> bool {
     matches!(
         failure.code(),

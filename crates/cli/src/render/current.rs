@@ -1,4 +1,4 @@
-//! Which CLI runs, and what became of what it said: both change when a run goes on with another attempt.
+//! The CLI that runs, and whether its text still counts: both change with another attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -14,12 +14,12 @@ pub(crate) struct Current {
     before: Arc<AtomicU8>,
 }
 
-/// What became of what the attempt before has said, when another one follows it.
+/// Whether the text of the previous attempt still counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// It stands: the session goes on.
+    /// It counts: the session continues.
     Stands,
-    /// It is void: the prompt is sent again.
+    /// It is withdrawn: the prompt is sent again.
     Void,
 }
 
@@ -43,7 +43,7 @@ impl Current {
         self.clis[self.now.load(Ordering::Relaxed)]
     }
 
-    /// What says where its program is.
+    /// The variable that names its program.
     pub(crate) fn bin(&self) -> String {
         let info = self.info();
         if info.id == self.clis[0].id {

@@ -120,7 +120,7 @@ impl Line {
         // The last column stays free: some terminals wrap when it is written.
         let width = width.map(|width| width.saturating_sub(1));
         if !self.fit {
-            // What is said in passing may be a command to copy, so only the terminal wraps it.
+            // A quoted text may be a command to copy, so only the terminal wraps it.
             let width = width.filter(|_| self.tone != Tone::Aside);
             // A text of several lines stays in its column.
             return words::wrap(

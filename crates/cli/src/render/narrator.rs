@@ -27,9 +27,9 @@ pub(crate) struct Narrator {
     tools: ToolLedger<ShownTool>,
     changed_files: BTreeSet<String>,
     session: Option<Id>,
-    /// Thinking, or what a sub-agent says, until it is whole.
+    /// Thinking, or a sub-agent's text, until it is complete.
     murmur: Option<Murmur>,
-    /// The main agent has said something in this attempt.
+    /// The main agent has printed text in this attempt.
     said: bool,
     doing: Doing,
     since: Duration,
@@ -44,7 +44,7 @@ struct ShownTool {
     summary: String,
     since: Duration,
     kind: ToolKind,
-    /// A line has said that it began.
+    /// A line about its beginning was shown.
     announced: bool,
     denied: Option<String>,
 }
@@ -255,7 +255,7 @@ impl Narrator {
         self.tools.start(&tool.tool_id, shown);
     }
 
-    /// Says that the tool which started a sub-agent began, before the sub-agent's own tools.
+    /// Shows the beginning of the tool that started a sub-agent, before the sub-agent's own tools.
     fn announce(&mut self, id: Option<&Id>, lines: &mut Vec<Line>) {
         let tool = id.and_then(|id| self.tools.open_mut(id));
         let Some(tool) = tool.filter(|tool| !tool.announced) else {
@@ -397,7 +397,7 @@ impl Narrator {
         }
     }
 
-    /// Shows what was thought or said by a sub-agent, unless the event continues it.
+    /// Shows a sub-agent's thinking or text, unless the event continues it.
     fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
         let next = match event {
             AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),

@@ -19,7 +19,7 @@ const HELD_BYTES: usize = 1 << 20;
 ///
 /// What is written to a pipe or a file cannot be taken back. So a message is written when it is whole,
 /// and one that is retracted before is not written at all. Text of a CLI that never retracts any is
-/// written as it comes. Where another attempt may make void all that this one has said, nothing is
+/// written as it comes. Where another attempt may withdraw all text of this one, nothing is
 /// written before the end of the run, or before it has gone on with its session; of a long text, only at the
 /// end, where the result has it.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Plain<O, E> {
     terminal: bool,
     /// What is not written yet.
     said: TextLedger,
-    /// Whole messages may still become void.
+    /// Complete messages may still be withdrawn.
     holds: bool,
     /// Text is written as it comes.
     streams: bool,
@@ -67,7 +67,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         }
     }
 
-    /// The same for a run whose attempts can be made void by another.
+    /// The same for a run whose attempts can be withdrawn.
     pub(crate) fn holding_back(mut self) -> Self {
         self.holds = true;
         self

@@ -8,8 +8,8 @@ use super::line::Line;
 use super::narrator::INDENT;
 use crate::words;
 
-/// With `void`, what was said so far does not count any more.
-pub(super) fn retry_line(retry: &Retry, void: bool) -> Line {
+/// With `withdrawn`, the text so far does not count any more.
+pub(super) fn retry_line(retry: &Retry, withdrawn: bool) -> Line {
     let mut body = format!("trying again ({}", retry.attempt);
     if let Some(max) = retry.max_attempts {
         let _ = write!(body, " of {max}");
@@ -19,8 +19,8 @@ pub(super) fn retry_line(retry: &Retry, void: bool) -> Line {
         let _ = write!(body, " in {}", words::duration_ms(ms));
     }
     let _ = write!(body, ": {}", words::one_line(&retry.error.message));
-    if void {
-        body.push_str(" (what was said so far is void)");
+    if withdrawn {
+        body.push_str(" (the text so far is withdrawn)");
     }
     Line::aside(body).indented(INDENT)
 }

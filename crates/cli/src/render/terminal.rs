@@ -35,7 +35,7 @@ pub(crate) struct Terminal<O, E, S> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Block {
     Start,
-    /// The first note, which says what runs.
+    /// The first note, which names what runs.
     Head,
     Text(Option<Id>),
     Tools,
@@ -44,7 +44,7 @@ enum Block {
 }
 
 impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
-    /// Shows the lines of `narrator` and the text. `width` is asked for each line: it may change.
+    /// Shows the lines of `narrator` and the text. `width` is called for each line: it may change.
     pub(crate) fn new(
         out: O,
         err: E,
@@ -103,7 +103,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
         self.err.flush()
     }
 
-    /// Begins a block, or goes on with it.
+    /// Begins a block or continues it.
     fn enter(&mut self, block: Block) -> io::Result<()> {
         self.spinner.hide();
         if self.block == block {
@@ -152,8 +152,8 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
         }
         match event {
             AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
-            // What a terminal shows cannot be taken back. If a whole attempt is void, the line about the
-            // next one says so.
+            // What a terminal shows cannot be taken back. If a whole attempt is withdrawn, the line about the
+            // next one reports it.
             AgentEvent::Retract(retract)
                 if self.shown.remove(&retract.message_id)
                     && self.narrator.view().current.before().is_none() =>
@@ -182,7 +182,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
 
     fn stopping(&mut self, now: Duration) {
         self.narrator.stopping();
-        // The terminal has echoed ^C in this line. If it cannot be written, the next event says so.
+        // The terminal has echoed ^C in this line. If it cannot be written, the next event reports it.
         let _ = self.end_line();
         self.last_event = Duration::ZERO;
         self.tick(now);

@@ -12,7 +12,7 @@ use teamster_runner::Requests;
 
 use crate::hints;
 
-/// How long a request waits for an answer, unless the user says otherwise.
+/// How long a request waits for an answer by default.
 const PATIENCE: Duration = Duration::from_hours(1);
 
 /// How the requests of a detached run or session are answered, and when they time out.
@@ -24,7 +24,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// What `--ask-timeout` says; `None` if everything is denied at once.
+    /// The value of `--ask-timeout`; `None` if everything is denied at once.
     pub(crate) fn new(given: Option<Duration>, requests: Requests) -> Option<Self> {
         let limit = given.unwrap_or(PATIENCE);
         (!limit.is_zero()).then(|| Self {

@@ -23,7 +23,7 @@ pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 /// What is kept of a run, and where.
 pub(crate) struct History {
     place: Option<String>,
-    /// The user has said which store it shall be.
+    /// The user has named the store.
     named: bool,
     quiet: bool,
     conversation: Option<Conversation>,
@@ -70,7 +70,7 @@ impl History {
         })
     }
 
-    /// What keeps account of the run, which then goes on with the sessions of its conversation. Without
+    /// Keeps account of the run, which then continues the sessions of its conversation. Without
     /// a conversation a store that cannot be used only costs the run its place in the history. Every
     /// error is one of usage: nothing has been started.
     pub(super) async fn prepare(&self, request: &mut RunRequest) -> anyhow::Result<Option<Kept>> {
@@ -206,7 +206,7 @@ impl History {
     }
 
     /// Prints the first of these. A quiet run does not want to hear of a store of which nothing
-    /// was said, but of one that was named.
+    /// was reported, but of one that was named.
     pub(crate) fn complain(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
             crate::warn(&[format!(

@@ -12,7 +12,7 @@ use super::history::History;
 use crate::args::RunsForgetArgs;
 use crate::{detached, exit_code, words};
 
-/// Deletes what is asked for; the exit code.
+/// Deletes the selected runs; the exit code.
 pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Result<u8> {
     let mut request = ForgetRuns::default();
     request.ids.clone_from(&args.ids);
@@ -30,7 +30,7 @@ pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Re
     })
 }
 
-/// Deletes what is asked for. Without a store, there are only logs.
+/// Deletes the selected runs. Without a store, there are only logs.
 pub(crate) async fn delete(
     request: &ForgetRuns,
     store: Option<&Store>,
@@ -73,7 +73,7 @@ fn logs() -> anyhow::Result<Vec<RunFolder>> {
     }
 }
 
-/// Deletes a log, unless its run goes on; whether it is gone.
+/// Deletes a log, unless its run is live; whether it is gone.
 fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> anyhow::Result<bool> {
     let bytes = run.log_bytes();
     let gone = run.remove()?;
@@ -119,7 +119,7 @@ async fn delete_runs(
         if let Some(row) = row {
             if row.status == RunState::Running {
                 bail!(
-                    "the run `{}` goes on in process {}: stop it first",
+                    "the run `{}` is live in process {}: stop it first",
                     words::one_line(&row.run_id),
                     row.pid
                 );
@@ -131,7 +131,7 @@ async fn delete_runs(
     for log in logs {
         let id = log.id().to_owned();
         if !delete_log(log, deleted)? {
-            bail!("the run `{id}` goes on: stop it with `teamster cancel {id}` first");
+            bail!("the run `{id}` is live: stop it with `teamster cancel {id}` first");
         }
     }
     if let Some(store) = store {

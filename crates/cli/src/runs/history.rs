@@ -103,7 +103,7 @@ impl History {
         })
     }
 
-    /// Deletes what is asked for.
+    /// Deletes the selected runs.
     pub(super) async fn forget(&self, request: &ForgetRuns) -> anyhow::Result<Forgotten> {
         match self {
             Self::Local(store) => forget::delete(request, store.as_ref()).await,

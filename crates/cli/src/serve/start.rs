@@ -60,13 +60,13 @@ async fn launch(
     let launch =
         serde_json::to_vec(&launch).map_err(|error| cannot("write the request", &error))?;
     if let Some(mut stdin) = runner.stdin.take() {
-        // A runner that has ended says why, or its exit code does.
+        // A runner that has ended reports why, or its exit code does.
         let _ = stdin.write_all(&launch).await;
     }
     let mut reply = String::new();
     if let Some(mut stdout) = runner.stdout.take() {
         let read = stdout.read_to_string(&mut reply).await;
-        read.map_err(|error| cannot("read what the runner says", &error))?;
+        read.map_err(|error| cannot("read the runner's output", &error))?;
     }
     if accepted_id(&reply).is_some() {
         return Ok(());

@@ -22,7 +22,7 @@ pub(super) struct Runs {
 }
 
 /// The runs that began in this time. The store is only asked if there is one; if it is the user's own and
-/// cannot be read, that is said, and there are none.
+/// cannot be read, a warning is printed and there are none.
 pub(super) fn runs(
     args: &StoreArgs,
     span: TimeSpan,

@@ -25,7 +25,7 @@ const HEAD: [&str; 8] = [
     "SPENT",
 ];
 
-/// A friendly word in the place of a table. `chosen` are the CLIs that were asked for, if not all.
+/// A friendly word in the place of a table. `chosen` are the requested CLIs, if not all.
 pub(super) fn nothing(
     report: &UsageSummary,
     chosen: &[Provider],

@@ -60,7 +60,7 @@ pub(super) fn main(
     });
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(show(&watch, every));
-    // A scan that still goes on need not be waited for.
+    // A scan that still runs need not be waited for.
     runtime.shutdown_background();
     code
 }
@@ -166,7 +166,7 @@ fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// A terminal on which each frame replaces the one before.
+/// A terminal on which each frame replaces the previous one.
 struct Screen {
     term: console::Term,
     begun: bool,
@@ -191,7 +191,7 @@ impl Screen {
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
 
         let mut out = io::stdout().lock();
-        // A frame begins where the one before began, and each line erases what was on its right.
+        // A frame begins where the previous one began, and each line erases what was on its right.
         out.write_all(if self.begun {
             b"\x1b[H"
         } else {

@@ -28,7 +28,7 @@ pub(crate) struct Ended {
 }
 
 impl Company {
-    /// Agents of Claude, whose stand-in does what the plan says.
+    /// Agents of Claude, whose stand-in follows the plan.
     pub(crate) fn new<'a>(
         agents: impl IntoIterator<Item = &'a str>,
         plan: impl FnOnce(Plan) -> Plan,
@@ -121,14 +121,14 @@ impl Company {
         Supervisor(command.stderr(stderr).spawn().unwrap())
     }
 
-    /// What supervisors have said.
+    /// The output of supervisors.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(self.path("output")).unwrap()
     }
 
     /// One agent, as `status --json` has it.
     pub(crate) fn agent(&self, id: &str) -> Value {
-        // The exit code says how it is.
+        // The exit code has the state.
         let status = self.run(["agents", "status", id, "--json"]).stdout;
         let mut status: Value = serde_json::from_str(&status).unwrap();
         assert_eq!(status["agents"].as_array().unwrap().len(), 1, "{status}");

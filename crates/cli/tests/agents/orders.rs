@@ -231,7 +231,7 @@ fn the_log_to_its_end_and_beyond() {
     assert_eq!(next(), "six");
     following.kill().unwrap();
     following.wait().unwrap();
-    // Of those that are asked for, the rest is in the one before.
+    // The rest of the requested lines is in the previous file.
     let shown = company.good(["agents", "logs", "a", "-n", "4"]);
     assert_eq!(shown, "three\nfour\nfive\nsix\n");
 }

@@ -52,7 +52,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
     ] {
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     }
-    // One that runs goes on, and the other is not started.
+    // One that runs continues, and the other is not started.
     assert_eq!(pid(&company.agent("a")), Some(before));
     let refused = company.wait("c", |it| it["state"] == "failed");
     let reason = refused["reason"].as_str().unwrap();

@@ -293,7 +293,7 @@ fn settings_reach_the_agent() {
     for part in ["--model=opus", "--effort=high", "acceptEdits", "be brief"] {
         assert!(argv().contains(part), "{part}: {}", argv());
     }
-    // A level of thought is an argument: another process goes on with the session.
+    // A level of thought is an argument: another process resumes the session.
     set(&mut editor, "thought_level", "low");
     editor.says(&session, "more");
     assert_eq!(argv().lines().count(), 2, "{}", argv());

@@ -64,7 +64,7 @@ while IFS= read -r line; do
       begin write
       printf '{"type":"assistant","session_id":"%s","message":{"id":"w%s","role":"assistant","content":[{"type":"tool_use","id":"t%s","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n' "$id" "$turn" "$turn"
       case $ASKS in
-        no) say 'nobody asked' ;;
+        no) say 'no request' ;;
         *) printf '{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t%s"}}\n' "$turn" ;;
       esac ;;
     *'"content":"silence"'*) begin silence
@@ -115,7 +115,7 @@ impl Agent {
             .stdin(Stdio::piped());
     }
 
-    /// A chat in which this is said, to its end.
+    /// A chat with this input, to its end.
     fn says(&self, input: &str, args: &[&str]) -> Ended {
         let mut command = self.chat(args.iter().copied());
         let mut child = command
@@ -147,7 +147,7 @@ impl Agent {
     }
 }
 
-/// Something that is said while the answers are read.
+/// Input that comes while the answers are read.
 struct Talk {
     running: Running,
     stdin: ChildStdin,
@@ -290,7 +290,7 @@ fn the_events_of_every_turn_as_json() {
     assert_eq!(results[0].text, "one");
     assert_eq!(results[0].total_cost_usd, Some(1.25));
     assert_eq!(results[1].errors[0].code, ErrorCode::CliExitError);
-    // The message after it was sent to a new process, which goes on with the session.
+    // The message after it was sent to a new process, which resumes the session.
     let starts = agent.starts();
     assert_eq!(starts.len(), 2);
     let id = results[0].session_id.clone().unwrap();
@@ -386,7 +386,7 @@ fn without_a_terminal_no_question_is_shown() {
     let agent = Agent::new();
     let ended = agent.says("write\n", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("nobody asked"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("no request"), "{}", ended.stdout);
     assert!(!agent.path("asked").exists());
 }
 

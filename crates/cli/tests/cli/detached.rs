@@ -20,7 +20,7 @@ use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
 
 use crate::cli::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
 
-/// An agent that has said something and now is silent forever.
+/// An agent that prints some text and then is silent forever.
 fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }
@@ -443,7 +443,7 @@ fn the_log_of_a_run_that_goes_on_is_kept() {
     }
     let refused = about(&claude, ["runs", "forget", &id]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("goes on"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is live"), "{}", refused.stderr);
     assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
     assert!(wait_gone(agent.pid(), LIMIT));
 }

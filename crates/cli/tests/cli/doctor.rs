@@ -6,7 +6,7 @@ use teamster_testkit::fake_agent::Script;
 
 use crate::cli::{Claude, run, teamster};
 
-/// What is said about Claude Code, which comes first. The machine may have other CLIs, and
+/// The part about Claude Code, which comes first. The machine may have other CLIs, and
 /// processes of other runs.
 fn about_claude(stdout: &str) -> String {
     let lines = stdout.lines().enumerate();
@@ -237,7 +237,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
     );
 }
 
-/// In a process namespace of its own, because `--kill-leftovers` ends whatever it finds.
+/// In a process namespace of its own, because `--kill-leftovers` ends all that it finds.
 #[test]
 #[cfg(target_os = "linux")]
 fn leftovers_are_ended_when_asked() {
@@ -293,7 +293,7 @@ fn leftovers_are_ended_when_asked() {
     assert_eq!(second["leftovers"], Value::Array(Vec::new()));
 }
 
-/// What `doctor --try` says of a command: exit code and stdout, without times.
+/// The result of `doctor --try` with a command: exit code and stdout, without times.
 fn tried(command: &str, limit: &str) -> (Option<i32>, String) {
     let ended = run(&mut teamster([
         "doctor", "--try", command, "--limit", limit,

@@ -83,7 +83,7 @@ fn it_answers_with_a_tool_and_an_estimated_cost() {
         ended.stdout
     );
 
-    // The model of the mock goes on with the session as with any other.
+    // The model of the mock continues the session as any other.
     let id = result.session_id.unwrap();
     let ended = run(&mut place.command(["run", "embedded", "Again?", "--resume", &id]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);

@@ -14,7 +14,7 @@ fn place(config: &str) -> TempDir {
     dir
 }
 
-/// What is said of servers, without which agents cannot take them: that is the providers' business.
+/// Reports about servers, without which agents cannot take them: that is the providers' business.
 fn without_agents(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with("    not for"));
     let lines: Vec<_> = lines.map(|line| format!("{line}\n")).collect();

@@ -11,7 +11,7 @@ use crate::cli::{Claude, Ended, run, teamster};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
-/// A program `opencode` that keeps how it was started and what it found, and does what a script says.
+/// A program `opencode` that keeps how it was started and what it found, and follows a script.
 pub(crate) struct OpenCode {
     pub(crate) dir: TempDir,
 }

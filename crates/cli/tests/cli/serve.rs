@@ -56,7 +56,7 @@ fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended 
     run(teamster(args).env("XDG_STATE_HOME", claude.path("state")))
 }
 
-/// An agent that has said something and now is silent forever.
+/// An agent that prints some text and then is silent forever.
 pub(crate) fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }

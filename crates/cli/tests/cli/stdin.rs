@@ -74,7 +74,8 @@ fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
     let ended = run(claude.run(["review this"]).stdin(reader));
     drop(writer);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let warning = "warning: stdin is open, but nothing came in 3.0s, so the run goes on without it";
+    let warning =
+        "warning: stdin is open, but nothing came in 3.0s, so the run continues without it";
     assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
     assert_eq!(prompt(&claude), "review this");
 }

@@ -11,7 +11,7 @@ use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wai
 use crate::cli::doctor::end_guard_of;
 use crate::cli::{Claude, LIMIT, Running, done, recording, run};
 
-/// An agent that has said something and now is silent forever.
+/// An agent that prints some text and then is silent forever.
 fn silent() -> Script {
     Script::new().play(recording("text").last(6)).forever()
 }
@@ -155,7 +155,7 @@ fn a_reader_that_goes_away_stops_an_agent_that_says_nothing_more() {
     }
 }
 
-/// Runs an agent that says far more than the pipes on the way hold, without a reader.
+/// Runs an agent that prints far more than the pipes on the way hold, without a reader.
 fn unread(script: Script) -> (Claude, Running) {
     let claude = Claude::new(&Script::new());
     let finished = claude.path("finished");

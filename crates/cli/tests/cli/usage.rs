@@ -36,7 +36,7 @@ fn copy(from: &Path, to: &Path) {
             copy(&entry.path(), &target);
         } else {
             fs::copy(entry.path(), &target).unwrap();
-            // Whatever this machine's clock says, it was changed after it was written.
+            // By any clock, it was changed after it was written.
             let late: jiff::Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
             let file = fs::File::options().write(true).open(target).unwrap();
             file.set_modified(late.into()).unwrap();

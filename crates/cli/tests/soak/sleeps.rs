@@ -66,7 +66,7 @@ impl Sleeps {
         }
     }
 
-    /// The loop is gone. Another that goes on with its work begins with the shortest sleep.
+    /// The loop is gone. Another that continues its work begins with the shortest sleep.
     pub(crate) fn loop_is_over(&mut self, goes_on: bool) {
         self.current = self.set.min_sleep;
         if goes_on {

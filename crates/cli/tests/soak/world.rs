@@ -29,7 +29,7 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 /// The variable by which all processes of a world are known.
 const MARK: &str = "TEAMSTER_SOAK";
 
-/// What `sleep.json` says of a sleep.
+/// A sleep by `sleep.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rest {
     pub(crate) seconds: u64,
@@ -221,7 +221,7 @@ impl World {
             .count()
     }
 
-    /// What the loop says of its sleep, if it sleeps.
+    /// The loop's report of its sleep, if it sleeps.
     fn resting(&self) -> Option<Rest> {
         let text = fs::read(self.orchestrator("sleep.json")).ok()?;
         let value: Value = serde_json::from_slice(&text).ok()?;

@@ -152,7 +152,7 @@ fn sums<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
         .map(|(cause, count)| format!("{count} {cause}"))
         .collect();
     if sums.is_empty() {
-        "nobody".to_owned()
+        "none".to_owned()
     } else {
         sums.join(", ")
     }

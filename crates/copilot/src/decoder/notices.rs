@@ -142,7 +142,7 @@ impl CopilotDecoder {
             "mcp.oauth_required" => {
                 let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let server = line.data.server_name.text();
-                let message = format!("the MCP server {server} wants somebody to log in");
+                let message = format!("the MCP server {server} requires a login");
                 say(NoticeLevel::Warning, message);
             }
             // In one-shot runs they were never seen, and could not be answered.

@@ -89,7 +89,7 @@ impl Adapter for ColdAdapter {
     }
 
     fn tick_ended(&mut self, result: &RunResult) {
-        // One that was cut off before it said its id is tried again with the one it had.
+        // One that was cut off before it reported its id is tried again with its last one.
         if result.session_id.is_some() {
             self.session.clone_from(&result.session_id);
         }

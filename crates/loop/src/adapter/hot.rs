@@ -41,7 +41,7 @@ impl Adapter for HotAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         let mut options = self.options.clone();
         options.params.session_id = resume.as_deref().map(str::to_owned);
-        // The one before ends when it is dropped, if it has not.
+        // The previous one ends when it is dropped, if it has not.
         self.session = Some(self.runtime.open(options)?);
         self.played = false;
         Ok(())

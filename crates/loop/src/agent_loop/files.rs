@@ -81,7 +81,7 @@ impl AgentLoop {
         }
     }
 
-    /// Writes down which session goes on if the loop is cut off now.
+    /// Records the session that continues if the loop is cut off now.
     pub(super) fn note_session(&mut self, session: Option<Id>) {
         // Another holder of a session that has just begun cannot be kept from it any more.
         let _ = self.lock_session(session.as_ref());

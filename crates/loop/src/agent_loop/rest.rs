@@ -17,7 +17,7 @@ use crate::status::SleepFile;
 const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
-    /// How many seconds a limit of the service holds that the tick has met, if it said so.
+    /// How many seconds a limit of the service holds that the tick has met, if it is known.
     pub(super) fn limited_for(&self, result: &RunResult) -> Option<u64> {
         let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
         let limits = (result.errors.iter())
@@ -49,7 +49,7 @@ impl AgentLoop {
                 () = control.woken() => break true,
                 () = &mut rest => break false,
                 result = self.next_unasked() => self.played_by_itself(&result),
-                // The next tick says so and ends the loop.
+                // The next tick reports it and ends the loop.
                 () = &mut gone => break false,
             }
         };

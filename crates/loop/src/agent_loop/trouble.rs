@@ -46,7 +46,7 @@ pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
     let error = AgentError::new;
     match end {
         TickEnd::Completed => None,
-        // What the CLI says to an interrupt is not why there was one.
+        // The CLI's answer to an interrupt is not the reason for it.
         TickEnd::TimedOut | TickEnd::Stuck => Some(error(
             ErrorCode::Aborted,
             ErrorKind::Timeout,

@@ -48,7 +48,7 @@ impl AgentLoop {
         Ok(orchestrator)
     }
 
-    /// Lets the next tick ask the service despite a hold: the user asked for the tick.
+    /// Lets the next tick ask the service despite a hold: the user requested the tick.
     ///
     /// Mutable, because an adapter is not shared between threads.
     pub(super) async fn release_hold(&mut self) {
@@ -120,7 +120,7 @@ impl AgentLoop {
             }
         };
         if self.options.fallbacks.is_empty() {
-            // The sleep was as long as the service said, or as the settings allow.
+            // The sleep was as long as the service required, or as the settings allow.
             self.release_hold().await;
         }
         let (turns, mut attempts) =

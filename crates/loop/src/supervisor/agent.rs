@@ -67,7 +67,7 @@ pub(crate) enum Exit {
 const CRASHES_IN_A_ROW: u32 = 2;
 /// In order: another program asked the loop to end.
 const IN_ORDER: i32 = 0;
-/// The loop says that its directory or its settings are wrong. It is started again after the longest delay.
+/// The loop reports that its directory or its settings are wrong. It is started again after the longest delay.
 pub(super) const UNUSABLE: i32 = 2;
 
 impl fmt::Display for Exit {
@@ -78,7 +78,7 @@ impl fmt::Display for Exit {
                 write!(
                     f,
                     "ended with code 2: its directory or a setting cannot be used, or another loop runs \
-                     there; its log says which"
+                     there; its log has the reason"
                 )
             }
             Self::Code(code) => write!(f, "ended with code {code}"),
@@ -206,7 +206,7 @@ impl Agent {
         };
     }
 
-    /// A requested start. A loop that runs goes on.
+    /// A requested start. A loop that runs continues.
     pub(crate) fn start(&mut self, now: Instant) {
         self.wanted = true;
         match self.phase {
@@ -302,7 +302,7 @@ impl Agent {
         }
     }
 
-    /// What [`Action::Start`] asked for runs.
+    /// The loop of [`Action::Start`] runs.
     pub(crate) fn started(&mut self, process: ProcessIdentity, now: Instant) {
         self.phase = Phase::Running {
             process,
@@ -321,7 +321,7 @@ impl Agent {
         }
     }
 
-    /// What [`Action::Start`] asked for does not run. `hopeless`: it will not, before something is put
+    /// The loop of [`Action::Start`] does not run. `hopeless`: it will not, before something is put
     /// right.
     pub(crate) fn not_started(&mut self, hopeless: bool, now: Instant) {
         self.phase = match (self.wanted, hopeless) {

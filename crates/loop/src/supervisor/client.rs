@@ -23,7 +23,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the supervisor of this configuration, which has not to be there to be asked for.
+    /// Connects to the supervisor of this configuration, which need not be running.
     pub async fn connect(config: &Path) -> Result<Self, Error> {
         let config = std::path::absolute(config)
             .map_err(Error::disk("cannot find the directory of", config))?;

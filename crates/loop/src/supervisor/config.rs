@@ -46,7 +46,7 @@ pub struct AgentConfig {
     pub role: Option<String>,
     /// The adapter of its loop. Without one the loop's own default holds.
     pub runtime: Option<String>,
-    /// Whether it has a browser. A loop whose runtime has none says so.
+    /// Whether it has a browser. A loop whose runtime has none reports it.
     pub chrome: bool,
     /// Where it works, absolute.
     pub working_dir: PathBuf,
@@ -185,7 +185,7 @@ impl Config {
         Self::parse(&text, absolute)
     }
 
-    /// What the text says that is in this file, which has an absolute path.
+    /// The configuration in the text of this file, which has an absolute path.
     fn parse(text: &str, file: PathBuf) -> Result<Self, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let wrong = |line: Option<usize>, message: String| ConfigError {

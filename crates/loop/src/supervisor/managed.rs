@@ -148,7 +148,7 @@ impl Managed {
         })
     }
 
-    /// Says it in the log of the loop too.
+    /// Writes it to the log of the loop too.
     pub(crate) fn log(&self, message: &str) {
         let clock = Arc::new(SystemClock::new());
         let path = log_path(&self.config.working_dir);

@@ -74,7 +74,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
     }
 }
 
-/// The state of a loop that runs and says this of itself.
+/// The state of a loop that runs and has this status.
 pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
     match activity.and_then(|activity| activity.last_error.as_ref()) {
         Some(error) if error.is_limit() => Doing::Limited,
@@ -95,7 +95,7 @@ pub(crate) fn last_tick(working_dir: &Path) -> Option<TickRecord> {
     read_last_json_line(&working_dir.join(ORCHESTRATOR).join(TickRecord::NAME))
 }
 
-/// What the agent in this directory says of itself.
+/// The status of the agent in this directory, written by itself.
 pub(crate) fn own_status(working_dir: &Path) -> Option<serde_json::Value> {
     const LONGEST: u64 = 64 << 10;
     let file = working_dir.join("status.json");
@@ -117,7 +117,7 @@ pub(crate) fn last_error(
     of_the_tick.or_else(|| of_the_loop.cloned())
 }
 
-/// What the loop in this directory says of itself, if that is of the one which was started then.
+/// The status of the loop in this directory, written by itself, if that is of the one which was started then.
 pub(crate) fn activity(working_dir: &Path, started_at_ms: u64) -> Option<SleepFile> {
     let file = working_dir.join(ORCHESTRATOR).join(SleepFile::NAME);
     let activity: SleepFile = read_json(&file)?;

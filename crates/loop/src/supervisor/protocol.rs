@@ -1,4 +1,4 @@
-//! What is said over the socket: each request is one line of JSON, and so is each answer.
+//! The protocol of the socket: each request is one line of JSON, and so is each answer.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 pub struct Request {
     /// [`VERSION`].
     pub version: u32,
-    /// What is asked for.
+    /// The request.
     #[serde(flatten)]
     pub command: Command,
 }
@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// What can be asked for.
+/// The requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -45,7 +45,7 @@ pub enum Command {
     Status,
     /// Start these, and keep them running. Of all, it also turns on the master switch.
     Start(Selection),
-    /// Stop these, until they are asked for again. Of all, it turns off the master switch.
+    /// Stop these, until they are started again. Of all, it turns off the master switch.
     Stop(Selection),
     /// End the loops of these and start others in their place.
     Restart(Selection),
@@ -122,7 +122,7 @@ impl Response {
 pub enum Outcome {
     /// It was done, or is being done, and this is how things stand.
     Ok(Status),
-    /// Nothing was done, but if the code says otherwise.
+    /// Nothing was done, unless the code reports otherwise.
     Error {
         /// Why, for programs.
         code: ErrorCode,
@@ -202,7 +202,7 @@ pub enum ErrorCode {
     Ending,
     /// It was done, but could not be written down for the next supervisor. That is tried again.
     NotSaved,
-    /// The configuration was read again, but some of its agents cannot be used as it says.
+    /// The configuration was read again, but some of its agents cannot be used.
     AgentsRefused,
     /// There are too many subscribers.
     Busy,
@@ -310,7 +310,7 @@ pub struct AgentStatus {
     /// The last reason of a change, such as how its loop ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its loop ended because it was asked to, and in order: `reason` says no more than `state`.
+    /// Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped_in_order: bool,
     /// What failed last: its tick, or its loop.
@@ -322,10 +322,10 @@ pub struct AgentStatus {
     /// Its last tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<TickRecord>,
-    /// What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB.
+    /// The agent's own status: its `status.json`, if that is JSON of at most 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<serde_json::Value>,
-    /// What the loop itself says of it, while it runs.
+    /// The loop's own status, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SleepFile>,
 }

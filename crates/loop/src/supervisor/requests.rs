@@ -24,7 +24,7 @@ pub(super) struct Answer {
 }
 
 impl Supervisor {
-    /// Does what is asked for as far as that needs no waiting.
+    /// Handles a request as far as that needs no waiting.
     pub(super) fn answer(&mut self, asked: SocketRequest) -> Answer {
         let remembered = matches!(
             asked.command,
@@ -197,7 +197,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Reads the configuration again and does what follows from it. An agent that cannot be used as it says
+    /// Reads the configuration again and does what follows from it. An agent that cannot be used with it
     /// keeps what it had.
     pub(super) fn reload(&mut self) -> Result<(), (ErrorCode, String)> {
         let config = Config::read(&self.config.file)
@@ -249,7 +249,7 @@ impl Supervisor {
         }
         let message = format!(
             "the configuration was read again, but not all of its agents can be used: {}; put that right and \
-             reload again (an agent that runs goes on as before)",
+             reload again (an agent that runs continues as before)",
             refused.join("; ")
         );
         Err((ErrorCode::AgentsRefused, message))

@@ -1,4 +1,4 @@
-//! The socket of a supervisor, and the lock that says that there is one.
+//! The socket of a supervisor, and the lock of a live one.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,7 +26,7 @@ const MOST_CONNECTIONS: usize = 64;
 const LOOK: Duration = Duration::from_secs(2);
 /// Idle timeout of a client connection.
 const SILENCE: Duration = Duration::from_mins(5);
-/// The same of one who has not asked for anything yet.
+/// The same of a client without a request so far.
 const FIRST_SILENCE: Duration = Duration::from_secs(10);
 
 /// One request, and where its answer goes.

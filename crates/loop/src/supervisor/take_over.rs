@@ -35,7 +35,7 @@ impl Supervisor {
         }
     }
 
-    /// Goes on where the supervisor before was.
+    /// Continues where the previous supervisor stopped.
     pub(super) fn take_over(&mut self, state: &State) {
         self.enabled = state.enabled;
         let now = Instant::now();

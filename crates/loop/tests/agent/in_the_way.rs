@@ -186,7 +186,7 @@ async fn a_session_in_which_all_is_refused_is_left_though_its_process_lives() {
         assert_eq!(*begun.lock().unwrap(), [0, 2]);
         assert_eq!(*resumed.lock().unwrap(), [None, None]);
         let log = read(directory.path(), "agent-loop.log");
-        let why = "starting claude anew: its session failed twice in a row";
+        let why = "starting claude with a new session: the old one failed twice in a row";
         assert!(log.contains(why), "{log}");
     }
 }

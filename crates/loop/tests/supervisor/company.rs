@@ -17,7 +17,7 @@ use crate::supervisor::LIMIT;
 
 pub(crate) const GOOD: &str = "trap 'exit 0' TERM\nwhile :; do sleep 0.02; done\n";
 
-/// Agents, each with the script of its loop. Whatever runs of them is killed at the end.
+/// Agents, each with the script of its loop. Those that run are killed at the end.
 pub(crate) struct Company {
     dir: TempDir,
     runtime: Runtime,

@@ -117,7 +117,7 @@ fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
         assert_eq!(company.starts(id), [pid]);
     }
     assert_eq!(company.starts("off"), off);
-    // It is as good as its own: it is missed when it is gone, and stopped when that is asked for.
+    // It is as good as its own: it is missed when it is gone, and stopped when that is requested.
     let process = ProcessIdentity::of(pids[0]).unwrap();
     process.signal(ProcessSignal::Kill).unwrap();
     company.wait("a", |it| it.pid.is_some_and(|pid| pid != pids[0]));

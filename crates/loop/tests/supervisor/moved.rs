@@ -38,7 +38,7 @@ fn both_ways(change: impl Fn(&Company) -> Value, check: impl Fn(&Company, [u32; 
 }
 
 /// Waits until the agent has a loop of its own in this folder; its process id.
-fn anew(company: &Company, id: &str, folder: &str, before: [u32; 2]) -> u32 {
+fn restarted(company: &Company, id: &str, folder: &str, before: [u32; 2]) -> u32 {
     let has_another = |it: &AgentStatus| {
         let another = it.pid.filter(|pid| !before.contains(pid));
         it.state == AgentState::Running && another.is_some()
@@ -55,7 +55,7 @@ fn an_agent_with_another_id_in_the_same_directory_has_a_loop_of_its_own() {
     both_ways(
         |_| json!({"agents": [{"id": "new", "workingDir": "agents/a"}, {"id": "b"}]}),
         |company, before| {
-            let pid = anew(company, "new", "a", before);
+            let pid = restarted(company, "new", "a", before);
             assert!(!is_alive(before[0]));
             assert_eq!(company.starts("a"), [before[0], pid]);
             assert_eq!(company.starts("b"), before[1..]);
@@ -71,7 +71,7 @@ fn an_agent_with_another_id_whose_directory_went_along_has_a_loop_of_its_own() {
             json!({"agents": [{"id": "new"}, {"id": "b"}]})
         },
         |company, before| {
-            let pid = anew(company, "new", "new", before);
+            let pid = restarted(company, "new", "new", before);
             assert!(!is_alive(before[0]));
             assert_eq!(company.starts("new"), [before[0], pid]);
         },
@@ -88,8 +88,8 @@ fn two_agents_that_change_their_directories_have_loops_of_their_own() {
             ]})
         },
         |company, before| {
-            let a = anew(company, "a", "b", before);
-            let b = anew(company, "b", "a", before);
+            let a = restarted(company, "a", "b", before);
+            let b = restarted(company, "b", "a", before);
             assert!(before.iter().all(|pid| !is_alive(*pid)));
             assert_eq!(company.starts("a"), [before[0], b]);
             assert_eq!(company.starts("b"), [before[1], a]);

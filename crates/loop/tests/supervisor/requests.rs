@@ -1,4 +1,4 @@
-//! What is said over the socket, and the configuration that changes.
+//! Requests over the socket, and a configuration that changes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -72,7 +72,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     );
     supervisor.end();
     let starts = company.starts("a").len();
-    // What it said and what became of it is in one log.
+    // Its output and its end are in one log.
     let log = fs::read_to_string(company.folder("a").join(".orchestrator/agent-loop.log")).unwrap();
     let reported = log
         .matches("supervisor: ended with code 3; started again in")

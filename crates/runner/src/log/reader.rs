@@ -128,7 +128,7 @@ impl RunLogReader {
         Ok(count > 0)
     }
 
-    /// Goes on in the file that has taken the place of this one, if a part was pruned.
+    /// Continues in the file that has replaced this one, if a part was pruned.
     fn reopen(&mut self) -> Result<bool, RunsError> {
         let failed = || RunsError::io("open", &self.path);
         let now = std::fs::metadata(&self.path).map_err(failed())?;

@@ -1,4 +1,4 @@
-//! The end of a log, whatever a writer that was killed or a power cut has left there.
+//! The end of a log, also after a killed writer or a power cut.
 
 use std::fs::File;
 use std::io;

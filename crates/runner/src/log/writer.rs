@@ -69,7 +69,7 @@ pub struct RunLogWriter {
 }
 
 impl RunLogWriter {
-    /// A writer that goes on with the log in this folder, or begins it. What a writer that was killed has left
+    /// A writer that continues the log in this folder, or begins it. What a writer that was killed has left
     /// of its last line is removed.
     pub(crate) fn open(folder: &Path, limits: LogLimits) -> io::Result<Self> {
         let path = folder.join(FILE);
@@ -159,7 +159,7 @@ impl RunLogWriter {
             self.unwritten.shrink_to(64 * 1024);
             self.written = self.newest;
             if self.len > self.prune_at {
-                // The entries are written, whatever comes of this; without room for a copy it is tried again
+                // The entries are written in any case; without room for a copy it is tried again
                 // when the log has grown some more.
                 let _ = self.prune();
                 self.prune_at = self.limits.bytes.max(self.len + self.limits.bytes / 4);

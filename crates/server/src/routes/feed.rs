@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new(Method::GET, "/v1/events", "watch", get(watch))
             .about(
-                "Watch what goes on",
+                "Watch runs, requests and agents",
                 "State, not history: a snapshot first, then what changes of it, at most twice a second. A client \
                  that connects again needs nothing of before. It ends only with the server.",
             )

@@ -67,7 +67,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "Start a run",
-                "The run has a process of its own, so it goes on when the client or the server ends.",
+                "The run has a process of its own, so it continues when the client or the server ends.",
             )
             .headers(&[
                 (
@@ -328,7 +328,7 @@ async fn start(
     Ok(response)
 }
 
-/// Says that the response was waited for.
+/// Marks a response that was waited for.
 pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Duration>) {
     if let Some(wait) = wait
         && let Ok(applied) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))

@@ -5,7 +5,7 @@
 //!
 //! # Guarantees
 //!
-//! 1. [`Done`](crate::AgentEvent::Done) comes exactly once and last, whatever happens. A missing program, a
+//! 1. [`Done`](crate::AgentEvent::Done) comes exactly once and last. A missing program, a
 //!    crash and a timeout are an [`Error`](crate::AgentEvent::Error) and then `Done`; the stream itself never
 //!    fails.
 //! 2. A [`ToolResult`](crate::AgentEvent::ToolResult) follows the [`ToolUse`](crate::AgentEvent::ToolUse) with
@@ -21,7 +21,7 @@
 //! # Retractions
 //!
 //! A model service may fail in the middle of an answer, and the CLI asks again.
-//! The text so far is then void: [`Retract`](crate::AgentEvent::Retract) names its message.
+//! The text so far is then withdrawn: [`Retract`](crate::AgentEvent::Retract) names its message.
 //! A consumer that shows text removes that message; one that needs only the answer reads the result.
 //!
 //! ```
@@ -41,8 +41,8 @@
 //!             shown.push((text.message_id.map(|id| id.to_string()), text.text.to_string()));
 //!         }
 //!         AgentEvent::Retract(retract) => {
-//!             let void = retract.message_id.to_string();
-//!             shown.retain(|(id, _)| id.as_ref() != Some(&void));
+//!             let withdrawn = retract.message_id.to_string();
+//!             shown.retain(|(id, _)| id.as_ref() != Some(&withdrawn));
 //!         }
 //!         AgentEvent::Done(done) => result = Some(done.result),
 //!         _ => {}
@@ -58,7 +58,7 @@
 //!
 //! # Several messages
 //!
-//! An agent says something between two tools, so a run has several messages.
+//! An agent prints text between two tools, so a run has several messages.
 //! [`RunResult::answer`](crate::RunResult::answer) is the last one, and
 //! [`RunResult::messages`](crate::RunResult::messages) are all of them.
 //!

@@ -36,7 +36,7 @@
 //!
 //! It is started by the first turn.
 //! If it ends, the turn in progress ends with an error; the next turn starts another, resumes the session and
-//! says so in a [`Notice`](crate::AgentEvent::Notice).
+//! reports it in a [`Notice`](crate::AgentEvent::Notice).
 //! [`SessionOptions::idle`](crate::SessionOptions) ends a process that is not used, and
 //! [`close`](crate::AgentSession::close) ends it now.
 //! Dropping the session ends it after the last of its streams.
@@ -50,5 +50,5 @@
 //!
 //! # What differs between agents
 //!
-//! [`SessionCapabilities`](crate::SessionCapabilities) says what a provider's sessions can do; a call that
+//! [`SessionCapabilities`](crate::SessionCapabilities) lists what a provider's sessions can do; a call that
 //! they cannot honour is an error, never ignored.

@@ -4,7 +4,7 @@
 //!
 //! | Call | Effect |
 //! |---|---|
-//! | [`EventStream::abort`](crate::EventStream::abort), [`AbortHandle::abort`](crate::AbortHandle::abort) | stops the run; the stream goes on to its `done` with status `aborted` |
+//! | [`EventStream::abort`](crate::EventStream::abort), [`AbortHandle::abort`](crate::AbortHandle::abort) | stops the run; the stream continues to its `done` with status `aborted` |
 //! | cancel [`ExecuteParams::cancel`](crate::ExecuteParams) | the same, for every run that shares the token |
 //! | drop the stream | stops the run in the same way, without a reader |
 //! | [`AbortHandle::kill`](crate::AbortHandle::kill) | SIGKILL at once |

@@ -43,7 +43,7 @@ mod asking {
             "{error}"
         );
         let error = ask("exit 0", VERSION_LIMIT).await.unwrap_err();
-        assert!(error.ends_with("it said nothing"), "{error}");
+        assert!(error.ends_with("it printed nothing"), "{error}");
     }
 
     #[tokio::test]

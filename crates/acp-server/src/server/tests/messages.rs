@@ -75,7 +75,7 @@ fn a_cancelled_request_is_answered_once() {
 }
 
 proptest! {
-    /// Whatever an editor writes, each line is answered or ignored, and nothing panics.
+    /// Each line of an editor is answered or ignored, and nothing panics.
     #[test]
     fn any_line_is_survived(lines in prop::collection::vec(".{0,80}", 0..20)) {
         let mut editor = Editor::with_session();
@@ -84,7 +84,7 @@ proptest! {
         }
     }
 
-    /// Each request has exactly one answer, in whatever order prompts, cancels and ends come.
+    /// Each request has exactly one answer, in any order of prompts, cancels and ends.
     #[test]
     fn every_prompt_is_answered_once(steps in prop::collection::vec(0_u8..4, 0..40)) {
         let mut editor = Editor::with_session();

@@ -17,7 +17,7 @@ impl Spent {
     }
 }
 
-/// What a run may use: the rest of the server's budget, and no more than was asked for. An error if nothing is left.
+/// What a run may use: the rest of the server's budget, and no more than was requested. An error if nothing is left.
 pub(super) fn share(
     spent: Spent,
     (max_usd, max_tokens): (Option<f64>, Option<u64>),

@@ -31,7 +31,7 @@ const POLL_MS: u64 = 1000;
 const INSTRUCTIONS: &str = "\
 Other coding agents (Claude Code, Codex, Gemini CLI and others) as tools. `run` gives an agent's answer to a prompt; \
 `start` and `wait` are for longer work and for several agents at once. An agent knows nothing of this conversation: \
-put all that it needs in the prompt. `sessionId` of an answer goes on with that agent.";
+put all that it needs in the prompt. `sessionId` of an answer continues with that agent.";
 
 /// The server of the protocol.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ const EXCERPT: usize = 2000;
 /// How long a line of progress is, in bytes.
 const LINE: usize = 120;
 
-/// A run that goes on.
+/// A live run.
 pub(super) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) -> Value {
     let mut report = json!({
         "runId": run_id,
@@ -131,7 +131,7 @@ pub(super) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
         },
         RunLogEntry::Run(entry) => match &entry.event {
             RunEvent::Retry { reason, .. } => format!("{agent} is tried again: {}", reason.message),
-            RunEvent::Fallback { next, .. } => format!("goes on with {}", next.provider),
+            RunEvent::Fallback { next, .. } => format!("continues with {}", next.provider),
             RunEvent::Hold { .. } => format!("{agent} waits"),
             _ => return None,
         },

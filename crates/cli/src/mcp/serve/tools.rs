@@ -64,7 +64,7 @@ pub(super) struct RunInput {
 pub(super) enum Permission {
     /// Nothing that changes anything.
     ReadOnly,
-    /// What the settings of its CLI allow; the rest is asked for.
+    /// What the settings of its CLI allow; the rest is requested.
     Default,
     /// Edits of files as well.
     AcceptEdits,
@@ -142,7 +142,7 @@ pub(super) struct UsageInput {
     pub(super) since: Option<String>,
 }
 
-/// All tools. `is_read_only` says that runs change nothing.
+/// All tools. With `is_read_only`, runs change nothing.
 pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
     let looks = || ToolAnnotations::new().read_only(true).open_world(false);
     let runs = || {

@@ -244,14 +244,14 @@ fn what_an_attempt_said_is_not_written_if_the_next_one_makes_it_void() {
     let (out, err) = &shown[8];
     assert_eq!(out, "It stands.\n");
     assert!(
-        err.contains("overloaded (what was said so far is void)"),
+        err.contains("overloaded (the text so far is withdrawn)"),
         "{err}"
     );
     assert!(!err.contains("withdrawn"), "{err}");
     // A terminal shows it as it comes.
     let shown = held_back(true, &steps);
     assert_eq!(shown[1].0, "Void, whole.\n");
-    assert!(shown[8].1.contains("is void"), "{}", shown[8].1);
+    assert!(shown[8].1.contains("is withdrawn"), "{}", shown[8].1);
     assert!(!shown[8].1.contains("withdrawn"), "{}", shown[8].1);
 }
 
@@ -262,7 +262,7 @@ fn what_stands_is_written_when_the_session_goes_on() {
         &[
             (None, text("m1", "Done so far.")),
             (None, tool("t1", None, "Bash", json!({}))),
-            // The CLI's own retry says nothing about it.
+            // The CLI's own retry does not mention it.
             (None, retry()),
             (Some(retried(Some("s-1"))), retry()),
             (None, text("m2", "And more.")),
@@ -272,7 +272,7 @@ fn what_stands_is_written_when_the_session_goes_on() {
     assert_eq!(shown[2].0, "");
     assert_eq!(shown[3].0, "Done so far.\n");
     assert_eq!(shown[5].0, "Done so far.\n\nAnd more.\n");
-    assert!(!shown[5].1.contains("void"), "{}", shown[5].1);
+    assert!(!shown[5].1.contains("withdrawn"), "{}", shown[5].1);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
 #[test]
 fn what_the_next_attempt_makes_void_is_said_to_be() {
     for (resumes, reported) in [
-        (None, " (what was said so far is void)\n"),
+        (None, " (the text so far is withdrawn)\n"),
         (Some("s-1"), "overloaded\n"),
     ] {
         let view = view();
@@ -144,14 +144,14 @@ fn what_the_next_attempt_makes_void_is_said_to_be() {
             shown.event(&retract("m1"), 300);
         }
         shown.event(&retry(), 300);
-        // Nothing was said since.
+        // No text since.
         current.observe(&retried(None));
         shown.event(&retry(), 600);
         let text = shown.screen.text();
         assert!(text.contains(reported), "{text}");
         assert!(!text.contains("withdrawn"), "{text}");
         assert_eq!(
-            text.matches("void").count(),
+            text.matches("withdrawn").count(),
             usize::from(resumes.is_none()),
             "{text}"
         );
@@ -195,7 +195,7 @@ fn an_error_comes_with_the_next_step() {
         error(
             ErrorCode::Aborted,
             ErrorKind::Aborted,
-            "not reported: the end says it",
+            "not reported: the end has it",
         ),
         ended(RunResult::default().status(RunStatus::Aborted)),
     ]);

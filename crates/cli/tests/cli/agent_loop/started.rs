@@ -1,4 +1,4 @@
-//! What a loop says of its start and its end, and what it does not wait for.
+//! The output of a loop at its start and its end.
 
 use std::fs;
 

@@ -112,7 +112,7 @@ fn at_a_terminal() {
     let mut terminal = Terminal::start(&agent, &[]);
     terminal.see("Ctrl-D ends");
     terminal.see(PROMPT);
-    // Typed, with a line that goes on.
+    // Typed, with a line that is continued.
     terminal.press("one\\\rtwo\r");
     terminal.see("✓");
     terminal.see(PROMPT);

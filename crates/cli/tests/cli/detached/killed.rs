@@ -100,7 +100,7 @@ fn killed(plan: &[Victim], delay: Duration) {
         }
     }
     if !plan.contains(&Runner) && !plan.contains(&Victim::Agent) {
-        // The run goes on as if nothing had been.
+        // The run continues undisturbed.
         assert_eq!(
             command(&agent, &["cancel", &id, "--kill"]).code,
             Some(0),

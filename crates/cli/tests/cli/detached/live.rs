@@ -33,7 +33,7 @@ fn log_file(agent: &Agent, id: &str) -> PathBuf {
     folder.join("events.ndjson")
 }
 
-/// The log, also of a session that goes on.
+/// The log, also of a live session.
 fn log(agent: &Agent, id: &str) -> String {
     let log = fs::read_to_string(log_file(agent, id)).unwrap();
     super::assert_no_gaps(&log);
@@ -151,7 +151,7 @@ fn one_speaks_at_a_time() {
     let mut queued = teamster(["say", &id, "more", "--queue"]);
     agent.environment(&mut queued);
     let mut queued = Running::start(queued.stdin(Stdio::null()));
-    // Ctrl-C ends the turn, and the session goes on.
+    // Ctrl-C ends the turn, and the session continues.
     speaking.signal(Signal::SIGINT);
     assert_eq!(speaking.end().code, Some(130));
     let ended = queued.end();
@@ -382,7 +382,7 @@ fn two_terminals_speak_in_turn() {
     // At rest it ends the view only.
     two.press("\x03");
     assert_eq!(two.end(), Some(0));
-    two.see("the session goes on");
+    two.see("the session continues");
     assert!(is_alive(process.parse().unwrap()));
     one.press("/cost\r");
     one.see("2 turns");

@@ -246,7 +246,7 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     let mut view = Terminal::of(&agent, &["attach", &id]);
     view.see("May Write be used?");
     view.press("\u{3}");
-    view.see("the run goes on");
+    view.see("the run continues");
     assert_eq!(view.end(), Some(130));
     request(&agent, &id);
     assert_eq!(command(&agent, &["answer", &id, "deny"]).code, Some(0));

@@ -71,7 +71,7 @@ fn a_session_in_use_is_resumed_by_no_one_else() {
 #[test]
 fn a_resumed_session_that_answers_nothing_has_failed() {
     let agent = Agent::new();
-    // It says nothing, as the CLI does beside another process of its session.
+    // It prints nothing, as the CLI does beside another process of its session.
     let id = detach(&agent, &["silence", "--resume", "s"]);
     assert_eq!(command(&agent, &["wait", &id]).code, Some(1));
     let result = done(&log(&agent, &id));

@@ -184,7 +184,7 @@ fn ctrl_c_stops_an_attached_run_and_cancel_a_detached_one() {
     let mut line = running.line();
     let first: Value = serde_json::from_str(&line).unwrap();
     let id = first["runId"].as_str().unwrap().to_owned();
-    // What the agent has said has come here.
+    // The agent's text has come here.
     while !line.contains(r#""type":"text""#) {
         line = running.line();
     }

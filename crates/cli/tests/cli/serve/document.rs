@@ -1,4 +1,4 @@
-//! The `OpenAPI` document: what it says of the routes and of their responses is so.
+//! The `OpenAPI` document is true of the routes and of their responses.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ impl Document {
             .unwrap()
     }
 
-    /// The response is one that the document has for this operation, and its body is what it says.
+    /// The response is one that the document has for this operation, and its body is valid by the schema.
     #[track_caller]
     fn has(&mut self, method: &str, path: &str, response: &Response) {
         let operation = &self.document["paths"][path][method.to_ascii_lowercase()];

@@ -159,7 +159,7 @@ fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
     let mut seen = frames(&stream.until("\"type\":\"session\""));
     assert!(!seen.is_empty());
     served.running.signal(Signal::SIGKILL);
-    // The stream breaks: nothing says that this was the end.
+    // The stream breaks off without an end.
     seen.extend(frames(&stream.until("event: end")));
     drop(stream);
     drop(served);

@@ -340,7 +340,7 @@ fn information_for_users_is_a_notice() {
     assert_eq!(failed.1, "the sub-agent \"helper\" failed: it broke");
     // By the schema of 1.0.102.
     let login = event("mcp.oauth_required", json!({"serverName": "tracker"}));
-    let expected = "the MCP server tracker wants somebody to log in".to_owned();
+    let expected = "the MCP server tracker requires a login".to_owned();
     assert_eq!(login, (NoticeLevel::Warning, expected));
     let gone = event("session.model_deselected", json!({"previousModel": "m-1"}));
     assert_eq!(gone.1, "the model m-1 is no longer available");

@@ -50,7 +50,7 @@ fn paces() -> impl Strategy<Value = Pace> {
     )
 }
 
-/// A world around a machine, which does what it says and keeps its own account.
+/// A world around a machine, which does its actions and keeps its own account.
 struct World {
     machine: Machine,
     pace: Pace,
@@ -122,7 +122,7 @@ impl World {
                 woken: false,
                 ..seen.clone()
             }),
-            "asked again it says the same"
+            "asked again it answers the same"
         );
         match step {
             Action::Start { resume, .. } => {
@@ -132,19 +132,19 @@ impl World {
                 }
                 self.session = resume;
                 self.alive = true;
-                // A new process gets the full prompt, also where a session goes on.
+                // A new process gets the full prompt, also where a session continues.
                 self.informed = false;
                 self.machine.started();
             }
             Action::Clear => {
-                prop_assert!(self.clear, "nobody asked for it");
+                prop_assert!(self.clear, "no request");
                 self.clear = false;
                 self.informed = false;
                 self.session = None;
                 self.machine.cleared(seen.now);
             }
             Action::Reset => {
-                prop_assert!(self.reset, "nobody asked for it");
+                prop_assert!(self.reset, "no request");
                 self.reset = false;
                 self.clear = false;
                 self.session = None;
@@ -171,7 +171,7 @@ impl World {
                 } else {
                     0
                 };
-                prop_assert!(in_a_row < 2, "a session that failed twice goes on");
+                prop_assert!(in_a_row < 2, "a session that failed twice continues");
                 match end {
                     TickEnd::Completed => self.failed = (None, 0),
                     TickEnd::Failed | TickEnd::TimedOut => {}
@@ -194,7 +194,7 @@ impl World {
                 prop_assert_eq!(taken, had && !cut_off, "did-work is kept, not lost");
             }
             Action::Sleep(sleep) => {
-                prop_assert!(!self.unanswered, "somebody waits for a tick");
+                prop_assert!(!self.unanswered, "a request for a tick waits");
                 let least = self.pace.min_sleep.min(5);
                 let most = self.pace.max_sleep.max(self.pace.min_sleep).max(60);
                 prop_assert!((least..=most).contains(&sleep.seconds), "{sleep:?}");
@@ -204,7 +204,7 @@ impl World {
                 self.now += sleep.seconds;
                 self.machine.rested();
             }
-            Action::End => prop_assert!(false, "nobody asked for the end"),
+            Action::End => prop_assert!(false, "no request for the end"),
         }
         Ok(())
     }
@@ -226,7 +226,7 @@ proptest! {
             }
             world.step(end, &during)?;
         }
-        // Left alone, what was asked for is done: a flag within its gap, a wake with the next tick.
+        // Left alone, each request is done: a flag within its gap, a wake with the next tick.
         for _ in 0..60 {
             world.step(TickEnd::Completed, &[])?;
             world.now += 100;

@@ -100,7 +100,7 @@ fn one_that_ended_in_order_is_not_started_again() {
     assert_eq!(rest, (Phase::Ended, None));
     bench.pass(100_000);
     assert_eq!(bench.agent.poll(bench.now), None);
-    // But when it is asked for.
+    // But when it is requested.
     bench.agent.start(bench.now);
     bench.run();
 }
@@ -200,7 +200,7 @@ fn a_restart_ends_one_and_starts_one() {
     let first = bench.run();
     bench.agent.restart(bench.now);
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(first)));
-    // Whatever code it ends with.
+    // Regardless of its exit code.
     bench.agent.exited(first, Exit::Code(2), bench.now);
     let second = bench.run();
     assert_ne!(first, second);
@@ -376,7 +376,7 @@ proptest! {
                 match action {
                     Action::Start => {
                         prop_assert_eq!(running, None, "two at once");
-                        prop_assert!(asked, "nobody asked for it");
+                        prop_assert!(asked, "no request");
                         if let Some(crashed_at) = crashed_at {
                             let waited = now - crashed_at;
                             prop_assert!(waited >= POLICY.first_delay, "too soon: {:?}", waited);

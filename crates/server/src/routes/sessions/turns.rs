@@ -1,4 +1,4 @@
-//! `/v1/sessions/{id}/turns`, and what is said in the turn in progress.
+//! `/v1/sessions/{id}/turns`, and commands for the turn in progress.
 
 use axum::Extension;
 use axum::extract::State;
@@ -62,7 +62,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "interruptTurn",
             post(interrupt),
         ))
-        .about("Interrupt the turn in progress", "The session goes on.")
+        .about("Interrupt the turn in progress", "The session continues.")
         .body::<Interrupt>(false)
         .problems(&[ProblemCode::NoTurn]),
         command(Operation::new(
