@@ -44,7 +44,10 @@ pub struct StartRun {
     /// The session that it resumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// With `sessionId`: go on in a new session and leave that one unchanged.
+    /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// With `sessionId`: continue in a new session and leave that one unchanged.
     #[serde(default)]
     pub fork: bool,
     /// Replaces the CLI's system prompt.
@@ -71,6 +74,10 @@ pub struct StartRun {
     /// How often transient failures are retried.
     #[serde(default)]
     pub retries: u32,
+    /// The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn
+    /// fails. 5 minutes with `retries`, else 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
@@ -96,6 +103,7 @@ impl StartRun {
             working_directory: None,
             worktree: None,
             session_id: None,
+            session_key: None,
             fork: false,
             system_prompt: None,
             append_system_prompt: None,
@@ -105,6 +113,7 @@ impl StartRun {
             max_tokens: None,
             max_time_ms: None,
             retries: 0,
+            max_wait_ms: None,
             fallback: Vec::new(),
             ask_timeout_ms: None,
             callback: None,
@@ -154,7 +163,7 @@ pub struct StartSession {
     /// The agent's session that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// With `sessionId`: go on in a new session and leave that one unchanged.
+    /// With `sessionId`: continue in a new session and leave that one unchanged.
     #[serde(default)]
     pub fork: bool,
     /// Replaces the CLI's system prompt.
@@ -175,6 +184,10 @@ pub struct StartSession {
     /// How often transient failures of a turn are retried.
     #[serde(default)]
     pub retries: u32,
+    /// The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn
+    /// fails. 5 minutes with `retries`, else 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
@@ -209,6 +222,7 @@ impl StartSession {
             max_tokens: None,
             max_time_ms: None,
             retries: 0,
+            max_wait_ms: None,
             fallback: Vec::new(),
             ask_timeout_ms: None,
             end_idle_ms: None,

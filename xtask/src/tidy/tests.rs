@@ -86,7 +86,6 @@ fn words_that_are_gone_are_found_in_comments_and_pages() {
     assert_eq!(
         problems(&[
             ("crates/store/src/a.rs", &code),
-            ("crates/runner/src/a.rs", &code),
             ("docs/a.md", &format!("{}\n", word.to_uppercase())),
             ("docs/versions.md", &format!("{word}\n")),
         ]),

@@ -30,6 +30,7 @@ const OF_RUN: &[&str] = &[
     "output_schema",
     "max_turns",
     "run_id",
+    "session_key",
 ];
 /// Those of `teamster chat --detach`.
 const OF_CHAT: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
@@ -54,6 +55,7 @@ const OF_BOTH: &[&str] = &[
     "max_tokens",
     "max_time",
     "retries",
+    "max_wait",
     "fallback",
 ];
 
@@ -79,6 +81,7 @@ pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
     body.allowed_tools.clone_from(&args.permissions.allow_tool);
     body.denied_tools.clone_from(&args.permissions.deny_tool);
     body.session_id.clone_from(&args.session.agent.resume);
+    body.session_key.clone_from(&args.session.session_key);
     body.fork = args.session.agent.fork;
     (body.system_prompt, body.append_system_prompt) = system(&args.input.system)?;
     let schema = args.input.output_schema.as_deref();
@@ -89,6 +92,7 @@ pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
     body.max_tokens = args.again.max_tokens;
     body.max_time_ms = limited(args.again.max_time);
     body.retries = args.again.retries;
+    body.max_wait_ms = patience(args.again.max_wait);
     body.fallback = fallbacks(&args.again.fallback);
     // An attached run never waits for a person.
     body.ask_timeout_ms = if args.detach {
@@ -115,6 +119,7 @@ fn session(args: &ChatArgs) -> anyhow::Result<StartSession> {
     body.max_tokens = args.turns.max_tokens;
     body.max_time_ms = limited(args.turns.max_time);
     body.retries = args.turns.retries;
+    body.max_wait_ms = patience(args.turns.max_wait);
     body.fallback = fallbacks(&args.turns.fallback);
     body.ask_timeout_ms = patience(args.asking.ask_timeout);
     body.end_idle_ms = limited(args.end_idle);
@@ -152,7 +157,7 @@ fn limited(time: Option<Duration>) -> Option<u64> {
     time.filter(|time| *time != Duration::MAX).map(millis)
 }
 
-/// How long a request waits for its answer. Without a limit that is as long as the number allows: ages.
+/// How long something is waited for; a year where there is no limit.
 fn patience(time: Option<Duration>) -> Option<u64> {
     /// A year.
     const LONGEST: Duration = Duration::from_hours(365 * 24);

@@ -20,7 +20,7 @@ pub(super) fn retry_line(retry: &Retry, withdrawn: bool) -> Line {
     }
     let _ = write!(body, ": {}", words::one_line(&retry.error.message));
     if withdrawn {
-        body.push_str(" (the text so far is withdrawn)");
+        body.push_str(" (the text so far is discarded)");
     }
     Line::aside(body).indented(INDENT)
 }

@@ -150,7 +150,7 @@ fn a_pipe_gets_only_what_stands() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "Hello, wörld 👋🏽 你好世界 — done.\n");
     assert!(
-        ended.stderr.contains("(the text so far is withdrawn)"),
+        ended.stderr.contains("(the text so far is discarded)"),
         "{}",
         ended.stderr
     );

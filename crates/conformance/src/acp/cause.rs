@@ -377,9 +377,13 @@ impl<'a> Evidence<'a> {
                         .map(|text| in_place(text, &self.played.directory));
                     value.as_deref().map(str::trim) == Some(text)
                 };
-                let mut results = calls
-                    .iter()
-                    .flat_map(|call| [&call["content"], &call["rawOutput"]]);
+                // A diff is of a file that the call changed, and not its output.
+                let contents = calls.iter().flat_map(|call| {
+                    let content = call["content"].as_array().into_iter().flatten();
+                    content.filter(|part| part["type"] != "diff")
+                });
+                let outputs = calls.iter().map(|call| &call["rawOutput"]);
+                let mut results = contents.chain(outputs);
                 results.find_map(|result| find(result, "", &is_it))
             };
             let reported = found.and_then(Value::as_str).map(str::trim);

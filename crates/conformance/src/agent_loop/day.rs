@@ -262,9 +262,11 @@ fn prompts(
         );
     }
     let log = stage.log();
-    findings.must(Check::Reset, log.contains("as reset-session asked"), || {
-        "nothing of reset-session in the log".to_owned()
-    });
+    findings.must(
+        Check::Reset,
+        log.contains("as reset-session requests"),
+        || "nothing of reset-session in the log".to_owned(),
+    );
     Ok(())
 }
 

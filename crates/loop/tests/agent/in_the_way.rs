@@ -35,7 +35,7 @@ async fn what_was_in_the_way_of_a_flag_may_go() {
         2,
         "{log}"
     );
-    assert_eq!(log.matches("as reset-session asked").count(), 1, "{log}");
+    assert_eq!(log.matches("as reset-session requests").count(), 1, "{log}");
     assert!(!path("reset-session").exists());
 }
 

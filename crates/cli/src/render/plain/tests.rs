@@ -223,7 +223,7 @@ fn held_back(
 }
 
 #[test]
-fn what_an_attempt_said_is_not_written_if_the_next_one_makes_it_void() {
+fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
     let steps = [
         (None, text("m1", "Void, whole.")),
         (None, tool("t1", None, "Read", json!({}))),
@@ -244,14 +244,14 @@ fn what_an_attempt_said_is_not_written_if_the_next_one_makes_it_void() {
     let (out, err) = &shown[8];
     assert_eq!(out, "It stands.\n");
     assert!(
-        err.contains("overloaded (the text so far is withdrawn)"),
+        err.contains("overloaded (the text so far is discarded)"),
         "{err}"
     );
     assert!(!err.contains("withdrawn"), "{err}");
     // A terminal shows it as it comes.
     let shown = held_back(true, &steps);
     assert_eq!(shown[1].0, "Void, whole.\n");
-    assert!(shown[8].1.contains("is withdrawn"), "{}", shown[8].1);
+    assert!(shown[8].1.contains("is discarded"), "{}", shown[8].1);
     assert!(!shown[8].1.contains("withdrawn"), "{}", shown[8].1);
 }
 
@@ -272,7 +272,7 @@ fn what_stands_is_written_when_the_session_goes_on() {
     assert_eq!(shown[2].0, "");
     assert_eq!(shown[3].0, "Done so far.\n");
     assert_eq!(shown[5].0, "Done so far.\n\nAnd more.\n");
-    assert!(!shown[5].1.contains("withdrawn"), "{}", shown[5].1);
+    assert!(!shown[5].1.contains("discarded"), "{}", shown[5].1);
 }
 
 #[test]

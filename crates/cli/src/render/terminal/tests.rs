@@ -130,9 +130,9 @@ fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
 }
 
 #[test]
-fn what_the_next_attempt_makes_void_is_said_to_be() {
+fn text_that_the_next_attempt_withdraws_is_reported() {
     for (resumes, reported) in [
-        (None, " (the text so far is withdrawn)\n"),
+        (None, " (the text so far is discarded)\n"),
         (Some("s-1"), "overloaded\n"),
     ] {
         let view = view();
@@ -151,7 +151,7 @@ fn what_the_next_attempt_makes_void_is_said_to_be() {
         assert!(text.contains(reported), "{text}");
         assert!(!text.contains("withdrawn"), "{text}");
         assert_eq!(
-            text.matches("withdrawn").count(),
+            text.matches("discarded").count(),
             usize::from(resumes.is_none()),
             "{text}"
         );

@@ -21,6 +21,7 @@ pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, 
     args.add("model", request.model.as_ref());
     args.add("effort", request.effort.as_ref());
     args.add("resume", request.session_id.as_ref());
+    args.add("session-key", request.session_key.as_ref());
     args.add("system-prompt", request.system_prompt.as_ref());
     args.add(
         "append-system-prompt",
@@ -37,6 +38,7 @@ pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, 
         "retries",
         Some(request.retries).filter(|retries| *retries > 0),
     );
+    args.add("max-wait", request.max_wait_ms.map(time));
     args.add("ask-timeout", request.ask_timeout_ms.map(time));
     args.add("output-schema", request.output_schema.as_ref());
     args.place(
@@ -69,6 +71,7 @@ pub(super) fn of_session(request: &StartSession) -> Result<Vec<OsString>, Backen
         "retries",
         Some(request.retries).filter(|retries| *retries > 0),
     );
+    args.add("max-wait", request.max_wait_ms.map(time));
     args.add("ask-timeout", request.ask_timeout_ms.map(time));
     args.add("end-idle", request.end_idle_ms.map(time));
     args.place(

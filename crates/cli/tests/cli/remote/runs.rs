@@ -38,7 +38,7 @@ fn an_attached_run_looks_the_same() {
         &["--quiet"],
         &["--verbose"],
         &["--json"],
-        &["--retries", "1"],
+        &["--retries", "1", "--max-wait", "off"],
     ] {
         let args = [&["run", "claude", "hello", "--cwd", cwd], more].concat();
         let ended = machine.same(args);

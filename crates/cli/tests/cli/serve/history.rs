@@ -91,6 +91,30 @@ fn the_history_has_attached_and_detached_runs() {
 }
 
 #[test]
+fn a_run_with_a_key_belongs_to_its_conversation() {
+    let claude = Claude::plays("text", 0);
+    let served = recorded(&claude);
+    let mut body = json!({
+        "provider": "claude", "prompt": "x", "askTimeoutMs": 0,
+        "sessionKey": "slack:U42", "maxWaitMs": 60_000
+    });
+    let started = served.post("/v1/runs", &body);
+    assert_eq!(started.status, 201, "{}", started.body);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    // Its row is written after the end of its log.
+    assert!(wait_until(LIMIT, || {
+        served
+            .get("/v1/history?key=slack:U42&status=success")
+            .json()["runs"][0]["runId"]
+            == *id
+    }));
+    body["sessionId"] = "s-1".into();
+    served
+        .post("/v1/runs", &body)
+        .is_problem(422, "INVALID_PARAMS");
+}
+
+#[test]
 fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
     let claude = Claude::plays("text", 0);
     let served = recorded(&claude);
