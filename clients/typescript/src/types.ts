@@ -75,7 +75,7 @@ export interface AgentStatus {
   retryAtMs?: number | null;
   /** The last reason of a change, such as how its loop ended. */
   reason?: string | null;
-  /** Its loop ended because it was asked to, and in order: `reason` says no more than `state`. */
+  /** Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`. */
   stoppedInOrder?: boolean;
   /** What failed last: its tick, or its loop. */
   lastError?: LastError | null;
@@ -83,9 +83,9 @@ export interface AgentStatus {
   heartbeatMs?: number | null;
   /** Its last tick. */
   lastTick?: TickRecord | null;
-  /** What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB. */
+  /** The agent's own status: its `status.json`, if that is JSON of at most 64 KiB. */
   status?: unknown;
-  /** What the loop itself says of it, while it runs. */
+  /** The loop's own status, while it runs. */
   activity?: SleepFile | null;
 }
 
@@ -1156,7 +1156,7 @@ export interface PendingRequest {
   kind: ToolKind;
   /** What the tool is to do. */
   input: unknown;
-  /** What the CLI says about it. */
+  /** The CLI's own text about it. */
   message?: string | null;
   /** The JSON Schema of the answer that an MCP server asks for. */
   schema?: unknown;
@@ -1206,7 +1206,7 @@ export interface PriceSource {
 
 /** An error of the API: problem details of RFC 9457. */
 export interface Problem {
-  /** `about:blank`: `code` says what it is. */
+  /** `about:blank`: `code` is the type. */
   type: string;
   /** The status in words. */
   title: string;
@@ -1385,7 +1385,7 @@ export interface RunResult {
 /** Final status of a run. */
 export type RunStatus = "completed" | "aborted" | "timed_out" | "incomplete" | "failed";
 
-/** A run, without what it has said. */
+/** A run, without its events. */
 export interface RunSummary {
   /** The run's id. */
   runId: string;
@@ -1393,13 +1393,13 @@ export interface RunSummary {
   kind: RunKind;
   /** The provider that is tried first. */
   provider: string;
-  /** The model that was asked for. */
+  /** The requested model. */
   model?: string | null;
   /** Where the agent works. */
   directory?: string | null;
   /** The branch of the git worktree that was made for it. */
   branch?: string | null;
-  /** The run in whose log the conversation begins that this session goes on with. */
+  /** The run in whose log this session's conversation begins. */
   continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
@@ -1423,7 +1423,7 @@ export interface RunSummary {
   error?: AgentError | null;
   /** Its requests that wait for an answer. */
   requests: PendingRequest[];
-  /** What it is doing, where that is asked for; absent once it has ended. */
+  /** What it is doing, where that is requested; absent once it has ended. */
   live?: LiveStatus | null;
 }
 
@@ -1435,13 +1435,13 @@ export interface RunView {
   kind: RunKind;
   /** The provider that is tried first. */
   provider: string;
-  /** The model that was asked for. */
+  /** The requested model. */
   model?: string | null;
   /** Where the agent works. */
   directory?: string | null;
   /** The branch of the git worktree that was made for it. */
   branch?: string | null;
-  /** The run in whose log the conversation begins that this session goes on with. */
+  /** The run in whose log this session's conversation begins. */
   continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
@@ -1465,7 +1465,7 @@ export interface RunView {
   error?: AgentError | null;
   /** Its requests that wait for an answer. */
   requests: PendingRequest[];
-  /** What it is doing, where that is asked for; absent once it has ended. */
+  /** What it is doing, where that is requested; absent once it has ended. */
   live?: LiveStatus | null;
   /** The result; absent while it runs. */
   result?: RunResult | null;
@@ -1519,7 +1519,9 @@ export interface StartRun {
   worktree?: Worktree | null;
   /** The session that it resumes. */
   sessionId?: string | null;
-  /** With `sessionId`: go on in a new session and leave that one unchanged. */
+  /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
+  sessionKey?: string | null;
+  /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
   systemPrompt?: string | null;
@@ -1537,6 +1539,8 @@ export interface StartRun {
   maxTimeMs?: number | null;
   /** How often transient failures are retried. */
   retries?: number;
+  /** The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0. */
+  maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
   /** How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour. */
@@ -1563,9 +1567,9 @@ export interface StartSession {
   workingDirectory?: string | null;
   /** A git worktree of its own for the session: `true`, or the name of its branch. */
   worktree?: Worktree | null;
-  /** The agent's session that it goes on with. */
+  /** The agent's session that it continues. */
   sessionId?: string | null;
-  /** With `sessionId`: go on in a new session and leave that one unchanged. */
+  /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
   systemPrompt?: string | null;
@@ -1579,6 +1583,8 @@ export interface StartSession {
   maxTimeMs?: number | null;
   /** How often transient failures of a turn are retried. */
   retries?: number;
+  /** The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0. */
+  maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
   /** How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour. */

@@ -80,7 +80,7 @@ class AgentStatus(TypedDict):
     retryAtMs: NotRequired[Union[int, None]]
     #: The last reason of a change, such as how its loop ended.
     reason: NotRequired[Union[str, None]]
-    #: Its loop ended because it was asked to, and in order: `reason` says no more than `state`.
+    #: Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`.
     stoppedInOrder: NotRequired[bool]
     #: What failed last: its tick, or its loop.
     lastError: NotRequired[Union["LastError", None]]
@@ -88,9 +88,9 @@ class AgentStatus(TypedDict):
     heartbeatMs: NotRequired[Union[int, None]]
     #: Its last tick.
     lastTick: NotRequired[Union["TickRecord", None]]
-    #: What the agent says of itself: its `status.json`, if that is JSON of at most 64 KiB.
+    #: The agent's own status: its `status.json`, if that is JSON of at most 64 KiB.
     status: NotRequired[Any]
-    #: What the loop itself says of it, while it runs.
+    #: The loop's own status, while it runs.
     activity: NotRequired[Union["SleepFile", None]]
 
 class AllowAnswer(TypedDict):
@@ -1119,7 +1119,7 @@ class PendingRequest(TypedDict):
     kind: "ToolKind"
     #: What the tool is to do.
     input: Any
-    #: What the CLI says about it.
+    #: The CLI's own text about it.
     message: NotRequired[Union[str, None]]
     #: The JSON Schema of the answer that an MCP server asks for.
     schema: NotRequired[Any]
@@ -1169,7 +1169,7 @@ class PriceSource(TypedDict):
 class Problem(TypedDict):
     """An error of the API: problem details of RFC 9457."""
 
-    #: `about:blank`: `code` says what it is.
+    #: `about:blank`: `code` is the type.
     type: str
     #: The status in words.
     title: str
@@ -1346,7 +1346,7 @@ class RunResult(TypedDict):
 RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
 
 class RunSummary(TypedDict):
-    """A run, without what it has said."""
+    """A run, without its events."""
 
     #: The run's id.
     runId: str
@@ -1354,13 +1354,13 @@ class RunSummary(TypedDict):
     kind: "RunKind"
     #: The provider that is tried first.
     provider: str
-    #: The model that was asked for.
+    #: The requested model.
     model: NotRequired[Union[str, None]]
     #: Where the agent works.
     directory: NotRequired[Union[str, None]]
     #: The branch of the git worktree that was made for it.
     branch: NotRequired[Union[str, None]]
-    #: The run in whose log the conversation begins that this session goes on with.
+    #: The run in whose log this session's conversation begins.
     continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
@@ -1384,7 +1384,7 @@ class RunSummary(TypedDict):
     error: NotRequired[Union["AgentError", None]]
     #: Its requests that wait for an answer.
     requests: list["PendingRequest"]
-    #: What it is doing, where that is asked for; absent once it has ended.
+    #: What it is doing, where that is requested; absent once it has ended.
     live: NotRequired[Union["LiveStatus", None]]
 
 class RunView(TypedDict):
@@ -1396,13 +1396,13 @@ class RunView(TypedDict):
     kind: "RunKind"
     #: The provider that is tried first.
     provider: str
-    #: The model that was asked for.
+    #: The requested model.
     model: NotRequired[Union[str, None]]
     #: Where the agent works.
     directory: NotRequired[Union[str, None]]
     #: The branch of the git worktree that was made for it.
     branch: NotRequired[Union[str, None]]
-    #: The run in whose log the conversation begins that this session goes on with.
+    #: The run in whose log this session's conversation begins.
     continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
@@ -1426,7 +1426,7 @@ class RunView(TypedDict):
     error: NotRequired[Union["AgentError", None]]
     #: Its requests that wait for an answer.
     requests: list["PendingRequest"]
-    #: What it is doing, where that is asked for; absent once it has ended.
+    #: What it is doing, where that is requested; absent once it has ended.
     live: NotRequired[Union["LiveStatus", None]]
     #: The result; absent while it runs.
     result: NotRequired[Union["RunResult", None]]
@@ -1480,7 +1480,9 @@ class StartRun(TypedDict):
     worktree: NotRequired[Union["Worktree", None]]
     #: The session that it resumes.
     sessionId: NotRequired[Union[str, None]]
-    #: With `sessionId`: go on in a new session and leave that one unchanged.
+    #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
+    sessionKey: NotRequired[Union[str, None]]
+    #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
     systemPrompt: NotRequired[Union[str, None]]
@@ -1498,6 +1500,8 @@ class StartRun(TypedDict):
     maxTimeMs: NotRequired[Union[int, None]]
     #: How often transient failures are retried.
     retries: NotRequired[int]
+    #: The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0.
+    maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
     #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
@@ -1524,9 +1528,9 @@ class StartSession(TypedDict):
     workingDirectory: NotRequired[Union[str, None]]
     #: A git worktree of its own for the session: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
-    #: The agent's session that it goes on with.
+    #: The agent's session that it continues.
     sessionId: NotRequired[Union[str, None]]
-    #: With `sessionId`: go on in a new session and leave that one unchanged.
+    #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
     systemPrompt: NotRequired[Union[str, None]]
@@ -1540,6 +1544,8 @@ class StartSession(TypedDict):
     maxTimeMs: NotRequired[Union[int, None]]
     #: How often transient failures of a turn are retried.
     retries: NotRequired[int]
+    #: The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0.
+    maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
     #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
