@@ -15,12 +15,12 @@ use teamster_runner::{
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long a log that cannot be written is tried again. The tick continues meanwhile, and without its log then.
+/// The time for which writing a log is retried. The tick continues meanwhile, and without its log then.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many entries are written at once at most.
+/// The most entries that are written at once.
 const BATCH: usize = 256;
 
-/// Where the ticks of an agent have their logs, and how many of them are kept.
+/// The location of the logs of an agent's ticks, and the number that is kept.
 #[derive(Debug, Clone)]
 pub struct TickLogs {
     runs: Runs,

@@ -91,7 +91,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// How things stand with an agent.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing runs, and nothing shall.

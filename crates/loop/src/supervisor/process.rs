@@ -32,7 +32,7 @@ const GATE: &str =
     r#"trap '' USR1; echo >&0 || exit 75; read -r go <&0 || exit 75; exec "$@" </dev/null"#;
 /// How long the shell may take to come to the gate. Only a machine in trouble takes so long.
 const GATE_LIMIT: Duration = Duration::from_secs(20);
-/// How often is looked whether a loop that is no child of ours still runs.
+/// The interval at which a loop that is no child of ours is checked to be still running.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The program that a loop is.
@@ -147,7 +147,7 @@ pub(crate) async fn adopted_exit(process: ProcessIdentity) -> Exit {
     Exit::Unknown
 }
 
-/// Ends what a loop has left when it has ended: its group, and what its agent started, be it in groups of
+/// Ends the processes that an ended loop has left: its group, and what its agent started, also in groups of
 /// its own. Of several errors the first.
 pub(crate) fn clear_up(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
     let group = process.signal_group(ProcessSignal::Kill);

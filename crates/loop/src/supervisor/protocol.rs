@@ -41,7 +41,7 @@ impl Request {
 #[serde(tag = "command", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Command {
-    /// How all agents are.
+    /// The status of all agents.
     Status,
     /// Start these, and keep them running. Of all, it also turns on the master switch.
     Start(Selection),
@@ -115,7 +115,7 @@ impl Response {
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -129,7 +129,7 @@ pub enum Outcome {
         /// Why, for people.
         message: String,
     },
-    /// What only a newer version knows.
+    /// One that only a newer version knows.
     #[serde(other)]
     Other,
 }
@@ -155,7 +155,7 @@ impl Update {
     }
 }
 
-/// What has changed.
+/// A change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "update", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -211,7 +211,7 @@ pub enum ErrorCode {
     Other,
 }
 
-/// How things stand.
+/// The status of a supervisor and its agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -384,7 +384,7 @@ impl LastError {
     }
 }
 
-/// What the loop of an agent is in the eyes of the supervisor.
+/// The state of an agent's loop, as the supervisor sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

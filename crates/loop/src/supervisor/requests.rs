@@ -1,4 +1,4 @@
-//! What a supervisor answers.
+//! Requests to a supervisor, and its answers.
 
 use std::time::Instant;
 
@@ -260,7 +260,7 @@ impl Supervisor {
         self.updates.subscribe(lines, agents)
     }
 
-    /// Tells subscribers which agents have changed.
+    /// Sends the changed agents to subscribers.
     pub(super) fn send_changes(&mut self) {
         if self.updates.is_watched() {
             let agents = self.status().agents;

@@ -22,7 +22,7 @@ use super::updates::{Lines, WAITING};
 
 /// How many may talk to the supervisor at once. The next one takes the place of the first that is idle.
 const MOST_CONNECTIONS: usize = 64;
-/// How often is looked whether the socket is still there.
+/// The interval at which the socket is checked to be still there.
 const LOOK: Duration = Duration::from_secs(2);
 /// Idle timeout of a client connection.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -45,7 +45,7 @@ pub(crate) struct Lock(File);
 /// Another process is the supervisor.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// His process id, if he has written it down yet.
+    /// The holder's process id, if it is written already.
     pub(crate) pid: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wanted and what runs, as it is kept on the disk.
+//! The state on the disk: which agents are wanted and which run.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Where a supervisor keeps its files: beside the configuration.
+//! The folder of a supervisor's files, beside the configuration.
 
 use std::fs::{self, DirBuilder};
 use std::io;

@@ -1,4 +1,4 @@
-//! What one supervisor leaves to the next, and what the next makes of it.
+//! Taking over the loops of a supervisor that has ended.
 
 use std::collections::HashSet;
 use std::io;

@@ -68,7 +68,7 @@ enum Order {
     End,
 }
 
-/// Tells a supervisor what to do.
+/// A handle to a running supervisor.
 #[derive(Debug, Clone)]
 pub struct Handle(mpsc::UnboundedSender<Order>);
 

@@ -1,4 +1,4 @@
-//! What happens, for those who want to know at once, and on the disk.
+//! Changes of agents, for subscribers and on the disk.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::protocol::{AgentStatus, Change, Update};
 use crate::folder::append_json_lines_within;
 use teamster_core::time::epoch_ms;
 
-/// How often is looked for changes that loops write to files.
+/// The interval at which files of loops are checked for changes.
 const LOOK: Duration = Duration::from_secs(1);
 /// How many subscribers there may be. They keep their connections.
 const MOST: usize = 16;
