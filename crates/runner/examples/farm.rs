@@ -32,18 +32,22 @@ field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
 settle() {
   printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)"
 }
+answer() {
+  turn=$((turn + 1))
+  printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "$id"
+  [ -z "$line" ] || printf '{"type":"user","message":{"role":"user","content":"x"},"session_id":"%s","uuid":"%s","isReplay":true}\n' "$id" "$(field uuid)"
+  printf '{"type":"assistant","session_id":"%s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"done"}]}}\n' "$id" "$turn"
+  printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$id"
+}
 while IFS= read -r line; do
   case $line in
     *'"subtype":"end_session"'*) settle; exit 0 ;;
     *'"type":"control_request"'*) settle ;;
-    *)
-      turn=$((turn + 1))
-      printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "$id"
-      printf '{"type":"user","message":{"role":"user","content":"x"},"session_id":"%s","uuid":"%s","isReplay":true}\n' "$id" "$(field uuid)"
-      printf '{"type":"assistant","session_id":"%s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"done"}]}}\n' "$id" "$turn"
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$id" ;;
+    *) answer ;;
   esac
 done
+# A run whose prompt is an argument.
+[ "$turn" -gt 0 ] || answer
 "#;
 
 struct Farm {
