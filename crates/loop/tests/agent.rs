@@ -77,7 +77,7 @@ struct Agent {
     refuses: VecDeque<AgentError>,
     /// In which sessions it was to be begun.
     resumed: Arc<Mutex<Vec<Option<Id>>>>,
-    /// Its process ends at this number of turns of its own, which is before each step.
+    /// Its process ends after this many turns of its own, which come before each step.
     dies: Option<u32>,
     asked: u32,
     /// When it was begun, in ticks, and which ticks had the full prompt.

@@ -17,7 +17,7 @@ pub struct Outcome {
     /// The model of the last attempt as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session to go on with: that of the last attempt, if it is known to exist.
+    /// The session to resume with: that of the last attempt, if it is known to exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
     /// From the run's acceptance to its end, in milliseconds: waiting included.

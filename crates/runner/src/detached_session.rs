@@ -219,7 +219,7 @@ impl Turns {
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }
         let runs = &mut self.plan.runs;
-        // A limit of the service holds up retries; a prompt is sent despite of it.
+        // A limit of the service holds up retries; a prompt is sent all the same.
         self.orchestrator.release(runs.session().provider()).await;
         let request = runs.request(&run_id, &text, &images, begun);
         let control = &self.control;

@@ -150,7 +150,7 @@ pub(crate) struct McpServeArgs {
     /// How many runs may go on at the same time
     #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
     pub(crate) max_runs: usize,
-    /// Let runs go on when the client leaves
+    /// Let runs continue when the client leaves
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_runs: bool,
 }

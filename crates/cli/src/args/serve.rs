@@ -34,7 +34,7 @@ Exit codes:
 
 /// Serve an HTTP API and a page for detached runs: start, follow, answer and stop them.
 ///
-/// The server only reads the logs of runs and sends commands to their processes: runs go on when it ends, and
+/// The server only reads the logs of runs and sends commands to their processes: runs continue when it ends, and
 /// clients go on where they were when it is back. Every request needs a token. The first start makes one that
 /// may do everything, in a file that only you can read; `teamster token add` makes others, with scopes.
 #[derive(Debug, Args)]

@@ -28,11 +28,7 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
         "default, read-only, accept-edits or bypass, from the next message on",
     ),
     ("/cost", "", "show what this chat has used"),
-    (
-        "/session",
-        "",
-        "show the session's id and how to go on with it",
-    ),
+    ("/session", "", "show the session's id and how to resume it"),
     ("/quit", "", "end the chat"),
 ];
 

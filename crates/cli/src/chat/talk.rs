@@ -167,7 +167,7 @@ impl Chat {
         if self.account.turns() > 0
             && let Some(command) = self.resume()
         {
-            self.display.mention(&format!("go on with: {command}"));
+            self.display.mention(&format!("resume with: {command}"));
         }
         code
     }
@@ -224,7 +224,7 @@ impl Chat {
             self.display.complain(&spent);
             return ControlFlow::Continue(exit_code::AGENT_ERROR);
         }
-        // A limit of the service holds up retries; a message is sent despite of it.
+        // A limit of the service holds up retries; a message is sent all the same.
         (self.orchestrator)
             .release(self.runs.session().provider())
             .await;
@@ -327,7 +327,7 @@ impl Chat {
         match self.resume() {
             Some(command) => self
                 .display
-                .say(&format!("session {id}\ngo on with: {command}")),
+                .say(&format!("session {id}\nresume with: {command}")),
             None => self.display.say(&format!("session {id}")),
         }
     }

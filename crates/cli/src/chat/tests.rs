@@ -182,7 +182,7 @@ async fn every_line_is_a_turn_and_the_last_one_decides() {
          error: the run ended without success and without an error\n\
          two\n✗ failed · 0.0s\n\
          three\n✓ completed · 0.0s\n\
-         go on with: teamster chat claude --resume s-1\n"
+         resume with: teamster chat claude --resume s-1\n"
     );
     let session = Played::new([says("one"), ends("two", failed)]);
     assert_eq!(chat(&session, "a\nb").await.1, 1);
@@ -218,7 +218,7 @@ async fn commands_are_carried_out() {
         "2 turns in 0.0s\n",
         "  input tokens          not reported\n",
         "  cost                  $1.00\n",
-        "session s-1\ngo on with: teamster chat claude --resume s-1\n",
+        "session s-1\nresume with: teamster chat claude --resume s-1\n",
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }

@@ -183,7 +183,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
     EventStream::new(events, abort)
 }
 
-/// Whether the CLI gets along with the model, by an event.
+/// What an event shows of whether the CLI gets along with the model.
 enum Sign {
     None,
     Good,

@@ -294,7 +294,7 @@ impl Turns {
             let agent = shell_words::quote(self.view.info().id);
             let _ = writeln!(
                 anstream::stderr(),
-                "go on with: teamster chat {agent} --resume {}",
+                "resume with: teamster chat {agent} --resume {}",
                 words::one_line(session)
             );
         }

@@ -226,7 +226,7 @@ mod tests {
             error.show(Some(19), false),
             "error: the model\n  cannot be\n  reached"
         );
-        let command = "go on with: teamster run claude --resume s-1 PROMPT";
+        let command = "resume with: teamster run claude --resume s-1 PROMPT";
         assert_eq!(Line::aside(command).show(Some(20), false), command);
     }
 

@@ -477,7 +477,7 @@ impl Narrator {
             let id = words::one_line(id);
             let agent = shell_words::quote(self.view.info().id);
             let command = format!("teamster run {agent} {args}");
-            let line = Line::aside(format!("go on with: {command} {id} PROMPT"));
+            let line = Line::aside(format!("resume with: {command} {id} PROMPT"));
             lines.push(line.indented(INDENT));
         }
     }

@@ -8,8 +8,8 @@ use super::line::Line;
 use super::narrator::INDENT;
 use crate::words;
 
-/// With `withdrawn`, the text so far does not count any more.
-pub(super) fn retry_line(retry: &Retry, withdrawn: bool) -> Line {
+/// With `discarded`, the text so far does not count any more.
+pub(super) fn retry_line(retry: &Retry, discarded: bool) -> Line {
     let mut body = format!("trying again ({}", retry.attempt);
     if let Some(max) = retry.max_attempts {
         let _ = write!(body, " of {max}");
@@ -19,7 +19,7 @@ pub(super) fn retry_line(retry: &Retry, withdrawn: bool) -> Line {
         let _ = write!(body, " in {}", words::duration_ms(ms));
     }
     let _ = write!(body, ": {}", words::one_line(&retry.error.message));
-    if withdrawn {
+    if discarded {
         body.push_str(" (the text so far is discarded)");
     }
     Line::aside(body).indented(INDENT)

@@ -121,7 +121,7 @@ fn failed<T>(done: anyhow::Result<T>) -> Result<T, BackendError> {
     done.map_err(|error| BackendError::Failed(format!("{error:#}")))
 }
 
-/// The equal command line, so that values are read as there.
+/// The equivalent command line, so that values are read as there.
 fn usage_args(query: &UsageQuery) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = ["teamster", "usage", "--json"].map(OsString::from).to_vec();
     for (flag, value) in [

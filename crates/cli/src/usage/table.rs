@@ -287,7 +287,7 @@ fn notes(
     }
     if report.total.reported_cost_usd.is_some() {
         note(
-            "REPORTED is what the CLIs said themselves, where they said it; SPENT is that, or else \
+            "REPORTED is the cost by the CLIs themselves, where they report one; SPENT is that, or else \
              the estimate."
                 .into(),
         )?;

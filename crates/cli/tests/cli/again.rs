@@ -179,7 +179,7 @@ fn a_retry_is_shown_with_agent_and_reason() {
     assert!(
         ended
             .stderr
-            .contains("go on with: teamster run codex --resume "),
+            .contains("resume with: teamster run codex --resume "),
         "{}",
         ended.stderr
     );

@@ -211,7 +211,7 @@ fn two_turns_in_one_process_of_which_nothing_is_left() {
     let id = format!("session-{}", pids[0]);
     assert_eq!(ended.stderr.matches("· session ").count(), 1);
     assert_eq!(ended.stderr.matches("✓ completed").count(), 2);
-    let go_on = format!("go on with: teamster chat claude --resume {id}\n");
+    let go_on = format!("resume with: teamster chat claude --resume {id}\n");
     assert!(ended.stderr.ends_with(&go_on), "{}", ended.stderr);
     assert!(
         !agent.path("state/teamster/chat-history").exists(),
@@ -251,7 +251,7 @@ fn commands_reach_the_agent() {
         "  input tokens          20\n",
         "  read from the cache   not reported\n",
         "\nsession cleared-",
-        "go on with: teamster chat claude --resume cleared-",
+        "resume with: teamster chat claude --resume cleared-",
     ] {
         assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
     }

@@ -24,7 +24,7 @@ Claude Code · claude-opus-4-8[1m] · session 4e7c1419-faa6-4b9e-a712-01520d2026
   ✓ Bash  echo one  [..]s
   ✓ Bash  echo two  [..]s
 ✓ completed · 3 turns · tokens 24 in, 50 out · $0.0014 · [..]s
-  go on with: teamster run claude --resume 4e7c1419-faa6-4b9e-a712-01520d2026c2 PROMPT
+  resume with: teamster run claude --resume 4e7c1419-faa6-4b9e-a712-01520d2026c2 PROMPT
 
 "#]]
     );

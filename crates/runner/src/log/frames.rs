@@ -57,14 +57,17 @@ impl Frames {
         }
     }
 
-    /// Gives all that waits. What comes next of the same messages waits for the end of another frame.
-    pub(super) fn flush(&mut self, out: &mut Vec<RunLogEntry>) {
-        if self.pending.is_empty() {
-            return;
+    /// Ends the frame: gives all that waits. The next deltas of the same messages wait for the end of another frame.
+    pub(super) fn end(&mut self, out: &mut Vec<RunLogEntry>) {
+        if !self.pending.is_empty() {
+            self.end = self.end.map(|end| end + FRAME);
         }
+        self.flush(out);
+    }
+
+    fn flush(&mut self, out: &mut Vec<RunLogEntry>) {
         out.append(&mut self.pending);
         self.bytes = 0;
-        self.end = self.end.map(|end| end + FRAME);
     }
 
     /// When what waits has to go out.

@@ -134,7 +134,7 @@ impl RunLogWriter {
     /// Ends the wait of deltas.
     pub fn end_frame(&mut self) {
         let mut complete = std::mem::take(&mut self.complete);
-        self.frames.flush(&mut complete);
+        self.frames.end(&mut complete);
         self.number(&mut complete);
         self.complete = complete;
     }

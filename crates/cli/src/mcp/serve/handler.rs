@@ -155,7 +155,7 @@ impl Handler {
                 let input: WaitInput = input(arguments)?;
                 tokio::select! {
                     report = self.runs.wait(&input.run_ids, input.timeout_ms) => report,
-                    () = context.ct.cancelled() => Err("the call was cancelled; the runs go on".to_owned()),
+                    () = context.ct.cancelled() => Err("the call was cancelled; the runs continue".to_owned()),
                 }
             }
             EVENTS => {

@@ -51,7 +51,7 @@ fn the_text_is_apart_from_the_rest() {
 Claude Code · claude-opus-4-8 · session s-1
   ✓ Bash  echo one  0.0s
 ✓ completed · 6 turns · tokens 60 in, 1.3k out, 45k from cache · $0.0034 · 1.7s
-  go on with: teamster run claude --resume s-1 PROMPT
+  resume with: teamster run claude --resume s-1 PROMPT
 "
     );
 }
@@ -133,7 +133,7 @@ fn without_a_login_there_is_nothing_to_go_on_with() {
     assert!(!err.contains("go on with"), "{err}");
     let (_, err) = shown(view(), &[ended(failed(Some(7)))]);
     assert!(
-        err.contains("go on with: teamster run claude --resume s-1"),
+        err.contains("resume with: teamster run claude --resume s-1"),
         "{err}"
     );
 }

@@ -100,7 +100,7 @@ Both ran.
 
 ✓ completed · 6 turns · tokens 60 in, 1.3k out, 45k from
   cache · $0.0034 · 1.7s
-  go on with: teamster run claude --resume s-1 PROMPT
+  resume with: teamster run claude --resume s-1 PROMPT
 "
     );
 }

@@ -1,4 +1,4 @@
-//! The command line that is equal to the body of a request.
+//! The command line that is equivalent to the body of a request.
 //!
 //! Values are joined with their flags, so that none is taken for a flag.
 

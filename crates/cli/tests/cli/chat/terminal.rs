@@ -147,7 +147,7 @@ fn at_a_terminal() {
     terminal.see("✓");
     terminal.see(PROMPT);
     terminal.press("\u{4}");
-    terminal.see("go on with: teamster chat claude --resume session-");
+    terminal.see("resume with: teamster chat claude --resume session-");
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(agent.starts().len(), 1);
     assert!(!agent.heard().contains("lost"));
