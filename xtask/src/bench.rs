@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{Outcome, root};
+use crate::{Outcome, cargo, root};
 
 /// Deltas to print, of which the instructions of one are the difference.
 const STREAM_LINES: [u64; 2] = [10_000, 60_000];
@@ -27,8 +27,7 @@ const STARTS: [&str; 2] = ["20", "600"];
 
 pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
     let root = root();
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let built = cargo()
         .current_dir(root)
         .args(["build", "--release", "-p", "teamster-testkit"])
         .args(["--example", "measure"])

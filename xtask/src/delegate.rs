@@ -1,11 +1,8 @@
 //! Tasks that live in a package of their own, so that the others do not wait for it to be built.
 
-use std::env;
-use std::process::Command;
-
 use anyhow::Context as _;
 
-use crate::Outcome;
+use crate::{Outcome, cargo};
 
 /// Arguments that are handed on as they are.
 #[derive(Debug, clap::Args)]
@@ -21,8 +18,7 @@ pub(crate) struct Args {
 
 /// Runs a task of the package `conformance`.
 pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = cargo()
         .args(["run", "--package", "conformance", "--", task])
         .args(&args.args)
         .status()

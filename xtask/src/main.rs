@@ -13,9 +13,10 @@ mod soak;
 mod surface;
 mod tidy;
 
+use std::env;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -126,6 +127,20 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints on stderr. A closed stderr is no reason to stop.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
+}
+
+/// Cargo, without the variables that it has set for this program. Build scripts that look at them, such as that of
+/// `ring`, and all that depends on their packages, would be built again at each change between both environments.
+fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os() {
+        let is_set_by_cargo =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(is_set_by_cargo) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// The root of this repository.

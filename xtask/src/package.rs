@@ -1,14 +1,13 @@
 //! `cargo xtask package`: what is published, and whether it can be built and tested without the repository.
 
-use std::env;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{Outcome, published, root};
+use crate::{Outcome, cargo, published, root};
 
 /// The most bytes of a compressed package. Crates here have some ten kilobytes; a fixture has more.
 const MOST_BYTES: u64 = 400 * 1024;
@@ -176,10 +175,6 @@ fn workspace(packages: &[Package]) -> String {
     format!(
         "[workspace]\nresolver = \"3\"\nmembers = [\n{members}\n]\n\n[patch.crates-io]\n{patches}\n"
     )
-}
-
-fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| Path::new("cargo").into()))
 }
 
 fn run_to_success(command: &mut Command) -> anyhow::Result<()> {

@@ -1,12 +1,9 @@
 //! `cargo xtask loop`: the loop with the real CLIs, which lives in a package of its own, and for a long time
 //! with stand-ins, which is a test with more ticks. `cargo xtask leases`: the tests of leases, with more kills.
 
-use std::env;
-use std::process::Command;
-
 use anyhow::Context as _;
 
-use crate::{Outcome, delegate};
+use crate::{Outcome, cargo, delegate};
 
 /// Run `teamster loop` with the real CLIs and see what the model is asked; or, as `loop soak`, for a long time.
 #[derive(Debug, clap::Args)]
@@ -45,8 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Some(Task::Soak(soak)) = &args.task else {
         return delegate::run("loop", &args.real);
     };
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = cargo()
         .args([
             "test",
             "--quiet",
@@ -65,8 +61,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// Runs the tests of killed leases with all of their steps.
 pub(crate) fn leases() -> anyhow::Result<Outcome> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = cargo()
         .args(["test", "--package", "teamster-mcp", "--test", "it"])
         .args([
             "--",

@@ -1,17 +1,15 @@
 //! `cargo xtask surface`: what the libraries offer, as text.
 
-use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use public_api::Builder;
 use serde::Deserialize;
 
-use crate::{Outcome, complain, generated, published, root};
+use crate::{Outcome, cargo, complain, generated, published, root};
 
 /// Where the lists are, from the root of the repository.
 const FOLDER: &str = "docs/surface";
@@ -31,10 +29,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // In a folder of its own: with `RUSTC_BOOTSTRAP`, cargo builds much of what others have built again.
     let target = root().join("target/surface");
-    let status = Command::new(cargo)
+    let status = cargo()
         .args(["doc", "--workspace", "--exclude", "xtask", "--lib"])
         .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
         .arg(&target)

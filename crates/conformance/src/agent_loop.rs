@@ -72,8 +72,16 @@ fn teamster() -> anyhow::Result<PathBuf> {
 
 /// Builds the program, while the network is still there.
 fn build() -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // As in `xtask`: with the variables that cargo has set for this program, much would be built again.
+    for (name, _) in std::env::vars_os() {
+        if (name.to_str())
+            .is_some_and(|it| it.starts_with("CARGO_PKG_") || it.starts_with("CARGO_MANIFEST_"))
+        {
+            cargo.env_remove(name);
+        }
+    }
+    let status = cargo
         .args(["build", "--quiet", "--package", "teamster-cli"])
         .current_dir(crate::root())
         .status()
