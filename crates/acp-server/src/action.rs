@@ -1,11 +1,11 @@
-//! Commands for the host, and what it answers.
+//! Actions for the host, and the data that the host answers with.
 
 use std::path::PathBuf;
 
 use teamster_core::{Image, McpServer, PermissionAnswer, PermissionMode};
 use teamster_orchestrator::RunLogEntry;
 
-/// The number of a request of the editor that the host answers.
+/// Identifies a request from the editor that the host answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub(crate) u64);
 
@@ -13,13 +13,13 @@ pub struct Ticket(pub(crate) u64);
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Check that a session with this setup could begin: the agent's program is there and logged in. Nothing is
-    /// started. Answered by [`AcpServer::prepared`](crate::AcpServer::prepared).
+    /// Check that a session with this setup can start: the agent's program is installed and logged in. Starts no
+    /// process. Answered by [`AcpServer::prepared`](crate::AcpServer::prepared).
     #[non_exhaustive]
     Prepare {
         /// The request.
         ticket: Ticket,
-        /// What the session will be.
+        /// The setup of the new session.
         setup: Setup,
     },
     /// Look up a session. Answered by [`AcpServer::found`](crate::AcpServer::found).
@@ -29,17 +29,17 @@ pub enum Action {
         ticket: Ticket,
         /// The session.
         session_id: String,
-        /// With the entries of its log.
+        /// Include the entries of the session's log.
         replay: bool,
     },
-    /// List sessions, the last used first. Answered by [`AcpServer::listed`](crate::AcpServer::listed).
+    /// List sessions, most recently used first. Answered by [`AcpServer::listed`](crate::AcpServer::listed).
     #[non_exhaustive]
     List {
         /// The request.
         ticket: Ticket,
-        /// Only those of this folder.
+        /// List only the sessions of this folder.
         cwd: Option<PathBuf>,
-        /// Where the page begins: [`SessionPage::next`] of the page before it.
+        /// Start of the page: [`SessionPage::next`] of the previous page. Unset for the first page.
         cursor: Option<String>,
     },
     /// End the session and its process. Answered by [`AcpServer::done`](crate::AcpServer::done).
@@ -58,27 +58,28 @@ pub enum Action {
         /// The session.
         session_id: String,
     },
-    /// Play a turn with these settings. Its entries come by [`AcpServer::entry`](crate::AcpServer::entry), up to its
-    /// `done`; a turn that cannot begin ends by [`AcpServer::refused`](crate::AcpServer::refused).
+    /// Start a turn with these settings. The host passes the turn's entries to
+    /// [`AcpServer::entry`](crate::AcpServer::entry), up to `done`. If the turn cannot start, the host calls
+    /// [`AcpServer::refused`](crate::AcpServer::refused).
     #[non_exhaustive]
     Prompt {
         /// The session.
         session_id: String,
-        /// What the session is, as of now.
+        /// The session's current setup.
         setup: Setup,
-        /// The text.
+        /// The text and images.
         prompt: Prompt,
     },
-    /// Apply changed settings to the session at once, as far as its agent can. Without a process nothing is to be
-    /// done: the next [`Prompt`](Self::Prompt) has them.
+    /// Apply changed settings to the session's process, as far as its agent supports that. A session without a
+    /// process needs no action: the next [`Prompt`](Self::Prompt) carries the settings.
     #[non_exhaustive]
     Apply {
         /// The session.
         session_id: String,
-        /// What the session is, as of now.
+        /// The session's current setup.
         setup: Setup,
     },
-    /// Interrupt the turn of a session.
+    /// Interrupt the session's turn.
     #[non_exhaustive]
     Interrupt {
         /// The session.
@@ -89,67 +90,67 @@ pub enum Action {
     Answer {
         /// The session.
         session_id: String,
-        /// The request, by the id that it came with.
+        /// The id that [`AcpServer::ask`](crate::AcpServer::ask) was called with.
         request_id: String,
         /// The answer.
         answer: PermissionAnswer,
     },
 }
 
-/// What a session is.
+/// The setup of a session: agent, folders, MCP servers and settings.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Setup {
-    /// The agent. Unset until one is chosen.
+    /// The agent's id. Unset until one is chosen.
     pub agent: Option<String>,
-    /// Where the agent works.
+    /// The agent's working directory, an absolute path.
     pub cwd: PathBuf,
-    /// Further folders.
+    /// Additional folders, as absolute paths.
     pub add_dirs: Vec<PathBuf>,
-    /// MCP servers of the editor.
+    /// MCP servers that the editor configured.
     pub mcp_servers: Vec<McpServer>,
-    /// What can be chosen in a session.
+    /// The settings that the editor can change.
     pub settings: Settings,
-    /// The session continues with what its log has. Without it, it is a new one.
+    /// The session has a log to continue. False for a new session.
     pub goes_on: bool,
 }
 
-/// What can be chosen in a session.
+/// The settings of a session that an editor can change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The model; unset is the agent's own choice.
+    /// The model; unset for the agent's default.
     pub model: Option<String>,
-    /// The level of thought; unset is the agent's own choice.
+    /// The reasoning effort; unset for the agent's default.
     pub effort: Option<String>,
-    /// What the agent may do without being asked.
+    /// The permission mode.
     pub mode: PermissionMode,
 }
 
-/// The text for the agent.
+/// A prompt for the agent.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The text, with links and embedded files in it.
+    /// The text, including links and embedded files.
     pub text: String,
-    /// Images that go with it.
+    /// The images.
     pub images: Vec<Image>,
 }
 
-/// A session that was looked up.
+/// The result of a session lookup.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Found {
-    /// Its agent.
+    /// The agent's id.
     pub agent: String,
-    /// The model that was chosen, if one was.
+    /// The chosen model, if any.
     pub model: Option<String>,
-    /// The entries of its log, if they were requested.
+    /// The entries of the session's log, if they were requested.
     pub entries: Vec<RunLogEntry>,
 }
 
 impl Found {
-    /// A session of this agent.
+    /// Creates a lookup result for a session of `agent`.
     pub fn new(agent: impl Into<String>, model: Option<String>, entries: Vec<RunLogEntry>) -> Self {
         Self {
             agent: agent.into(),
@@ -165,12 +166,12 @@ impl Found {
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<SessionSummary>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }
 
 impl SessionPage {
-    /// A page.
+    /// Creates a page.
     pub fn new(sessions: Vec<SessionSummary>, next: Option<String>) -> Self {
         Self { sessions, next }
     }
@@ -180,20 +181,20 @@ impl SessionPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Its id.
+    /// The session's id.
     pub session_id: String,
-    /// Where its agent works.
+    /// The agent's working directory.
     pub cwd: PathBuf,
-    /// Its first prompt, in full.
+    /// The first prompt, in full.
     pub first_prompt: Option<String>,
-    /// When it was last used, by RFC 3339.
+    /// The time of last use, in RFC 3339 format.
     pub updated_at: Option<String>,
-    /// Its agent.
+    /// The agent's id.
     pub agent: String,
 }
 
 impl SessionSummary {
-    /// A session of this agent in this folder.
+    /// Creates a summary without a first prompt and without a time of last use.
     pub fn new(
         session_id: impl Into<String>,
         cwd: impl Into<PathBuf>,

@@ -1,4 +1,4 @@
-//! Requests of an agent as requests to the editor, and what the editor answers.
+//! Translates an agent's requests into requests to the editor, and the editor's responses into answers.
 
 use agent_client_protocol_schema::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -16,7 +16,7 @@ const ALLOW: &str = "allow";
 const ALWAYS: &str = "always";
 const REJECT: &str = "reject";
 
-/// How the editor is asked.
+/// The protocol request that carries an agent's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Permission,
@@ -24,7 +24,7 @@ pub(crate) enum Way {
     Url,
 }
 
-/// Asks the editor. `None` if it has no way to answer this.
+/// Sends the request to the editor. Returns `None` if the editor supports no form of it.
 pub(crate) fn ask(
     number: u64,
     session_id: &str,
@@ -69,7 +69,7 @@ fn permission(
     let call = match known {
         Some(call) => call.for_permission(name, message),
         None => {
-            // A CLI that does not name the call: it is one of its own.
+            // The CLI names no call, so the request is shown as a call of its own.
             let id = request
                 .tool_id
                 .clone()
@@ -87,7 +87,7 @@ fn permission(
     out.request(number, "session/request_permission", &params);
 }
 
-/// What the editor's answer means. What cannot be understood denies.
+/// Converts the editor's response to an answer. An unreadable response denies.
 pub(crate) fn answer(way: Way, result: Option<Value>) -> PermissionAnswer {
     let deny = PermissionAnswer::Deny(None);
     let Some(result) = result else {

@@ -1,4 +1,4 @@
-//! What can be chosen: agents, models, levels of thought, permission modes.
+//! The options of a session: agents, models, reasoning efforts and permission modes.
 
 use agent_client_protocol_schema::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
@@ -8,26 +8,26 @@ use teamster_core::PermissionMode;
 
 use crate::Setup;
 
-/// The ids of the options of a session.
+/// Ids of session options.
 pub(crate) const AGENT: &str = "agent";
 pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const THOUGHT_LEVEL: &str = "thought_level";
-/// The value that leaves a choice to the agent.
+/// The value that selects the agent's default.
 pub(crate) const DEFAULT: &str = "default";
 
-/// The agents that sessions can be with.
+/// The agents available to sessions.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Catalog {
-    /// The agents; the first is chosen until another one is.
+    /// The agents; the first is the default.
     pub agents: Vec<AgentEntry>,
-    /// The agent can be chosen in each session, until its first prompt.
+    /// The agent can be changed in each session before its first prompt.
     pub choose_agent: bool,
 }
 
 impl Catalog {
-    /// One agent, for all sessions.
+    /// Creates a catalog with one agent for all sessions.
     pub fn one(agent: AgentEntry) -> Self {
         Self {
             agents: vec![agent],
@@ -35,7 +35,7 @@ impl Catalog {
         }
     }
 
-    /// Agents of which each session chooses one.
+    /// Creates a catalog from which each session chooses an agent.
     pub fn choice(agents: Vec<AgentEntry>) -> Self {
         Self {
             agents,
@@ -48,28 +48,28 @@ impl Catalog {
     }
 }
 
-/// An agent and what can be chosen of it.
+/// An agent and its options.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AgentEntry {
-    /// Its id, such as `claude`.
+    /// The agent's id, such as `claude`.
     pub id: String,
-    /// Its own name.
+    /// The display name.
     pub name: String,
-    /// Models by name, beside its own choice.
+    /// The models, in addition to the agent's default.
     pub models: Vec<Choice>,
-    /// Levels of thought, beside its own choice.
+    /// The reasoning efforts, in addition to the agent's default.
     pub efforts: Vec<Choice>,
-    /// Permission modes that it can be held to.
+    /// The supported permission modes.
     pub modes: Vec<PermissionMode>,
-    /// The settings that a session begins with.
+    /// The initial settings of a session.
     pub settings: crate::Settings,
-    /// How a person logs in, as an order.
+    /// Login instructions in the imperative, such as "log in with `claude`". Empty if there are none.
     pub login: String,
 }
 
 impl AgentEntry {
-    /// An agent with this id and name.
+    /// Creates an agent without models and efforts that supports the default permission mode only.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -89,12 +89,12 @@ impl AgentEntry {
 pub struct Choice {
     /// The value.
     pub value: String,
-    /// More about it, for people.
+    /// A description for users.
     pub about: Option<String>,
 }
 
 impl Choice {
-    /// A value with nothing more to say.
+    /// Creates a value without a description.
     pub fn new(value: impl Into<String>) -> Self {
         Self {
             value: value.into(),
@@ -103,7 +103,7 @@ impl Choice {
     }
 }
 
-/// The options of a session. `reported` is the model that its agent has reported.
+/// Returns the options of a session. `reported` is the model that the agent reported.
 pub(crate) fn options(
     catalog: &Catalog,
     setup: &Setup,
@@ -195,7 +195,7 @@ pub(crate) fn options(
     options
 }
 
-/// The modes, for editors that do not know options.
+/// Returns the modes, for editors without support for session options.
 pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState> {
     let agent = catalog.agent(setup.agent.as_deref()?)?;
     if agent.modes.len() < 2 {
@@ -211,7 +211,7 @@ pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState
     ))
 }
 
-/// A mode's name and what it means.
+/// Returns the display name and the description of a mode.
 fn words_of(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
         PermissionMode::ReadOnly => ("Read only", "Nothing is changed, and nothing is asked"),

@@ -1,13 +1,13 @@
-//! Differences of files, found in the arguments of tools.
+//! Extracts file diffs from the arguments of editing tools.
 //!
-//! CLIs name the arguments of their editing tools in few ways: a path with an old and a new text, a path with the
+//! The arguments of the CLIs' tools take one of three forms: a path with an old and a new text, a path with the
 //! whole text, or a patch.
 
 use agent_client_protocol_schema::v1::Diff;
 use serde_json::Value;
 
-/// Names of the argument with a file's path, of the replaced text, of the text in its place, of a whole file's text
-/// and of a patch.
+/// Argument names for the file's path (`PATH`), the replaced text (`OLD`), its replacement (`NEW`), the text of a
+/// whole file (`WHOLE`) and a patch (`PATCH`).
 const PATH: [&str; 6] = [
     "file_path",
     "filePath",
@@ -21,7 +21,7 @@ const NEW: [&str; 4] = ["new_string", "newString", "new_str", "newText"];
 const WHOLE: [&str; 4] = ["content", "contents", "file_text", "text"];
 const PATCH: [&str; 4] = ["patchText", "patch", "input", "diff"];
 
-/// The differences that a call of an editing tool is about.
+/// Returns the diffs in the input of an editing tool.
 pub(crate) fn of_input(input: &Value) -> Vec<Diff> {
     let mut found = Vec::new();
     let path = path_of(input);
@@ -51,7 +51,7 @@ pub(crate) fn of_input(input: &Value) -> Vec<Diff> {
     found
 }
 
-/// The files that a call names.
+/// Returns the paths in the input of a tool.
 pub(crate) fn paths(input: &Value) -> Vec<&str> {
     let mut found: Vec<&str> = path_of(input).into_iter().collect();
     if let Some(changes) = input["changes"].as_array() {
@@ -70,11 +70,11 @@ fn text_of<'a>(input: &'a Value, names: &[&str]) -> Option<&'a str> {
 
 fn replaced(path: &str, edit: &Value) -> Option<Diff> {
     let (old, new) = (text_of(edit, &OLD)?, text_of(edit, &NEW)?);
-    // An empty old text makes a file.
+    // An empty old text creates a file.
     Some(Diff::new(path, new).old_text(Some(old.to_owned()).filter(|old| !old.is_empty())))
 }
 
-/// A unified diff of one file, each hunk by itself; or the text of a new file.
+/// Parses a unified diff of one file into one diff per hunk. With `adds`, a text without hunks is a new file.
 fn of_unified(path: &str, diff: &str, adds: bool) -> Vec<Diff> {
     if !diff.contains("@@") {
         return if adds {
@@ -95,7 +95,7 @@ fn of_unified(path: &str, diff: &str, adds: bool) -> Vec<Diff> {
     hunks.finish()
 }
 
-/// A patch as `apply_patch` takes it.
+/// Parses a patch in the format of `apply_patch`.
 fn of_patch(patch: &str) -> Vec<Diff> {
     let mut found = Vec::new();
     let mut hunks: Option<Hunks> = None;
@@ -127,7 +127,7 @@ fn of_patch(patch: &str) -> Vec<Diff> {
     found
 }
 
-/// The hunks of a file, one after the other.
+/// Collects the hunks of a file as diffs.
 struct Hunks {
     path: String,
     adds: bool,

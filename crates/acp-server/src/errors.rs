@@ -1,10 +1,10 @@
-//! Errors of the protocol.
+//! Protocol errors.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde_json::json;
 use teamster_core::{AgentError, ErrorKind};
 
-/// The error of the protocol that stands for one of a session. All that is known of it is in `data.teamster`.
+/// Converts an agent's error to a protocol error, with the whole error in `data.teamster`.
 pub(crate) fn of_agent(error: &AgentError) -> Error {
     let code = match error.kind {
         ErrorKind::Auth => ErrorCode::AuthRequired,

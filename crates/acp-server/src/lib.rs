@@ -1,11 +1,10 @@
-//! The agent's side of the Agent Client Protocol, version 1: the mirror of `AcpProtocol` in `teamster-acp`.
+//! The agent's side of the Agent Client Protocol, version 1: the counterpart of `AcpProtocol` in `teamster-acp`.
 //!
-//! [`AcpServer`] is a pure state machine. It takes the lines of an editor ([`AcpServer::line`]) and the entries of
-//! the logs of sessions ([`AcpServer::entry`]), and gives lines for the editor and [`Action`]s for its host in an
-//! [`Output`]. The host opens sessions, sends their prompts and answers; it does no protocol.
+//! [`AcpServer`] is a pure state machine. Its inputs are lines from an editor ([`AcpServer::line`]) and entries of
+//! session logs ([`AcpServer::entry`]). Its [`Output`] holds lines for the editor and [`Action`]s for the host. The
+//! host opens sessions, sends prompts and delivers answers; it handles no protocol messages.
 //!
-//! The log of a session is all that an editor is shown: a session that is loaded shows the same as one that is
-//! played.
+//! The editor sees only what is in a session's log, so a loaded session looks the same as a live one.
 #![warn(missing_docs)]
 
 mod action;

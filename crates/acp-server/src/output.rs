@@ -1,4 +1,4 @@
-//! What a step of the state machine gives: lines for the editor, and commands for the host.
+//! The output of the state machine: lines for the editor and actions for the host.
 
 use agent_client_protocol_schema::v1::{Error, RequestId, SessionNotification, SessionUpdate};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::Action;
 
-/// Lines for the editor and commands for the host, each in order.
+/// Lines for the editor and actions for the host, each in order.
 #[derive(Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Output {
-    /// Messages for the editor, one a line, each with its newline.
+    /// JSON-RPC messages for the editor, one per line, each with its newline.
     pub lines: Vec<Vec<u8>>,
-    /// Commands for the host.
+    /// Actions for the host.
     pub actions: Vec<Action>,
 }
 
@@ -24,7 +24,7 @@ impl Output {
     }
 
     pub(crate) fn response<T: Serialize>(&mut self, id: &RequestId, result: &T) {
-        // The types of the schema are objects with names for keys.
+        // The schema's types have string keys, so this does not fail.
         match serde_json::to_value(result) {
             Ok(result) => self.write(&json!({"jsonrpc": "2.0", "id": id, "result": result})),
             Err(error) => self.error(id, &Error::internal_error().data(error.to_string())),

@@ -1,4 +1,4 @@
-//! What an editor sends as a prompt.
+//! Converts an editor's content blocks to a prompt.
 
 use std::fmt::{Arguments, Write as _};
 
@@ -9,7 +9,7 @@ use teamster_core::Image;
 
 use crate::{Prompt, errors};
 
-/// The prompt of these blocks. Files that are embedded come after the text, as models expect them.
+/// Converts content blocks to a prompt. Embedded files follow the text.
 pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
     let mut prompt = Prompt::default();
     let mut embedded = String::new();
@@ -18,7 +18,7 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
             ContentBlock::Text(text) => prompt.text.push_str(&text.text),
             ContentBlock::ResourceLink(link) => {
                 let place = place_of(&link.uri);
-                // A link is a part of the sentence around it.
+                // A link is part of the surrounding sentence.
                 if place == link.uri {
                     add(
                         &mut prompt.text,
@@ -94,12 +94,12 @@ fn add(text: &mut String, more: Arguments<'_>) {
     let _ = text.write_fmt(more);
 }
 
-/// The path of a file's URI; any other URI as it is.
+/// Returns the path of a `file://` URI; any other URI unchanged.
 fn place_of(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
-    // Lines are in the fragment or the query, as editors have it.
+    // Editors put line numbers into the fragment or the query.
     let (path, lines) = match rest.split_once(['#', '?']) {
         Some((path, lines)) => (path, format!("#{lines}")),
         None => (rest, String::new()),

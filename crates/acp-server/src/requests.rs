@@ -1,4 +1,4 @@
-//! Messages of an editor, as far as they are read before their parameters.
+//! Parses JSON-RPC messages and request parameters.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode, McpServer as SchemaServer, RequestId};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use teamster_core::McpServer;
 
-/// One line.
+/// A message from the editor.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Message {
     #[serde(default, deserialize_with = "present")]
@@ -19,7 +19,7 @@ pub(crate) struct Message {
     pub(crate) result: Option<Value>,
 }
 
-/// A field that is there, also if it is null.
+/// Deserializes a present field to `Some`, even if it is null.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -29,7 +29,7 @@ where
 }
 
 impl Message {
-    /// Reads a line; if it is no message, the error for it.
+    /// Parses a line. The error is the response to an invalid message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
         let value: Value = serde_json::from_slice(line)
             .map_err(|error| failed(ErrorCode::ParseError, format!("this is no JSON: {error}")))?;
@@ -53,9 +53,9 @@ impl Message {
     }
 }
 
-/// The parameters of a request.
+/// Parses the parameters of a request.
 pub(crate) fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, Error> {
-    // Some clients leave them out where all are optional.
+    // Some clients omit `params` when every field is optional.
     let params = match params {
         Value::Null => Value::Object(serde_json::Map::new()),
         params => params,
@@ -64,7 +64,7 @@ pub(crate) fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result
         .map_err(|error| failed(ErrorCode::InvalidParams, format!("{method}: {error}")))
 }
 
-/// The MCP servers that an editor sends.
+/// Converts the editor's MCP servers.
 pub(crate) fn mcp_servers(servers: Vec<SchemaServer>) -> Result<Vec<McpServer>, Error> {
     servers.into_iter().map(mcp_server).collect()
 }

@@ -1,4 +1,4 @@
-//! The state machine: an editor's messages in, the log's entries in, lines and actions out.
+//! The state machine: messages and log entries in, lines and actions out.
 
 mod opening;
 mod settings;
@@ -23,17 +23,15 @@ use crate::session::Session;
 use crate::{Action, Catalog, Output, Setup, Ticket, errors};
 
 /// The agent's side of one connection.
-///
-/// Ids of new sessions are the host's: `new_id` makes one.
 #[derive(Debug)]
 pub struct AcpServer {
     catalog: Catalog,
     new_id: fn() -> String,
     client: ClientCapabilities,
-    /// Who speaks, for the log.
+    /// The editor's name, as the source of its prompts in the log.
     source: String,
     sessions: HashMap<String, Session>,
-    /// Requests of the editor that the host works on.
+    /// Requests from the editor that the host has not answered yet.
     open: HashMap<Ticket, Open>,
     tickets: u64,
     /// Requests to the editor.
@@ -41,7 +39,7 @@ pub struct AcpServer {
     requests: u64,
 }
 
-/// A request of the editor that the host works on.
+/// A request from the editor that the host has not answered yet.
 #[derive(Debug)]
 struct Open {
     id: RequestId,
@@ -68,7 +66,7 @@ struct Asked {
 }
 
 impl AcpServer {
-    /// A server of these agents.
+    /// Creates a server for the agents of `catalog`. `new_id` generates the ids of new sessions.
     pub fn new(catalog: Catalog, new_id: fn() -> String) -> Self {
         Self {
             catalog,
@@ -83,12 +81,12 @@ impl AcpServer {
         }
     }
 
-    /// The name under which the editor's prompts are in the log.
+    /// Returns the editor's name, which the log records as the source of its prompts.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Takes a line of the editor. A blank one is nothing.
+    /// Processes a line from the editor. Ignores blank lines.
     pub fn line(&mut self, line: &[u8], out: &mut Output) {
         if line.trim_ascii().is_empty() {
             return;
@@ -105,7 +103,7 @@ impl AcpServer {
             }
             (Some(method), None) => self.notification(&method, message.params, out),
             (None, Some(id)) => self.response(&id, message.result, out),
-            // `Message::read` has refused it.
+            // `Message::read` rejects this.
             (None, None) => {}
         }
     }
@@ -139,7 +137,7 @@ impl AcpServer {
     }
 
     fn notification(&mut self, method: &str, given: Value, out: &mut Output) {
-        // A notification that cannot be read has no answer.
+        // An unreadable notification has no response.
         match method {
             "session/cancel" => {
                 if let Ok(cancel) = params::<CancelNotification>(method, given) {
@@ -185,7 +183,7 @@ impl AcpServer {
             _ => "teamster".to_owned(),
         };
         let about = Implementation::new("teamster", env!("CARGO_PKG_VERSION")).title(title);
-        // Version 1 is the only one that is spoken here: a client that needs another one ends the connection.
+        // This server supports version 1 only. A client that requires another version closes the connection.
         let response = InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .auth_methods(logins.collect::<Vec<_>>())
@@ -193,7 +191,8 @@ impl AcpServer {
         out.response(id, &response);
     }
 
-    /// Takes a request of the agent of a session, which the editor is asked. Where it cannot be, it is denied.
+    /// Forwards an agent's request to the editor. Denies it if the session is unknown or the editor does not support
+    /// such requests.
     pub fn ask(
         &mut self,
         session_id: &str,
@@ -240,7 +239,7 @@ impl AcpServer {
         }
     }
 
-    /// A request needs no answer any more: it was answered elsewhere, or the agent has withdrawn it.
+    /// Withdraws a request from the editor, because another client answered it or the agent withdrew it.
     pub fn settled(&mut self, request_id: &str, out: &mut Output) {
         let of_it = |asked: &Asked| asked.request_id == request_id;
         let number = self
@@ -257,14 +256,14 @@ impl AcpServer {
         }
     }
 
-    /// The editor answers a request.
+    /// Processes the editor's response to a request.
     fn response(&mut self, id: &RequestId, result: Option<Value>, out: &mut Output) {
         let number = match id {
             RequestId::Number(number) => u64::try_from(*number).ok(),
             RequestId::Str(number) => number.parse().ok(),
             RequestId::Null => None,
         };
-        // An answer to nothing has come too late.
+        // An unknown number is a late response to a withdrawn request.
         let asked = number.and_then(|number| self.asked.remove(&number));
         if let Some(asked) = asked {
             out.actions.push(Action::Answer {
@@ -287,7 +286,7 @@ impl AcpServer {
         ticket
     }
 
-    /// The request of this ticket, unless it was cancelled.
+    /// Removes and returns the request of a ticket, unless it was cancelled.
     fn settle(&mut self, ticket: Ticket) -> Option<Open> {
         self.open.remove(&ticket).filter(|open| !open.cancelled)
     }
@@ -319,7 +318,8 @@ impl AcpServer {
     }
 }
 
-/// There is nothing to do: the agents have their logins from their own CLIs, and each session looks at them again.
+/// Confirms authentication without doing anything: logins belong to the agents' CLIs, and each new session checks
+/// them.
 fn authenticate(id: &RequestId, out: &mut Output) {
     out.response(
         id,

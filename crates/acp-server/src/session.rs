@@ -1,4 +1,4 @@
-//! A session as its editor has it.
+//! The state of a session in a connection.
 
 use std::collections::VecDeque;
 
@@ -9,31 +9,31 @@ use teamster_core::Id;
 use crate::updates::Story;
 use crate::{Prompt, Setup};
 
-/// How many prompts wait for the end of a turn.
+/// The maximum number of prompts that wait for the end of a turn.
 pub(crate) const QUEUE: usize = 16;
 
-/// A session as its editor has it.
+/// The state of a session in a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     pub(crate) setup: Setup,
-    /// A prompt was sent: the agent stays.
+    /// A prompt was sent, so the agent can no longer be changed.
     pub(crate) begun: bool,
     /// The turn in progress.
     pub(crate) turn: Option<Turn>,
-    /// Prompts that wait for its end.
+    /// Prompts that wait for the end of the turn.
     pub(crate) queue: VecDeque<(RequestId, Prompt)>,
     pub(crate) story: Story,
-    /// The options that the editor knows.
+    /// The options that the editor last received.
     pub(crate) shown: Option<Value>,
 }
 
-/// The turn that an editor waits for.
+/// A turn whose prompt the editor sent.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) id: RequestId,
-    /// Its run, once its prompt is in the log.
+    /// The turn's run, once the prompt is in the log.
     pub(crate) run_id: Option<Id>,
-    /// It was cancelled: its end is `cancelled`, however it ends.
+    /// The turn was cancelled: its stop reason is `cancelled`, whatever its result.
     pub(crate) cancelled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls as editors show them.
+//! Converts tool calls to the protocol's tool calls.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use teamster_core::{ChangeKind, FileChange, Id, McpTool, ToolKind};
 
 use crate::{diff, updates};
 
-/// The longest title, in bytes.
+/// The maximum length of a title, in bytes.
 const TITLE: usize = 160;
 /// How much of a sub-agent's text is shown while it works, in bytes.
 const SUB_AGENT_TEXT: usize = 8 << 10;
 
-/// What is known of a call.
+/// A tool call in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     id: String,
@@ -26,9 +26,9 @@ pub(crate) struct Call {
     input: Value,
     diffs: Vec<Diff>,
     locations: Vec<ToolCallLocation>,
-    /// The files that it has changed.
+    /// The files that the call changed.
     changes: Vec<FileChange>,
-    /// The text of a sub-agent meanwhile.
+    /// The end of the sub-agent's text so far.
     sub_agent: String,
 }
 
@@ -80,7 +80,7 @@ impl Call {
         }
     }
 
-    /// For a person: a command is its own title, else the tool with its most telling argument.
+    /// Returns the title: the command of an execution, else the tool's name with its most descriptive argument.
     pub(crate) fn title(&self) -> String {
         let telling = [
             "command",
@@ -105,7 +105,7 @@ impl Call {
         excerpt(&one_line(&title), TITLE)
     }
 
-    /// The call as it begins.
+    /// Returns the call at its start.
     pub(crate) fn begin(&self, tool_name: &str) -> ToolCall {
         ToolCall::new(self.id.clone(), self.title())
             .name(tool_name.to_owned())
@@ -116,7 +116,7 @@ impl Call {
             .raw_input(self.input.clone())
     }
 
-    /// The call as a request for permission shows it.
+    /// Returns the call for a permission request.
     pub(crate) fn for_permission(&self, tool_name: &str, message: Option<&str>) -> ToolCallUpdate {
         let mut content = self.shown_diffs();
         content.extend(message.map(text));
@@ -131,7 +131,7 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
-    /// The text of a sub-agent, as the content of its call. Only the end of a long text is kept.
+    /// Appends text of a sub-agent to the call's content, which keeps only the end of a long text.
     pub(crate) fn sub_agent_text(&mut self, words: &str) -> ToolCallUpdate {
         self.sub_agent.push_str(words);
         if self.sub_agent.len() > SUB_AGENT_TEXT {
@@ -141,7 +141,8 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
-    /// A file was changed. `content` is what is in it now, where the host has read it.
+    /// Records a changed file. `content` is the file's current content, if the host read it. Returns `None` if the call
+    /// already shows a diff of the file.
     pub(crate) fn changed(
         &mut self,
         change: &FileChange,
@@ -155,7 +156,7 @@ impl Call {
         if self.locations.iter().all(|it| !same(&it.path, path)) {
             self.locations.push(location(&change.path));
         }
-        // Of an update, what was there before is not known: its place is all that is shown.
+        // The previous content of an updated file is unknown, so only its location is shown.
         if let (ChangeKind::Add, Some(content)) = (change.change, content) {
             self.diffs.push(Diff::new(&change.path, content));
         }
@@ -165,14 +166,14 @@ impl Call {
         Some(ToolCallUpdate::new(self.id.clone(), fields))
     }
 
-    /// The call has ended with this output.
+    /// Returns the update for the end of the call.
     pub(crate) fn end(&self, output: &str, failed: bool) -> ToolCallUpdate {
         let mut content = if failed {
             Vec::new()
         } else {
             self.shown_diffs()
         };
-        // The words of an edit that is shown say nothing more.
+        // The output of an edit adds nothing to its diff.
         if content.is_empty() && !output.is_empty() {
             content.push(text(&self.fenced(output)));
         }
@@ -192,7 +193,7 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields).meta(meta)
     }
 
-    /// Output that is no Markdown, in a fence that it cannot end.
+    /// Wraps output that is not Markdown in a code fence longer than any in the output.
     fn fenced(&self, output: &str) -> String {
         let is_plain = matches!(
             self.kind,
@@ -223,7 +224,7 @@ fn location(path: &str) -> ToolCallLocation {
     ToolCallLocation::new(path)
 }
 
-/// The same file: one path may be relative to the other's folder.
+/// Compares paths, of which one may be relative to a parent folder of the other.
 fn same(one: &Path, other: &Path) -> bool {
     one.ends_with(other) || other.ends_with(one)
 }

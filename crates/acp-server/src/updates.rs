@@ -1,4 +1,4 @@
-//! Entries of a session's log as updates for an editor.
+//! Converts entries of a session's log to updates for the editor.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,50 +13,49 @@ use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use crate::tool_call::Call;
 
-/// The longest title of a session, in bytes.
+/// The maximum length of a session's title, in bytes.
 const TITLE: usize = 80;
 
-/// What of an update only teamster understands, in the protocol's place for extensions.
+/// Wraps data that only teamster understands as the protocol's `_meta`.
 pub(crate) fn meta(value: Value) -> Meta {
     let mut meta = Meta::new();
     meta.insert("teamster".to_owned(), value);
     meta
 }
 
-/// What an editor has been shown of a session.
+/// The state of a session's view in an editor.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     calls: HashMap<Id, Call>,
-    /// The current message without an id of its own, and how many there were.
+    /// The id of the current message if the agent gave it none, and the number of such messages.
     message: Option<MessageId>,
     messages: u64,
-    /// Withdrawn text that must not be shown, of a log that is read as a whole.
+    /// Messages that a later entry retracts, in a log that is replayed.
     hidden: HashSet<Id>,
     title: Option<String>,
     /// The model that the agent has reported.
     pub(crate) model: Option<String>,
-    /// Tokens of the turn at the last request, and what the last request had.
+    /// Tokens of the turn up to its last request, and tokens of that request alone.
     counted: u64,
     in_context: u64,
     window: Option<u64>,
-    /// What the session has cost, where that is known.
+    /// The session's cost in USD, if known.
     cost_usd: Option<f64>,
 }
 
-/// What is around an entry.
+/// The context in which an entry is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Around<'a> {
-    /// What is in the changed file now.
+    /// The current content of the changed file.
     pub(crate) content: Option<&'a str>,
-    /// The editor shows notices.
+    /// The editor supports notices.
     pub(crate) notices: bool,
-    /// Messages from this source were typed in the editor, which shows them itself.
+    /// The editor's own name: it already shows messages from this source.
     pub(crate) own_source: Option<&'a str>,
 }
 
 impl Story {
-    /// Prepares for these entries of a log, of which more is known than of those that come: a message that was
-    /// retracted later is not shown at all.
+    /// Hides the messages that these entries retract. Call it before a replay.
     pub(crate) fn hide_retracted(&mut self, entries: &[RunLogEntry]) {
         for entry in entries {
             if let RunLogEntry::Agent(entry) = entry
@@ -67,7 +66,7 @@ impl Story {
         }
     }
 
-    /// The updates of an entry.
+    /// Appends the updates for an entry to `out`.
     pub(crate) fn see(
         &mut self,
         entry: &RunLogEntry,
@@ -104,7 +103,7 @@ impl Story {
                 out.push(SessionUpdate::AgentThoughtChunk(chunk(&text.text, id)));
             }
             AgentEvent::Retract(retract) => {
-                // What was shown cannot be taken back; the next words are a new message.
+                // The protocol cannot retract shown text; the next text starts a new message.
                 self.message = None;
                 let about = json!({"retract": retract.message_id});
                 out.push(SessionUpdate::SessionInfoUpdate(
@@ -219,7 +218,7 @@ impl Story {
         }
     }
 
-    /// A turn has ended: figures of the whole session.
+    /// Processes the end of a turn: updates the session's usage and cost.
     fn done(&mut self, result: &RunResult, out: &mut Vec<SessionUpdate>) {
         self.calls.clear();
         self.message = None;
@@ -238,7 +237,7 @@ impl Story {
         self.counted = 0;
     }
 
-    /// Takes running figures of a turn: what a request adds is what the context holds.
+    /// Records the turn's cumulative usage. The increase since the last request is the size of the context.
     fn count(&mut self, usage: &Usage) {
         let total = usage.total_tokens().unwrap_or_default();
         if total > self.counted {
@@ -247,7 +246,7 @@ impl Story {
         }
     }
 
-    /// How full the context is, where its size is known.
+    /// Returns the usage of the context window, if its size is known.
     fn usage(&self, turn_cost: Option<f64>) -> Option<SessionUpdate> {
         let size = self.window?;
         let cost = match (self.cost_usd, turn_cost) {
@@ -259,7 +258,7 @@ impl Story {
         Some(SessionUpdate::UsageUpdate(update))
     }
 
-    /// The call of this id, for a request about it.
+    /// Returns the call with this id.
     pub(crate) fn call(&self, id: &Id) -> Option<&Call> {
         self.calls.get(id)
     }
@@ -268,7 +267,8 @@ impl Story {
         id.is_some_and(|id| self.hidden.contains(id))
     }
 
-    /// The message of a piece of text: the agent's own id, else one for all pieces up to something else.
+    /// Returns the message id for a chunk: the agent's id, or a generated one that consecutive chunks of the same kind
+    /// share.
     fn message_id(&mut self, id: Option<&Id>, prefix: &str) -> MessageId {
         if let Some(id) = id {
             self.message = None;
@@ -286,13 +286,13 @@ impl Story {
     }
 }
 
-/// The title of a session that begins with this prompt.
+/// Returns the title of a session from its first prompt.
 pub(crate) fn title_of(prompt: &str) -> String {
     let line = prompt.lines().find(|line| !line.trim().is_empty());
     excerpt(&one_line(line.unwrap_or_default().trim()), TITLE)
 }
 
-/// What the answer to a prompt has of the result, for other teamsters.
+/// Returns the parts of a result that other teamster instances read from the response to a prompt.
 pub(crate) fn of_result(result: &RunResult) -> Meta {
     let mut known = json!({});
     if let Some(usage) = &result.usage {
@@ -338,7 +338,7 @@ fn plan_of(plan: &teamster_core::Plan) -> Plan {
     Plan::new(entries.collect())
 }
 
-/// A notice, for an editor that shows them.
+/// Sends a notice, if the editor supports notices.
 fn notice(
     around: Around<'_>,
     severity: NoticeSeverity,
@@ -356,7 +356,7 @@ fn notice(
     }
 }
 
-/// What the user waits for: a notice, else a thought, which every editor shows.
+/// Shows a wait, retry or fallback: as a notice, or as a thought if the editor does not support notices.
 fn waiting(
     around: Around<'_>,
     title: &str,

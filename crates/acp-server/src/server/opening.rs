@@ -1,4 +1,4 @@
-//! Sessions: begun, gone on with, listed, closed, removed.
+//! The life cycle of sessions: new, load, resume, list, close, delete.
 
 use std::path::{Path, PathBuf};
 
@@ -130,7 +130,7 @@ impl AcpServer {
         out.actions.push(Action::Delete { ticket, session_id });
     }
 
-    /// The host has checked that a session can begin.
+    /// Takes the host's answer to [`Action::Prepare`], and creates the session if it succeeded.
     pub fn prepared(&mut self, ticket: Ticket, result: Result<(), AgentError>, out: &mut Output) {
         let Some(Open {
             id,
@@ -153,7 +153,7 @@ impl AcpServer {
         out.response(&id, &response);
     }
 
-    /// The host has looked up a session, or has not found it.
+    /// Takes the host's answer to [`Action::Find`].
     pub fn found(&mut self, ticket: Ticket, result: Result<Found, AgentError>, out: &mut Output) {
         let Some(open) = self.settle(ticket) else {
             return;
@@ -200,7 +200,7 @@ impl AcpServer {
         self.sessions.insert(session_id, session);
     }
 
-    /// The host has a page of sessions.
+    /// Takes the host's answer to [`Action::List`].
     pub fn listed(
         &mut self,
         ticket: Ticket,
@@ -224,7 +224,7 @@ impl AcpServer {
         out.response(&open.id, &response);
     }
 
-    /// The host has closed or removed a session, or could not.
+    /// Takes the host's answer to [`Action::Close`] or [`Action::Delete`].
     pub fn done(
         &mut self,
         ticket: Ticket,

@@ -1,4 +1,4 @@
-//! Options of a session, and what an editor changes of them.
+//! Session options, and changes to them by the editor.
 
 use agent_client_protocol_schema::v1::{
     ConfigOptionUpdate, CurrentModeUpdate, Error, RequestId, SessionConfigOption,
@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::{Action, Catalog, Output, errors};
 
 impl AcpServer {
-    /// The options of a session, which its editor then knows.
+    /// Returns the options of a session and records them as known to the editor.
     pub(super) fn remember_options(
         &self,
         session: &mut Session,
@@ -23,7 +23,7 @@ impl AcpServer {
         (options, catalog::modes(&self.catalog, &session.setup))
     }
 
-    /// Options that have changed, for the editor.
+    /// Sends the session's options to the editor if they changed.
     pub(super) fn show_changed_options(&mut self, session_id: &str, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
@@ -50,7 +50,7 @@ impl AcpServer {
         Ok(())
     }
 
-    /// The answer is the list of all options, as editors want it.
+    /// Sets an option. The response lists all options of the session.
     pub(super) fn set_option(
         &mut self,
         id: &RequestId,
@@ -122,7 +122,7 @@ impl AcpServer {
                 };
                 session.setup.settings.mode = *mode;
             }
-            // A name that is not in the list may be one that the agent knows.
+            // The agent may know models that are not in the catalog.
             MODEL => {
                 session.setup.settings.model = Some(value.to_owned()).filter(|it| it != DEFAULT);
             }

@@ -1,4 +1,4 @@
-//! The protocol, as editors speak it.
+//! Tests of the protocol from an editor's side.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "JSON is given as it is written"
@@ -22,7 +22,7 @@ use teamster_orchestrator::RunLogEntry;
 use super::*;
 use crate::{AgentEntry, Choice, Found, SessionPage, SessionSummary};
 
-/// An editor and its server.
+/// An editor connected to a server.
 struct Editor {
     server: AcpServer,
     actions: Vec<Action>,
@@ -57,7 +57,7 @@ impl Editor {
         Self::with(Catalog::one(claude()))
     }
 
-    /// One that has been answered to `initialize` and has a session.
+    /// An initialized editor with a session.
     fn with_session() -> Self {
         let mut editor = Self::new();
         editor.call(
@@ -122,7 +122,7 @@ impl Editor {
         self.host(|server, out| server.entry("s1", &entry, None, out));
     }
 
-    /// The editor begins the turn of this run.
+    /// Logs the start of a turn that the editor requested.
     fn turn(&mut self, run: &str) {
         self.log(json!({"type": "user:message", "runId": run, "text": "hi", "from": "zed"}));
     }
@@ -137,7 +137,7 @@ impl Editor {
         self.log(json!({"type": "done", "runId": run, "result": result}));
     }
 
-    /// The answer to this request, which is taken out.
+    /// Removes and returns the response to a request.
     fn answer(&mut self, id: u64) -> Value {
         let of_it = |message: &Value| message["id"] == id && message["method"].is_null();
         let index = self.messages.iter().position(of_it);
@@ -151,7 +151,7 @@ impl Editor {
             .any(|it| it["id"] == id && it["method"].is_null())
     }
 
-    /// The updates so far, which are taken out.
+    /// Removes and returns the updates so far.
     fn updates(&mut self) -> Vec<Value> {
         let messages = std::mem::take(&mut self.messages).into_iter();
         let (updates, rest) = messages.partition(|it| it["method"] == "session/update");

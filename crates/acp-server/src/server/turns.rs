@@ -48,13 +48,13 @@ impl AcpServer {
             setup: session.setup.clone(),
             prompt,
         });
-        // The next one continues with what is there by then.
+        // The next prompt continues this session.
         session.begun = true;
         session.setup.goes_on = true;
         self.show_changed_options(session_id, out);
     }
 
-    /// Cancels the turn of a session, and what waits for its end.
+    /// Cancels the session's turn and its queued prompts.
     pub(super) fn cancel(&mut self, session_id: &str, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
@@ -87,7 +87,7 @@ impl AcpServer {
         }
     }
 
-    /// Takes an entry of a session's log. `content` is what is in a changed file now, if the host has read it.
+    /// Processes an entry of a session's log. `content` is the current content of a changed file, if the host read it.
     pub fn entry(
         &mut self,
         session_id: &str,
@@ -135,7 +135,7 @@ impl AcpServer {
                 }
             }
             AgentEvent::Done(done) => {
-                // A turn that the agent began by itself, or another client, is no answer to the prompt.
+                // A turn that the agent or another client started does not answer this prompt.
                 let turn = session.turn.take_if(|turn| turn.run_id == entry.run_id);
                 if let Some(turn) = turn {
                     self.turn_done(session_id, &turn, &done.result, out);
@@ -145,7 +145,7 @@ impl AcpServer {
         }
     }
 
-    /// The prompt of a session could not be played.
+    /// Takes the host's error for an [`Action::Prompt`] whose turn could not start.
     pub fn refused(&mut self, session_id: &str, error: &AgentError, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
@@ -177,7 +177,7 @@ impl AcpServer {
                 out.error(&turn.id, &error);
             }
         }
-        // What was asked needs no answer any more.
+        // The turn's pending requests need no answer any more.
         let of_it = self
             .asked
             .values()
@@ -197,7 +197,7 @@ impl AcpServer {
     }
 }
 
-/// How a turn ended by the protocol's words, or the error that it ended with.
+/// Returns the protocol's stop reason of a turn, or the turn's error.
 fn stop_reason(result: &RunResult, cancelled: bool) -> Result<StopReason, AgentError> {
     if cancelled || result.aborted || result.status == RunStatus::Aborted {
         return Ok(StopReason::Cancelled);

@@ -1,11 +1,11 @@
-//! What an editor is shown of events.
+//! Tests of the updates for log entries.
 
 use serde_json::{Value, json};
 use teamster_orchestrator::RunLogEntry;
 
 use super::*;
 
-/// The entries of a log, as they are on the wire.
+/// Parses wire events into numbered log entries.
 fn log(entries: &[Value]) -> Vec<RunLogEntry> {
     let entries = entries.iter().zip(1..);
     entries
@@ -113,7 +113,7 @@ fn the_first_prompt_is_the_title_and_the_editor_s_own_is_not_shown_again() {
     assert_eq!(live[0], title);
     assert_eq!(live[1]["sessionUpdate"], "user_message_chunk");
     assert_eq!(live.len(), 2);
-    // A session that is loaded shows all of them.
+    // A loaded session shows all messages.
     assert_eq!(shown(&entries).len(), 3);
 }
 

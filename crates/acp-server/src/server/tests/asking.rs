@@ -81,7 +81,7 @@ fn a_request_that_was_answered_elsewhere_is_withdrawn_from_the_editor() {
     let withdrawn = editor.messages.pop().unwrap();
     assert_eq!(withdrawn["method"], "$/cancel_request");
     assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
-    // Its answer comes too late.
+    // The editor's response comes too late.
     editor.actions.clear();
     editor.line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}}).to_string());
     assert_eq!(editor.actions, []);

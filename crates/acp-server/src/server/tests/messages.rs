@@ -1,4 +1,4 @@
-//! Messages of any kind.
+//! Malformed messages, cancellation and arbitrary input.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn a_cancelled_request_is_answered_once() {
 }
 
 proptest! {
-    /// Each line of an editor is answered or ignored, and nothing panics.
+    /// The server answers or ignores every line without a panic.
     #[test]
     fn any_line_is_survived(lines in prop::collection::vec(".{0,80}", 0..20)) {
         let mut editor = Editor::with_session();
@@ -84,7 +84,7 @@ proptest! {
         }
     }
 
-    /// Each request has exactly one answer, in any order of prompts, cancels and ends.
+    /// Every prompt gets exactly one response, in any order of prompts, cancellations and ends.
     #[test]
     fn every_prompt_is_answered_once(steps in prop::collection::vec(0_u8..4, 0..40)) {
         let mut editor = Editor::with_session();
@@ -133,5 +133,5 @@ proptest! {
     }
 }
 
-/// More than can wait.
+/// One more prompt than the queue holds.
 const QUEUED: usize = crate::session::QUEUE + 1;

@@ -1,4 +1,4 @@
-//! Sessions: begun, loaded, resumed, listed, closed.
+//! Sessions: new, load, resume, list, close.
 
 use teamster_core::McpServer;
 

@@ -1,8 +1,8 @@
-//! Options and modes, as editors set them.
+//! Options and modes that editors set.
 
 use super::*;
 
-/// Zed reads pickers only from the options, and wants all of them back when one is set.
+/// Zed builds its pickers from the options only, and expects all options in the response to a change.
 #[test]
 fn setting_an_option_gives_all_of_them_back() {
     let mut editor = Editor::new();
@@ -31,7 +31,7 @@ fn setting_an_option_gives_all_of_them_back() {
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "accept-edits"})
     );
     editor.call(4, "session/set_config_option", set("thought_level", "high"));
-    // Nothing is to be done before the first prompt, which has them.
+    // No action before the first prompt, which carries the settings.
     assert_eq!(editor.actions, []);
     editor.prompt(5, "hi");
     let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
@@ -52,7 +52,7 @@ fn setting_an_option_gives_all_of_them_back() {
     }
 }
 
-/// Editors of before the options set the mode by its own method.
+/// Editors without support for session options use `session/set_mode`.
 #[test]
 fn the_mode_can_be_set_the_old_way() {
     let mut editor = Editor::with_session();
@@ -83,7 +83,7 @@ fn without_a_name_the_agent_is_an_option_until_the_first_prompt() {
     let set = |id: &str| json!({"sessionId": "s1", "configId": "agent", "value": id});
     editor.call(2, "session/set_config_option", set("codex"));
     let options = editor.answer(2)["result"]["configOptions"].clone();
-    // Codex has one mode here, which is nothing to choose from.
+    // Codex has a single mode here, so there is no mode option.
     let ids: Vec<_> = options
         .as_array()
         .unwrap()

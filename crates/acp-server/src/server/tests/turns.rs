@@ -1,4 +1,4 @@
-//! Prompts and the ends of their turns.
+//! Prompts and the responses to them.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn both_ways_to_cancel_end_the_turn_as_cancelled() {
             }]
         );
         assert!(!editor.has_answer(2));
-        // Even an end as if nothing had happened is that of a cancelled turn.
+        // A cancelled turn that completes still reports `cancelled`.
         editor.done("s1.1", json!({}));
         assert_eq!(editor.answer(2)["result"]["stopReason"], "cancelled");
     }
