@@ -55,7 +55,7 @@ pub(crate) use value::{EnvVar, age, size};
 
 use crate::exit_code;
 
-/// The heading of options that are used most: those that `-h` shows, in one list with `--help` itself.
+/// The help heading of the most used options: `-h` lists them together with `--help` itself.
 const COMMON: Option<&str> = None;
 
 const SHORT: &str = "\
@@ -104,7 +104,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What these arguments say, the program's name first.
+    /// Parses the arguments; the first one is the program's name.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let command = command_place(&args);
@@ -116,7 +116,7 @@ impl Cli {
     }
 }
 
-/// Where the command is: behind the options that go before it.
+/// Returns the index of the command, which follows the global options.
 fn command_place(args: &[OsString]) -> usize {
     let mut place = 1;
     while let Some(flag) = args.get(place).and_then(|arg| arg.to_str()) {
@@ -131,8 +131,9 @@ fn command_place(args: &[OsString]) -> usize {
     place
 }
 
-/// The options of the command that these arguments have: the id of each, and how it is written. They are arguments
-/// that were read already.
+/// Returns the id and the spelling of each option that is set on the command line.
+///
+/// The arguments MUST have been parsed successfully before.
 pub(crate) fn given(args: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
     let args: Vec<OsString> = args.into_iter().collect();
     let place = command_place(&args);
@@ -164,16 +165,16 @@ pub(crate) fn given(args: impl IntoIterator<Item = OsString>) -> Vec<(String, St
         .collect()
 }
 
-/// How many letters of a command may be wrong: missing, too many, others, or in another order.
+/// Maximum edit distance between a mistyped command and the suggested one.
 const SLIPS: usize = 2;
 
-/// Suggests the command that takes the fewest changes: the parser prefers those that begin alike.
+/// Suggests the command with the smallest edit distance; clap prefers those with a common prefix.
 fn meant(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(ContextValue::Strings(suggested)) = error.get(ContextKind::SuggestedSubcommand)
     {
         let program = Cli::command();
-        // Of a command's own commands there are few, and the parser's suggestion is right.
+        // For nested commands clap's own suggestion is kept.
         let known = program.get_subcommands().map(clap::Command::get_name);
         let known: Vec<&str> = known.collect();
         if suggested.iter().all(|name| known.contains(&&**name)) {
@@ -314,7 +315,7 @@ pub(crate) struct FakeMcpArgs {
     pub(crate) args: Vec<String>,
 }
 
-/// How a run is shown.
+/// Output options of a run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
@@ -368,7 +369,7 @@ mod tests {
         for mut command in std::iter::once(program.clone()).chain(commands) {
             let help = command.clone().term_width(80).render_help().to_string();
             let lines = help.lines().count();
-            // The program's own has a line for each command.
+            // The program's own help has a line for each command.
             let most = if command.get_name() == "teamster" {
                 37
             } else {

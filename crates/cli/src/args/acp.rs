@@ -1,4 +1,4 @@
-//! The arguments of `teamster acp`.
+//! Arguments of `teamster acp`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub(crate) struct AcpArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// The agent's process. The editor sets where it works.
+/// Options for the agent's process. The editor sets its working directory.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Place and environment")]
 pub(crate) struct AcpPlaceArgs {
@@ -116,7 +116,7 @@ pub(crate) struct AcpPlaceArgs {
     pub(crate) bin: Option<PathBuf>,
 }
 
-/// What holds for each turn, which is a run, and for all turns of a session together.
+/// Retry, fallback and budget options of a session's turns.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct AcpTurnArgs {
@@ -153,7 +153,7 @@ pub(crate) struct AcpTurnArgs {
 }
 
 impl AcpArgs {
-    /// The arguments of the detached session of this agent that a thread is.
+    /// Returns the arguments of the detached session behind a thread.
     pub(crate) fn session(&self, agent: &str) -> ChatArgs {
         let (place, turns) = (&self.place, &self.turns);
         ChatArgs {

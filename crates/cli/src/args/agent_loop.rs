@@ -1,4 +1,4 @@
-//! The arguments of `teamster loop`.
+//! Arguments of `teamster loop`.
 
 use std::path::PathBuf;
 

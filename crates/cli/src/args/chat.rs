@@ -1,4 +1,4 @@
-//! The arguments of `teamster chat`.
+//! Arguments of `teamster chat`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -113,7 +113,7 @@ pub(crate) struct ChatArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// What holds for each turn of a session, which is a run, and for all of them together.
+/// Retry, fallback and budget options of a session's turns.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TurnArgs {

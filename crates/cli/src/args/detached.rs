@@ -1,4 +1,4 @@
-//! The arguments of the commands about detached runs.
+//! Arguments of the commands for detached runs.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub(crate) struct SayArgs {
     pub(crate) output: AttachOutputArgs,
 }
 
-/// How long a detached run or session waits for its answers.
+/// Options for the permission requests of a detached run or session.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct AskingArgs {
     /// With --detach: how long a request for permission waits for an answer, before it is denied
@@ -99,7 +99,7 @@ pub(crate) struct AskingArgs {
     pub(crate) ask_timeout: Option<Duration>,
 }
 
-/// How a detached run is shown.
+/// Output options of a detached run.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct AttachOutputArgs {
     /// Print the entries of the run's log, one line of JSON each

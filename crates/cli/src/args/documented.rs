@@ -1,4 +1,4 @@
-//! Commands in README and docs parse: a flag that was renamed or removed is found there.
+//! Tests that every command in README and docs parses, so that renamed and removed flags are found.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 use std::ffi::OsString;
@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 
 use super::Cli;
 
-/// Shell words that end a command.
+/// Shell operators that end a command.
 const OPERATORS: [char; 6] = ['|', '&', ';', '(', ')', '\n'];
 
-/// One word of a command, or the end of the command.
+/// A token of a shell script.
 #[derive(Debug, PartialEq)]
 enum Token {
     Word(String),
     End,
 }
 
-/// Splits a script into words, as far as the examples in the docs need it: quotes, comments, operators,
-/// redirections, continued lines. A here-document is a line of words to it.
+/// Splits a script into tokens, as far as the examples in the docs need it.
+///
+/// Handles quotes, comments, operators, redirections and continued lines. The lines of a here-document become
+/// words.
 fn tokens(script: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut word: Option<String> = None;
@@ -41,7 +43,7 @@ fn tokens(script: &str) -> Vec<Token> {
             '\\' => word.get_or_insert_default().extend(chars.next()),
             '#' if word.is_none() => while chars.next_if(|it| *it != '\n').is_some() {},
             '>' | '<' => {
-                // A number before it names a stream.
+                // A number before the operator is a file descriptor.
                 word = word.filter(|word| word.parse::<u8>().is_err());
                 end(&mut word, &mut tokens, &mut redirected);
                 while chars.next_if(|it| ['>', '<', '&'].contains(it)).is_some() {}
@@ -59,7 +61,7 @@ fn tokens(script: &str) -> Vec<Token> {
     tokens
 }
 
-/// The commands of a script that run `teamster`, each from that word on.
+/// Returns the `teamster` commands of a script; the first word of each is `teamster`.
 fn commands(script: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for command in tokens(script).split(|token| *token == Token::End) {
@@ -78,7 +80,7 @@ fn commands(script: &str) -> Vec<Vec<String>> {
             ["cargo", "run", "--bin", "teamster", "--", ..] => &words[4..],
             _ => continue,
         };
-        // `mock-model SCRIPT -- teamster …` has a command within.
+        // `mock-model SCRIPT -- teamster …` contains another command.
         if let Some(inner) = words.iter().skip(1).position(|word| *word == "teamster") {
             found.push(words[inner + 1..].iter().map(ToString::to_string).collect());
         }
@@ -87,7 +89,7 @@ fn commands(script: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The blocks of shell in a page, with the line that each begins in.
+/// Returns the `sh` code blocks of a page, each with its first line number.
 fn scripts(page: &str) -> Vec<(usize, String)> {
     let mut scripts = Vec::new();
     let mut open: Option<(usize, String)> = None;

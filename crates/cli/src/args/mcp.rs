@@ -1,4 +1,4 @@
-//! The arguments about MCP servers.
+//! Arguments of `teamster mcp`, and the MCP servers of other commands.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -196,7 +196,7 @@ pub(crate) struct ServerArgs {
     pub(crate) mcp: Vec<String>,
 }
 
-/// Without what may be secret.
+/// Omits the values, which may be secrets.
 impl fmt::Debug for ServerArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerArgs").finish_non_exhaustive()
@@ -222,7 +222,7 @@ pub(crate) struct McpArgs {
     pub(crate) mcp_strict: bool,
 }
 
-/// How MCP servers reach the agent's CLI.
+/// Values of `--mcp-via` with their help texts.
 const WAYS: &[(McpDelivery, &str)] = &[
     (
         McpDelivery::Private,

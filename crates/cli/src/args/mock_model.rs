@@ -1,4 +1,4 @@
-//! The arguments of `teamster mock-model`.
+//! Arguments of `teamster mock-model`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

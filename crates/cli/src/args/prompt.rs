@@ -1,7 +1,7 @@
-//! Prompts that begin with a dash, as a list does.
+//! Prompts that begin with a dash, such as a Markdown list.
 //!
-//! The parser takes them for flags, and what follows `--` is for the agent's CLI. So those that
-//! cannot be flags are marked before it sees them.
+//! clap parses them as flags, and `--` is taken: arguments after it go to the agent's CLI. So a prompt that
+//! cannot be a flag is marked before clap sees it.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -12,17 +12,18 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 
-/// No argument of a process can hold this character, so it cannot be taken for part of one.
+/// The prefix of a marked prompt. Process arguments never contain NUL, so it is unambiguous.
 const MARK: char = '\0';
 
-/// The prompt as it was given.
+/// Removes the mark from a prompt.
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a value parser")]
 pub(super) fn unmarked(text: &str) -> Result<String, Infallible> {
     Ok(text.strip_prefix(MARK).unwrap_or(text).to_owned())
 }
 
-/// The arguments of `teamster run`, whose second word is there, with a mark on the prompt if it looks
-/// like a flag but cannot be one.
+/// Marks the prompt of `teamster run` if it looks like a flag but cannot be one.
+///
+/// `command` is the index of the word `run`.
 pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
     if let Some(prompt) = find(&args, command) {
         let mut marked = OsString::from(MARK.to_string());
@@ -32,7 +33,7 @@ pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
     args
 }
 
-/// Where such a prompt is: in the place of the prompt, which is the one after the provider.
+/// Returns the index of a prompt that needs the mark. The prompt is the positional argument after the provider.
 fn find(args: &[OsString], command: usize) -> Option<usize> {
     let flags = Flags::new();
     let mut provider = false;
@@ -66,7 +67,7 @@ impl Flags {
         Self(program.find_subcommand("run").cloned().unwrap_or_default())
     }
 
-    /// Whether no flag can look like this: none has white space in its name.
+    /// Returns whether the argument cannot be a flag: flag names have no white space.
     fn cannot_be(&self, arg: &str) -> bool {
         let Some(space) = arg.find(char::is_whitespace) else {
             return false;
@@ -81,7 +82,7 @@ impl Flags {
         }
     }
 
-    /// Whether the value of this flag is the next argument.
+    /// Returns whether the next argument is the value of this flag.
     fn takes_next(&self, arg: &str) -> bool {
         match arg.strip_prefix("--") {
             Some(name) => self
@@ -100,7 +101,7 @@ impl Flags {
         }
     }
 
-    /// Whether the flag of this letter, if there is one, takes a value.
+    /// Returns whether the short flag takes a value; `None` if there is no such flag.
     fn short(&self, letter: char) -> Option<bool> {
         let flag = self
             .0
@@ -110,8 +111,9 @@ impl Flags {
     }
 }
 
-/// The parser's advice for words that begin with a dash is to put `--` before them. Here that would
-/// hand them to the agent's CLI.
+/// Replaces clap's tip for arguments that begin with a dash.
+///
+/// clap suggests `--`, but `teamster run` passes everything after `--` to the agent's CLI.
 pub(super) fn explain(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument
         && error.remove(ContextKind::Suggested).is_some()

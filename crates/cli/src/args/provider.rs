@@ -1,4 +1,4 @@
-//! The name of a provider.
+//! Parsers of agent names.
 
 use std::ffi::OsStr;
 
@@ -9,8 +9,9 @@ use teamster::AgentError;
 use teamster::acp::AcpAgent;
 use teamster::command::TextCommand;
 
-/// Takes a provider by any of its names, or any agent by its command, and gives its id; help,
-/// completions and errors show the ids of the providers.
+/// Parses the name of an agent, or the command of one, into a provider id.
+///
+/// Help, completions and errors list the ids only.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProviderParser;
 
@@ -43,13 +44,13 @@ impl TypedValueParser for ProviderParser {
     }
 }
 
-/// What is wrong with a command that names an agent.
+/// Returns the error in an agent's command; `None` if `name` is not one, or is valid.
 fn not_understood(name: &str) -> Option<AgentError> {
     let acp = AcpAgent::named(name).and_then(Result::err);
     acp.or_else(|| TextCommand::named(name)?.err())
 }
 
-/// An agent to fall back to, and its model.
+/// A fallback agent and its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fallback {
     /// The provider's id.
@@ -59,7 +60,7 @@ pub(crate) struct Fallback {
 }
 
 impl Fallback {
-    /// `codex`, `codex:MODEL` (the model's name may have more colons), or an agent by its command.
+    /// Parses `codex`, `codex:MODEL` (the model's name may contain colons), or the command of an agent.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let is_command = AcpAgent::named(text).is_some() || TextCommand::named(text).is_some();
         let (name, model) = match text.split_once(':') {
@@ -91,7 +92,7 @@ fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(possible_values())
 }
 
-/// The providers of this build, with the names of their CLIs.
+/// Returns the ids of all providers, with the names of their CLIs as help texts.
 fn possible_values() -> impl Iterator<Item = PossibleValue> {
     crate::providers().all().into_iter().map(|provider| {
         let info = provider.info();

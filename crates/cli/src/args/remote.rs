@@ -1,13 +1,13 @@
-//! The arguments that name a server in the place of this machine.
+//! Arguments that select a remote server.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What has the token of the server, if no file has.
+/// The environment variable with the server's token, unless a file has it.
 pub(crate) const REMOTE_TOKEN_VARIABLE: &str = "TEAMSTER_REMOTE_TOKEN";
 
-/// A server in the place of this machine.
+/// A remote server, used instead of this machine.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Remote")]
 pub(crate) struct RemoteArgs {

@@ -1,4 +1,4 @@
-//! The arguments of `teamster run`: one for everything that can be asked of a run.
+//! Arguments of `teamster run`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -184,7 +184,7 @@ pub(crate) struct SessionArgs {
     pub(crate) session_key: Option<String>,
 }
 
-/// The agent's own sessions.
+/// Options for the agent's own sessions.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct AgentSessionArgs {
@@ -449,13 +449,13 @@ pub(crate) struct AgainArgs {
 }
 
 impl AgainArgs {
-    /// Whether there can be more than one attempt.
+    /// Returns whether the run may take more than one attempt.
     pub(crate) fn several(&self) -> bool {
         self.retries > 0 || !self.fallback.is_empty() || self.max_wait.is_some()
     }
 }
 
-/// What the agent may do without approval.
+/// Values of `--permission` with their help texts.
 pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
     (PermissionMode::Default, "What the CLI's settings allow"),
     (
@@ -466,7 +466,7 @@ pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
     (PermissionMode::Bypass, "Everything; use only in a sandbox"),
 ];
 
-/// How the prompt reaches the CLI.
+/// Values of `--prompt-via` with their help texts.
 const PROMPT_WAYS: &[(PromptDelivery, &str)] = &[
     (
         PromptDelivery::DEFAULT,
@@ -476,7 +476,7 @@ const PROMPT_WAYS: &[(PromptDelivery, &str)] = &[
     (PromptDelivery::Stdin, "On stdin"),
 ];
 
-/// Whether text on stdin goes with the prompt.
+/// Values of `--stdin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinMode {
     /// Read a file, or a pipe that sends something within 3 seconds; a pipe that then pauses for a minute

@@ -1,4 +1,4 @@
-//! The arguments of `teamster serve` and `teamster token`.
+//! Arguments of `teamster serve` and `teamster token`.
 
 use std::path::PathBuf;
 
@@ -138,7 +138,7 @@ pub(crate) struct TokenRevokeArgs {
     pub(crate) name: String,
 }
 
-/// A scope by its name.
+/// The name of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeName {
     /// See runs, requests, agents and usage

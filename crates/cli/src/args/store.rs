@@ -1,4 +1,4 @@
-//! The arguments that name the store, and those of `teamster runs`.
+//! Arguments of `teamster runs`, and the option that selects the store.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use clap_complete::ArgValueCandidates;
 use super::value;
 use crate::completion;
 
-/// What names the store.
+/// The environment variable that selects the store.
 pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
 
-/// Where sessions and the history of runs are kept.
+/// The store of sessions and run history.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
@@ -124,7 +124,7 @@ pub(crate) struct RunsForgetArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// State of a run.
+/// Values of `runs list --status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Status {
     /// Still running

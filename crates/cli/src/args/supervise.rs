@@ -1,4 +1,4 @@
-//! The arguments of `teamster supervise` and `teamster agents`.
+//! Arguments of `teamster supervise` and `teamster agents`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -163,7 +163,7 @@ pub(crate) struct AgentsLogsArgs {
     pub(crate) follow: bool,
 }
 
-/// How long a loop may take to end.
+/// Parses a grace period; `0` is none, and `off` is [`Duration::MAX`].
 fn grace(text: &str) -> Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),
@@ -171,7 +171,7 @@ fn grace(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A file's path. A variable that is empty is as good as none.
+/// Parses the path of a file. An empty path, as from an empty variable, is the default one.
 fn file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|path: OsString| {
         if path.is_empty() {

@@ -1,4 +1,4 @@
-//! The arguments of `teamster usage`.
+//! Arguments of `teamster usage`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub(crate) struct UsageArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// What figures are grouped by.
+/// Values of `usage --by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     /// The day, in the time zone of this machine
@@ -148,7 +148,7 @@ impl By {
     }
 }
 
-/// How often something is shown.
+/// Parses a refresh interval between 1 second and 24 hours.
 fn interval(text: &str) -> Result<Duration, String> {
     match value::limit(text) {
         Ok(every) if (Duration::from_secs(1)..=Duration::from_hours(24)).contains(&every) => {
@@ -163,18 +163,18 @@ fn provider() -> impl TypedValueParser<Value = Provider> {
         .try_map(|name| name.parse::<Provider>())
 }
 
-/// A point in time, or a day, as typed.
+/// A point in time or a day, as given on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum When {
-    /// So many days before today.
+    /// A day, as a number of days before today.
     DaysAgo(i64),
-    /// A day.
+    /// A date in the local time zone.
     Day(Date),
-    /// A time of this machine's zone.
+    /// A date and time in the local time zone.
     Local(DateTime),
-    /// A time anywhere.
+    /// An absolute point in time.
     At(Timestamp),
-    /// So many milliseconds ago.
+    /// An age, in milliseconds.
     Ago(i64),
 }
 
@@ -188,11 +188,11 @@ impl When {
         match text {
             "today" => return Ok(Self::DaysAgo(0)),
             "yesterday" => return Ok(Self::DaysAgo(1)),
-            // What a length of time may be elsewhere: no limit.
+            // `value::limit` would parse these as no limit.
             "off" | "0" => return Err(wrong()),
             _ => {}
         }
-        // A number alone could be a year as well as seconds.
+        // A plain number is ambiguous: a year or seconds.
         let is_number = text.chars().all(|c| c.is_ascii_digit());
         if !is_number && let Ok(ago) = value::limit(text) {
             let ago = i64::try_from(ago.as_millis()).map_err(|_| wrong())?;
@@ -214,8 +214,7 @@ impl When {
         when.map_err(|_| wrong())
     }
 
-    /// The moment that is meant: of a day, its beginning. `None` if there is none, such as before the
-    /// first year.
+    /// Returns the point in time; for a day, its beginning. `None` if it cannot be represented.
     pub(crate) fn begin(&self, now: &Zoned) -> Option<Timestamp> {
         let zone = now.time_zone();
         let day = |date: Date| {
@@ -237,7 +236,7 @@ impl When {
         }
     }
 
-    /// The same of an end: of a day, the beginning of the next one.
+    /// Returns the point in time as the end of a range; for a day, the beginning of the next day.
     pub(crate) fn end(&self, now: &Zoned) -> Option<Timestamp> {
         let next = |date: Date| Self::Day(date.tomorrow().ok()?).begin(now);
         match self {
@@ -255,7 +254,7 @@ impl When {
 mod tests {
     use super::*;
 
-    /// As if it were half past ten in Berlin.
+    /// 2026-11-22 10:30 at UTC+1.
     fn now() -> Zoned {
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(1));
         let now: Timestamp = "2026-11-22T09:30:00Z".parse().unwrap();
@@ -331,7 +330,7 @@ mod tests {
         ] {
             assert!(When::parse(text).is_err(), "{text}");
         }
-        // There is no such day, or no such time ago, and no panic.
+        // Out of range: `None` or an error, but no panic.
         for text in ["9999-12-31", "99999999d", "-009999-01-01"] {
             let when = When::parse(text);
             let _ = when.map(|when| (when.begin(&now()), when.end(&now())));

@@ -1,4 +1,4 @@
-//! Values of arguments.
+//! Parsers of argument values.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use teamster::AgentError;
 
-/// A parser of values that the library spells, each with its help.
+/// Returns a parser for a fixed set of values, each with its help text.
 pub(super) fn spelled<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = AgentError> + Display + Clone + Send + Sync + 'static,
@@ -17,8 +17,9 @@ where
     PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
-/// A length of time such as `90s`, `5m` or `1h30m`; plain numbers are seconds; `0` and `off` mean
-/// no limit, which is [`Duration::MAX`].
+/// Parses a time limit such as `90s`, `5m` or `1h30m`.
+///
+/// Plain numbers are seconds. `0` and `off` mean no limit, which is [`Duration::MAX`].
 pub(super) fn limit(text: &str) -> Result<Duration, String> {
     if text == "off" || text == "0" {
         return Ok(Duration::MAX);
@@ -57,7 +58,7 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
-/// How long to wait: a length of time such as `30m`, `0` for not at all, or `off` for [`Duration::MAX`].
+/// Parses a waiting time such as `30m`; `0` is no wait, and `off` is [`Duration::MAX`].
 pub(super) fn patience(text: &str) -> Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),
@@ -65,7 +66,7 @@ pub(super) fn patience(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// An age: a length of time such as `30d`, or `0` for any.
+/// Parses an age such as `30d`; `0` is any age.
 pub(crate) fn age(text: &str) -> Result<Duration, String> {
     match text {
         "off" => Err("expected a time such as 12h or 30d".to_owned()),
@@ -74,7 +75,7 @@ pub(crate) fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number of bytes, such as `500M` or `2G`.
+/// Parses a number of bytes such as `500M` or `2G`; the units are powers of 1024.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 500M or 2G".to_owned();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -89,7 +90,7 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(wrong)
 }
 
-/// An amount of money above zero.
+/// Parses an amount of USD above zero.
 pub(super) fn usd(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
@@ -97,7 +98,7 @@ pub(super) fn usd(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A speed from 0.
+/// Parses a playback speed, which is finite and not negative.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if speed.is_finite() && speed >= 0.0 => Ok(speed),
@@ -108,9 +109,9 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
 /// An environment variable for the agent. `Debug` leaves the value out.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct EnvVar {
-    /// Its name.
+    /// Name of the variable.
     pub(crate) name: String,
-    /// Its value; without one it is taken from our own environment.
+    /// Value of the variable; `None` takes it from teamster's own environment.
     pub(crate) value: Option<String>,
 }
 
@@ -122,9 +123,9 @@ impl std::fmt::Debug for EnvVar {
     }
 }
 
-/// `KEY=VALUE` or `KEY`.
+/// Parses `KEY=VALUE` or `KEY`.
 ///
-/// Never fails: clap would print the whole argument, and with it a value that may be a secret.
+/// Never fails: clap's error would print the whole argument, whose value may be a secret.
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a value parser")]
 pub(super) fn env_var(text: &str) -> Result<EnvVar, String> {
     let (name, value) = match text.split_once('=') {
