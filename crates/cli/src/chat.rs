@@ -42,10 +42,10 @@ use input::{Input, Lines};
 use signals::Signals;
 use talk::{Chat, Display};
 
-/// The file of the history, beside the store.
+/// Path of the message history, relative to the state directory.
 const HISTORY: &str = "teamster/chat-history";
 
-/// Talks with an agent; the exit code.
+/// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
     if args.record.is_some() {
         crate::fail(&anyhow!(
@@ -70,7 +70,7 @@ pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Starts a session with a process of its own, here or on a server, and prints its id; the exit code.
+/// Starts a detached session, here or on a server, and prints its id. Returns the exit code.
 fn detach(args: &ChatArgs) -> anyhow::Result<u8> {
     let Some(http) = remote::remote() else {
         return runner::launch(&args.provider, None);
@@ -114,13 +114,13 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: params::working_directory(&args.place),
-        // The session is shown at the end of the chat.
+        // The command that resumes the session is printed at the end of the chat.
         resume: None,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: epoch_ms,
     };
     let mut display = Display::new(args.output, view);
-    // With a mock model the session goes with its temporary home.
+    // With a mock model, the session is removed with its temporary home.
     if env::var_os(crate::mock_model::URL_VARIABLE).is_none() {
         display.resume = Some(resume_command(args));
     }
@@ -178,7 +178,7 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
         anyhow::Ok(code)
     });
     terminal::restore();
-    // What waits for the terminal in a thread does not hold up the end.
+    // A thread may still be blocked on the terminal: do not wait for it.
     runtime.shutdown_background();
     if !keep {
         orphans::end(guard.as_ref().map(Guard::pid));
@@ -186,14 +186,14 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     code
 }
 
-/// The agents that take over, if they are built in.
+/// Returns the fallback agents that are built in.
 fn fallbacks(args: &ChatArgs) -> Vec<&'static CliInfo> {
     let others = args.turns.fallback.iter();
     let others = others.filter_map(|other| crate::providers().get(&other.provider));
     others.map(|provider| provider.info()).collect()
 }
 
-/// Prints why nothing starts, as a run does.
+/// Prints an error as a run prints it, and returns the exit code.
 fn refuse(display: &Display, error: AgentError) -> u8 {
     let mut sink = display.sink(None);
     let mut code = exit_code::AGENT_ERROR;
@@ -213,14 +213,14 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
     }
 }
 
-/// Why the CLI cannot be started, if that is known before.
+/// Returns an error if the agent's program is missing.
 pub(crate) fn missing(
     info: &CliInfo,
     path: Option<&String>,
     config: &RuntimeConfig,
 ) -> Option<AgentError> {
     if info.program.is_empty() {
-        // It runs in this process.
+        // An embedded agent runs in this process.
         return None;
     }
     let program = match &config.program {
@@ -231,10 +231,10 @@ pub(crate) fn missing(
     find_program(program, path.as_deref()).err()
 }
 
-/// Messages for this agent that are typed at the terminal.
+/// Opens the input of messages: the line editor at a terminal, else the lines of stdin.
 pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyhow::Result<Input> {
     let prompt = format!("{agent}> ");
-    // The editor would not know how to move in it.
+    // The line editor does not support these terminals.
     let dumb = env::var_os("TERM")
         .is_some_and(|term| ["dumb", "emacs", "cons25"].iter().any(|it| term == *it));
     if !at_terminal || dumb {
@@ -255,8 +255,9 @@ pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyh
     Ok(Input::new(move || LineEditor::new(&options))?)
 }
 
-/// The command that resumes the session, up to the session's id. Sessions belong to the directory in
-/// which they began.
+/// Returns the command that resumes the session, without the session's id.
+///
+/// It includes `--cwd`: sessions belong to the directory in which they began.
 fn resume_command(args: &ChatArgs) -> String {
     let cwd = args
         .place

@@ -1,4 +1,4 @@
-//! What the turns of a chat have used.
+//! Totals of a chat's turns, as `/cost` shows them.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use teamster::{CostSource, RunResult, Usage};
 
 use crate::words;
 
-/// The sums of what was reported.
+/// Tokens, cost and time of all turns.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     turns: u64,
@@ -21,7 +21,7 @@ pub(super) struct Account {
     estimated: bool,
 }
 
-/// A figure that not every turn reports.
+/// Sum of a figure that some turns may not report.
 #[derive(Debug, Default)]
 struct Sum {
     sum: u64,
@@ -50,7 +50,7 @@ fn reported(sum: &str, turns: u64, all: u64) -> String {
 }
 
 impl Account {
-    /// A turn ended like this.
+    /// Adds the result of a turn.
     pub(super) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
         self.duration_ms = self.duration_ms.saturating_add(result.duration_ms);
@@ -68,12 +68,12 @@ impl Account {
         }
     }
 
-    /// How many turns there were.
+    /// Returns the number of turns.
     pub(super) fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// The text of `/cost`.
+    /// Returns the text of `/cost`.
     pub(super) fn show(&self) -> String {
         if self.turns == 0 {
             return "nothing was sent yet".to_owned();

@@ -1,15 +1,15 @@
-//! What was typed: a message or a command.
+//! Commands of a chat, such as `/clear`.
 
 use teamster::PermissionMode;
 
 use crate::words;
 
-/// Ends a session that has a process of its own. In a chat it is as good as `/quit`.
+/// The command that ends a detached session; in a chat it is the same as `/quit`.
 const END: (&str, &str, &str) = ("/end", "", "end the session, and its agent");
-/// What `/quit` does there.
+/// Help text of `/quit` at a terminal that is attached to a session.
 const DETACH: &str = "detach: the session continues";
 
-/// A command, its argument, and what it does.
+/// The commands: name, argument and help text.
 pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
     ("/help", "", "show this"),
     (
@@ -32,13 +32,13 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
     ("/quit", "", "end the chat"),
 ];
 
-/// What was typed.
+/// A parsed line of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
     Nothing,
     Message(String),
     Command(Command),
-    /// No command, and why.
+    /// An invalid command, with the reason.
     Wrong(String),
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     End,
 }
 
-/// Reads what was typed.
+/// Parses a line of input.
 pub(crate) fn read(text: &str) -> Typed {
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -104,13 +104,13 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
     }
 }
 
-/// The modes that `/permission` takes.
+/// Returns the modes of `/permission`.
 pub(crate) fn modes() -> Vec<String> {
     let modes = PermissionMode::ALL.iter();
     modes.map(ToString::to_string).collect()
 }
 
-/// What can stand in the place of the last word of a line that begins like this, and where that begins.
+/// Returns the completions of the last word of `line`, and the byte offset of that word.
 pub(crate) fn completions(line: &str) -> (usize, Vec<String>) {
     if let Some(begun) = line.strip_prefix("/permission ") {
         let start = line.len() - begun.len();
@@ -135,7 +135,7 @@ fn listed((name, argument, what): (&str, &str, &str)) -> String {
     format!("  {:<18}{what}", command.trim_end())
 }
 
-/// The text of `/help` at a terminal that is attached to a session.
+/// Returns the text of `/help` at a terminal that is attached to a session.
 pub(crate) fn attached_help() -> String {
     let commands = COMMANDS.map(|(name, argument, what)| match name {
         "/quit" => listed((name, argument, DETACH)),
@@ -148,7 +148,7 @@ pub(crate) fn attached_help() -> String {
     )
 }
 
-/// The text of `/help`.
+/// Returns the text of `/help` in a chat.
 pub(crate) fn help() -> String {
     let commands = COMMANDS.map(listed);
     format!(

@@ -1,4 +1,4 @@
-//! `teamster chat --detach`: a session with a process of its own, its runner.
+//! The runner process of a detached session (`teamster chat --detach`).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     detached, exit_code, hints, orphans, params, runner, store, tokio_runtime_of, turns, worktree,
 };
 
-/// The process of a detached session with this id, or with a new one; the exit code.
+/// Runs a detached session and returns the exit code. Without `id`, the session gets a new one.
 pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<u8> {
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
@@ -52,7 +52,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     if !keep {
         orphans::adopt();
     }
-    // One thread reads what the agent prints, beside this one, which writes the log.
+    // The worker thread reads the agent's output; this thread writes the log.
     let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let run = match runs.accept(&about, LogLimits::default()) {
@@ -85,7 +85,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     code
 }
 
-/// What the session needs. Every error is one of usage.
+/// Prepares the session. Every error is a usage error.
 fn prepare(
     args: &ChatArgs,
     id: &str,

@@ -1,4 +1,4 @@
-//! The prompt at a terminal.
+//! The line editor at a terminal.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -22,25 +22,25 @@ use super::command;
 use super::input::{Entry, Source};
 use super::terminal::Reading;
 
-/// How many messages the history keeps.
+/// Maximum number of messages in the history.
 const HISTORY: usize = 1000;
 
-/// How the prompt looks and what it keeps.
+/// Options of a [`LineEditor`].
 #[derive(Debug, Clone)]
 pub(super) struct EditorOptions {
     pub(super) prompt: String,
     pub(super) colour: bool,
-    /// Use the terminal itself, because stdout is something else.
+    /// Use `/dev/tty`, because stdout is not a terminal.
     pub(super) tty: bool,
     pub(super) history: Option<PathBuf>,
 }
 
-/// Messages that are typed at a terminal.
+/// A source of messages with line editing, history and completion.
 pub(super) struct LineEditor {
     editor: Editor<Commands, FileHistory>,
     prompt: (String, String),
     history: Option<PathBuf>,
-    /// Something was pasted into the message.
+    /// The message contains pasted text.
     pasted: Arc<AtomicBool>,
     wrong: Option<String>,
 }
@@ -103,7 +103,7 @@ impl LineEditor {
 
     fn remember(&mut self, text: &str) {
         let Some(file) = &self.history else {
-            // Still what the arrow keys find.
+            // The entry is still available in memory.
             let _ = self.editor.add_history_entry(text);
             return;
         };
@@ -119,7 +119,7 @@ impl LineEditor {
     }
 }
 
-/// Makes the folder of the history; whether there is a history.
+/// Creates the folder of the history file and returns whether the file exists.
 fn prepare(file: &Path) -> anyhow::Result<bool> {
     if let Some(folder) = file.parent() {
         DirBuilder::new()
@@ -129,7 +129,7 @@ fn prepare(file: &Path) -> anyhow::Result<bool> {
             .context("its folder cannot be made")?;
     }
     match fs::metadata(file) {
-        // To open a pipe would wait forever.
+        // Opening a FIFO would block forever.
         Ok(meta) if !meta.is_file() => bail!("this is not a file"),
         Ok(_) => Ok(true),
         Err(_) => Ok(false),
@@ -147,7 +147,7 @@ impl Source for LineEditor {
         drop(reading);
         match line {
             Ok(mut text) => {
-                // In what was pasted it may mean something.
+                // Pasted text is kept as it is: the backslash may be part of it.
                 if !self.pasted.load(Ordering::Relaxed) {
                     text = text.replace("\\\n", "\n");
                 }
@@ -161,7 +161,7 @@ impl Source for LineEditor {
     }
 }
 
-/// One that could not be made.
+/// An editor that may have failed to start.
 impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
     fn read(&mut self) -> Entry {
         match self {
@@ -171,7 +171,7 @@ impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
     }
 }
 
-/// Enter after a `\` at the end begins another line.
+/// Handler of Enter: after a trailing `\` it inserts a newline.
 struct GoesOn;
 
 impl ConditionalEventHandler for GoesOn {
@@ -181,7 +181,7 @@ impl ConditionalEventHandler for GoesOn {
     }
 }
 
-/// Notes that something is pasted, and lets it be.
+/// Handler of a paste: records it and keeps the default action.
 struct Pasting(Arc<AtomicBool>);
 
 impl ConditionalEventHandler for Pasting {
@@ -191,7 +191,7 @@ impl ConditionalEventHandler for Pasting {
     }
 }
 
-/// Completes commands.
+/// Completion of chat commands.
 struct Commands;
 
 impl Completer for Commands {

@@ -1,4 +1,4 @@
-//! Where messages come from.
+//! Sources of messages.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,28 +6,28 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-/// The longest line that is taken, in bytes.
+/// Maximum length of a line or message, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// What was read.
+/// An item of input.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Text(String),
-    /// The user threw away what was typed.
+    /// The user cleared the line.
     Cleared,
-    /// This is nothing that can be sent, and why. What comes next may be.
+    /// Input that cannot be sent, with the reason. Later entries may be valid.
     Wrong(String),
     End,
-    /// Nothing can be read any more.
+    /// The source failed; no entry follows.
     Failed(String),
 }
 
-/// Something that messages are read from. It waits for them.
+/// A blocking source of messages.
 pub(crate) trait Source {
     fn read(&mut self) -> Entry;
 }
 
-/// Messages from a source, which waits in a thread of its own: the end of the chat does not wait for it.
+/// Async access to a [`Source`], which blocks in its own thread. The end of the chat does not wait for that thread.
 pub(crate) struct Input {
     wanted: Sender<()>,
     entries: mpsc::UnboundedReceiver<Entry>,
@@ -35,7 +35,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Reads from the source that this makes.
+    /// Starts the thread, in which `source` creates the source.
     pub(crate) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
         let (wanted, wants) = channel();
         let (sender, entries) = mpsc::unbounded_channel();
@@ -49,10 +49,12 @@ impl Input {
         })
     }
 
-    /// The next entry. Nothing is read before this is waited for. Cancel-safe.
+    /// Returns the next entry. Nothing is read ahead.
+    ///
+    /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> Entry {
         if !self.waiting {
-            // If it fails, the thread is gone, and then nothing comes.
+            // If the thread has ended, `recv` below returns `None`.
             let _ = self.wanted.send(());
             self.waiting = true;
         }
@@ -70,7 +72,7 @@ fn serve(source: &mut impl Source, wants: &Receiver<()>, sender: &mpsc::Unbounde
     }
 }
 
-/// Every line is a message; one that ends with `\` continues in the next.
+/// A source with one message per line. A line that ends with `\` continues in the next one.
 pub(crate) struct Lines<R> {
     reader: R,
     prompt: Option<String>,
@@ -78,7 +80,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// With a prompt, which goes to stderr, for a user who types without an editor.
+    /// Reads from `reader`. `prompt` is printed on stderr before each message.
     pub(crate) fn new(reader: R, prompt: Option<String>) -> Self {
         Self {
             reader,
@@ -87,7 +89,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// One line without its end; `None` at the end of all.
+    /// Returns the next line without its end; `None` at the end of input.
     fn line(&mut self) -> io::Result<Option<Result<String, String>>> {
         let mut line = Vec::new();
         let mut limited = (&mut self.reader).take(LONGEST);

@@ -1,4 +1,4 @@
-//! Asks the user whether a tool may be used.
+//! Permission requests and MCP questions at the terminal.
 
 use std::fmt::Write as _;
 use std::io;
@@ -20,22 +20,23 @@ use tokio::sync::{mpsc, oneshot};
 use super::terminal::write_to_terminal;
 use crate::words;
 
-/// How much of what a tool gets is shown, in characters: of its most telling argument, and of each other.
+/// Maximum length of the summarized argument of a tool, in characters.
 const TELLING: usize = 2000;
+/// Maximum length of each other argument, in characters.
 const OTHER: usize = 200;
-/// How many arguments are shown.
+/// Maximum number of arguments shown.
 const ARGUMENTS: usize = 12;
-/// How often is looked whether the answer is still wanted, in milliseconds.
+/// Interval between checks for a withdrawn request, in milliseconds.
 const LOOK_MS: u16 = 100;
 
-/// The answers, with a reason only where it reaches the model.
+/// The prompt for an answer. A reason is offered only where it reaches the model.
 const HOW: &[u8] = b"  y: yes, this once; a: always, in this session; n: no > ";
 const HOW_WITH_REASON: &[u8] =
     b"  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
 
 const HOW_TO_SERVER: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
 
-/// A tool that needs an answer of the user.
+/// A permission request that the user must answer.
 #[derive(Debug)]
 pub(super) struct Question {
     request: PermissionRequest,
@@ -44,7 +45,7 @@ pub(super) struct Question {
     reply: oneshot::Sender<PermissionAnswer>,
 }
 
-/// A policy that asks the receiver of these questions.
+/// Returns a policy that sends each request to `ask` and waits for the answer.
 pub(super) fn policy(takes_reason: bool, ask: mpsc::UnboundedSender<Question>) -> PermissionPolicy {
     PermissionPolicy::ask(move |request| {
         let (reply, answer) = oneshot::channel();
@@ -64,7 +65,7 @@ pub(super) fn policy(takes_reason: bool, ask: mpsc::UnboundedSender<Question>) -
 }
 
 impl Question {
-    /// Asks at the terminal, until there is an answer or none is wanted any more. Whether it was a denial.
+    /// Asks at the terminal and returns whether the request was denied. Returns `false` for a withdrawn request.
     pub(super) async fn ask(mut self, directory: Option<&Path>) -> bool {
         if self.reply.is_closed() {
             return false;
@@ -77,12 +78,12 @@ impl Question {
         );
         let answer = answer.await.unwrap_or(PermissionAnswer::Deny(None));
         let denied = matches!(answer, PermissionAnswer::Deny(_));
-        // It may be unwanted by now.
+        // The request may have been withdrawn meanwhile.
         self.reply.send(answer).is_ok() && denied
     }
 }
 
-/// Asks at the terminal. `None` if the terminal gives no answer, or once `unwanted` is over.
+/// Asks at the terminal. Returns `None` at the end of input, or when `unwanted` completes.
 pub(crate) async fn at_terminal(
     request: &PermissionRequest,
     takes_reason: bool,
@@ -97,7 +98,7 @@ pub(crate) async fn at_terminal(
     thread::Builder::new()
         .name("permission".to_owned())
         .spawn(move || {
-            // The receiver waits for this.
+            // The receiver may be dropped if the caller is cancelled.
             let _ = sender.send(dialogue(&text, schema.as_ref(), takes_reason, &stop));
         })
         .ok()?;
@@ -105,14 +106,14 @@ pub(crate) async fn at_terminal(
         answered = &mut answer => answered.ok().flatten(),
         () = unwanted => {
             given_up.store(true, Ordering::Relaxed);
-            // The editor must not read beside it.
+            // Wait for the thread: two readers of the terminal would compete for input.
             let _ = answer.await;
             None
         }
     }
 }
 
-/// What is asked. Nothing in it can do more on a terminal than be read.
+/// Returns the text of a request. Control characters are removed.
 fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
     let name = words::one_line(&request.tool_name);
     let telling = words::tool_input(&request.input, directory);
@@ -162,7 +163,7 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{kept}… ({} characters more)", count - most)
 }
 
-/// What an answer means; `None` if it is none, or has a reason that the model would not get.
+/// Parses an answer. Returns `None` if it is invalid, or has a reason that the model would not get.
 fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
     let line = line.trim();
     let (word, reason) = match line.split_once([' ', ',', ':']) {
@@ -179,8 +180,9 @@ fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
     })
 }
 
-/// What an answer to the question of an MCP server means: the value of the only field that it asks for,
-/// or a JSON object. `None` if it is none of them.
+/// Parses an answer to the question of an MCP server.
+///
+/// An answer is the value of the schema's only field, or a JSON object. Returns `None` if it is neither.
 fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     let line = line.trim();
     if matches!(&*line.to_lowercase(), "" | "n" | "no") {
@@ -198,7 +200,7 @@ fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     Some(PermissionAnswer::AllowWith(json!({ name.as_str(): value })))
 }
 
-/// The answer; `None` at the terminal's end, or when none is wanted.
+/// Asks until there is a valid answer. Returns `None` at the end of input, or once `given_up` is set.
 fn dialogue(
     text: &str,
     schema: Option<&Value>,
@@ -206,9 +208,9 @@ fn dialogue(
     given_up: &AtomicBool,
 ) -> Option<PermissionAnswer> {
     let stdin = io::stdin();
-    // What was typed before the question is no answer to it.
+    // Discard input that was typed before the question.
     let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
-    // A request that cannot be shown is not answered.
+    // If this fails, the user sees no request and gives no answer.
     let _ = write_to_terminal(text.as_bytes());
     loop {
         let _ = write_to_terminal(match schema {
@@ -231,7 +233,7 @@ fn dialogue(
     }
 }
 
-/// A line of the terminal, which gives out whole ones; `None` at its end, or when no answer is wanted.
+/// Reads a line from the terminal. Returns `None` at the end of input, or once `given_up` is set.
 fn line(given_up: &AtomicBool) -> Option<String> {
     let stdin = io::stdin();
     let mut bytes = [0; 4096];

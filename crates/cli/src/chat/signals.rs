@@ -1,4 +1,4 @@
-//! What signals do in a chat.
+//! Signal handling of a chat.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,9 +11,9 @@ use super::terminal;
 use crate::exit_code;
 use crate::signals::{Request, Source, run_ended_and_read};
 
-/// Listens for signals: Ctrl-C is for the turn that is played, the others end the chat.
+/// Listener for signals: Ctrl-C interrupts the turn in progress, other signals end the chat.
 ///
-/// A task of its own acts on them, because the one that shows the events may be stuck in writing.
+/// A separate task handles them, because the task that shows events may be blocked in a write.
 #[derive(Debug, Clone)]
 pub(super) struct Signals {
     now: Arc<Mutex<Now>>,
@@ -21,19 +21,19 @@ pub(super) struct Signals {
     end: CancellationToken,
 }
 
-/// What Ctrl-C is for at this moment.
+/// The current target of Ctrl-C.
 #[derive(Debug)]
 enum Now {
-    /// Nothing is played. At a terminal the editor has it.
+    /// No turn is in progress. At a terminal, the line editor handles Ctrl-C.
     Waiting,
-    /// For this turn, and so many came for it already.
+    /// A turn in progress, and the number of signals during it.
     Turn(AbortHandle, u32),
-    /// The session is being ended.
+    /// The session is being closed.
     Closing,
 }
 
 impl Signals {
-    /// From now on, signals have this effect. Without a user at the terminal, Ctrl-C between two turns ends the chat.
+    /// Installs the signal handlers. Unless `at_terminal`, Ctrl-C between two turns ends the chat.
     pub(super) fn listen(at_terminal: bool) -> io::Result<Self> {
         let mut source = Source::new()?;
         let (sender, interrupts) = watch::channel(());
@@ -72,14 +72,14 @@ impl Signals {
                         });
                     }
                 }
-                // The receiver lives as long as the chat.
+                // Fails only after the chat has dropped the receiver.
                 let _ = sender.send(());
             }
         });
         Ok(this)
     }
 
-    /// Listens for nothing, for tests.
+    /// Creates a listener without signal handlers, for tests.
     #[cfg(test)]
     pub(super) fn none() -> Self {
         Self {
@@ -89,13 +89,13 @@ impl Signals {
         }
     }
 
-    /// What ends the chat, for tests.
+    /// Returns the token that ends the chat, for tests.
     #[cfg(test)]
     pub(super) fn end(&self) -> CancellationToken {
         self.end.clone()
     }
 
-    /// This turn is played until the guard is dropped.
+    /// Directs Ctrl-C to this turn until the guard is dropped.
     pub(super) fn turn(&mut self, turn: AbortHandle) -> Playing<'_> {
         if self.end.is_cancelled() {
             turn.abort();
@@ -105,24 +105,28 @@ impl Signals {
         Playing(self)
     }
 
-    /// The session is being ended: another signal ends the wait for it.
+    /// Marks the session as closing: the next signal ends the process at once.
     pub(super) fn closing(&self) {
         *self.now() = Now::Closing;
     }
 
-    /// Waits for a signal. Cancel-safe.
+    /// Waits for a signal.
+    ///
+    /// Cancel-safe.
     pub(super) async fn interrupted(&mut self) {
         if self.interrupts.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until the chat is asked to end. Cancel-safe.
+    /// Waits until a signal ends the chat.
+    ///
+    /// Cancel-safe.
     pub(super) async fn ended(&self) {
         self.end.cancelled().await;
     }
 
-    /// Whether the chat was asked to end.
+    /// Returns whether a signal ended the chat.
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_cancelled()
     }
@@ -136,11 +140,11 @@ impl Signals {
     }
 }
 
-/// A turn is played while this lives.
+/// Guard of a turn in progress.
 pub(super) struct Playing<'a>(&'a mut Signals);
 
 impl Playing<'_> {
-    /// As [`Signals::interrupted`].
+    /// Waits for a signal, as [`Signals::interrupted`] does.
     pub(super) async fn interrupted(&mut self) {
         self.0.interrupted().await;
     }

@@ -1,4 +1,4 @@
-//! The conversation: messages and commands in, turns out.
+//! The main loop of a chat: reads messages and commands, and shows turns.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -28,16 +28,16 @@ use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Current, Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
-/// The pause between two looks for a turn that the CLI began, while a program may be waiting for it.
+/// Interval between checks for turns that the CLI began by itself. Not used at a terminal.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How a chat is shown.
+/// Output of a chat.
 pub(super) struct Display {
     view: View,
     sinks: Box<dyn Fn(Narrator) -> Box<dyn Sink>>,
     aside: Box<dyn Write>,
     json: bool,
-    /// The command that resumes the session, up to its id.
+    /// The command that resumes the session, without the session's id.
     pub(super) resume: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Display {
         }
     }
 
-    /// One that shows everything here, for tests.
+    /// Creates a display that writes to the given sinks, for tests.
     #[cfg(test)]
     pub(super) fn on(
         view: View,
@@ -70,7 +70,7 @@ impl Display {
         }
     }
 
-    /// The display of a turn, in a session that was shown already or not.
+    /// Creates the sink of a turn. `known` is the session whose header was already shown.
     pub(super) fn sink(&self, known: Option<Id>) -> Box<dyn Sink> {
         let narrator = Narrator::new(self.view.clone());
         (self.sinks)(match known {
@@ -79,18 +79,18 @@ impl Display {
         })
     }
 
-    /// Where the agent works.
+    /// Returns the agent's working directory.
     pub(super) fn directory(&self) -> Option<&Path> {
         self.view.directory.as_deref()
     }
 
-    /// The answer to a command.
+    /// Prints the answer to a command.
     fn say(&mut self, text: &str) {
         // Without stderr the message cannot be shown.
         let _ = writeln!(self.aside, "{text}");
     }
 
-    /// Turns that the CLI began by itself.
+    /// Prints a remark, unless the output is JSON or quiet.
     fn mention(&mut self, text: &str) {
         if !self.json && !self.view.quiet {
             self.say(text);
@@ -136,12 +136,12 @@ impl Chat {
         }
     }
 
-    /// The session that works.
+    /// Returns the current session.
     fn session(&self) -> Arc<dyn AgentSession> {
         self.runs.session().clone()
     }
 
-    /// The agent's id and its name.
+    /// Returns the agent's id and name.
     fn agent(&self) -> (String, String) {
         let id = self.runs.session().provider();
         let provider = crate::providers().get(id);
@@ -149,7 +149,7 @@ impl Chat {
         (id.to_owned(), name.to_owned())
     }
 
-    /// Talks until the end of the input, and ends the session; the exit code.
+    /// Runs the chat to the end of the input, closes the session and returns the exit code.
     pub(super) async fn run(&mut self, mut input: Input, at_terminal: bool) -> u8 {
         if at_terminal {
             let (_, name) = self.agent();
@@ -172,7 +172,7 @@ impl Chat {
         code
     }
 
-    /// One message or command. Breaks with the exit code at the end.
+    /// Handles one message or command. Breaks with the exit code at the end of the chat.
     async fn step(&mut self, input: &mut Input, at_terminal: bool) -> ControlFlow<u8> {
         while let Some(begun) = self.session().unasked() {
             self.turn("", Some(begun)).await?;
@@ -183,7 +183,7 @@ impl Chat {
                 biased;
                 () = self.signals.ended() => return ControlFlow::Break(exit_code::ABORTED),
                 entry = input.next() => break entry,
-                // At a terminal it would come into the middle of what is typed.
+                // At a terminal, the output would mix with the line being typed.
                 _ = looks.tick(), if !at_terminal => if let Some(begun) = self.session().unasked() {
                     self.turn("", Some(begun)).await?;
                 },
@@ -215,8 +215,10 @@ impl Chat {
         ControlFlow::Continue(())
     }
 
-    /// Plays a turn with this message, or one that the CLI has begun by itself, and shows it to its end; its exit
-    /// code. Breaks if the output is gone, or if the chat is asked to end.
+    /// Runs and shows a turn, and returns its exit code.
+    ///
+    /// `begun` is a turn that the CLI began by itself; without it, `message` begins a new one. Breaks if the output
+    /// is lost or the chat must end.
     async fn turn(&mut self, message: &str, begun: Option<EventStream>) -> ControlFlow<u8, u8> {
         if begun.is_none()
             && let Some(spent) = self.runs.spent()
@@ -224,7 +226,7 @@ impl Chat {
             self.display.complain(&spent);
             return ControlFlow::Continue(exit_code::AGENT_ERROR);
         }
-        // A limit of the service holds up retries; a message is sent all the same.
+        // A hold delays attempts; a message of the user is sent at once.
         (self.orchestrator)
             .release(self.runs.session().provider())
             .await;
@@ -312,7 +314,7 @@ impl Chat {
                         .say(&format!("permission from the next message on: {mode}"));
                 }
             }
-            // Dealt with by who reads the input.
+            // Handled in `step`.
             Command::Quit | Command::End => {}
         }
     }
@@ -332,14 +334,14 @@ impl Chat {
         }
     }
 
-    /// The command that resumes the session.
+    /// Returns the command that resumes the session.
     fn resume(&self) -> Option<String> {
         let id = self.session().id()?;
         let id = words::one_line(&id);
         Some(format!("{} {id}", self.display.resume.as_deref()?))
     }
 
-    /// Reports that the agent cannot do this while it runs, and the alternative.
+    /// Reports that the agent cannot change something while it runs, with the command that begins again.
     fn cannot_go_on(&mut self, what: &str, argument: &str) {
         let command = self
             .resume()
@@ -355,7 +357,7 @@ impl Chat {
     }
 }
 
-/// Whether a command was carried out; if not, the reason is shown.
+/// Waits for a session command and returns whether it succeeded. An error is shown.
 async fn carried_out(
     signals: &mut Signals,
     display: &mut Display,
@@ -380,7 +382,7 @@ async fn carried_out(
     }
 }
 
-/// The events of a turn, which are taken to account.
+/// The events of a turn. Adds its result to the totals of the chat.
 struct Counted<'a> {
     log: RunLog,
     abort: AbortHandle,
@@ -388,9 +390,9 @@ struct Counted<'a> {
     runs: &'a mut SessionRuns,
     /// The agent that is shown.
     current: Current,
-    /// The user is asked, and sees that.
+    /// The user is asked for permissions at the terminal, so the events about that are hidden.
     asked: bool,
-    /// What the user has denied.
+    /// Number of requests that the user denied.
     denied: Rc<Cell<usize>>,
 }
 
@@ -413,7 +415,7 @@ impl Feed for Counted<'_> {
                 AgentEvent::Done(done) => {
                     self.account.add(&done.result);
                     let denials = &mut done.result.permission_denials;
-                    // Who has denied all of it needs no advice how to allow it.
+                    // The user denied all of them, so advice on allowing them is useless.
                     if self.asked && denials.len() <= self.denied.get() {
                         denials.clear();
                     }
@@ -438,7 +440,7 @@ impl Feed for Counted<'_> {
     }
 }
 
-/// What happens beside a turn.
+/// Signals and permission requests during a turn.
 struct BesideTurn<'a> {
     playing: Playing<'a>,
     questions: Option<&'a mut UnboundedReceiver<Question>>,

@@ -1,4 +1,4 @@
-//! The modes of the terminal: what the editor has changed is put right also if it never comes to its end.
+//! Terminal modes: restores what the line editor changed, even if it is never dropped.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use teamster_core::sync::lock;
 
-/// The modes before the editor changed them, while it reads.
+/// The original modes while the line editor, or [`Keys`], has changed them.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Ends the paste in brackets and the line of the prompt.
+/// Disables bracketed paste and ends the line of the prompt.
 const LEAVE: &[u8] = b"\x1b[?2004l\r\n";
 
-/// The editor reads while this lives.
+/// Guard held while the line editor reads: [`restore`] resets the terminal.
 pub(super) struct Reading(());
 
 impl Reading {
@@ -30,7 +30,7 @@ impl Drop for Reading {
     }
 }
 
-/// Every key is there at once and none is shown, while this lives.
+/// Guard that disables line buffering and echo, and enables bracketed paste.
 pub(crate) struct Keys(());
 
 impl Keys {
@@ -38,11 +38,11 @@ impl Keys {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(mut modes) = before.clone() {
             modes.local_flags -= LocalFlags::ICANON | LocalFlags::ECHO;
-            // Without it, keys are there with the end of their line.
+            // If this fails, input is still read, but by line.
             let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &modes);
         }
         set(before);
-        // What is pasted stays one message. Without a terminal nothing is.
+        // Bracketed paste keeps pasted text one message. Errors are ignored: there may be no terminal.
         let _ = write_to_terminal(b"\x1b[?2004h");
         Self(())
     }
@@ -51,24 +51,24 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         if let Some(before) = lock(&BEFORE).take() {
-            // A terminal that is gone needs nothing.
+            // The terminal may be gone.
             let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
             let _ = write_to_terminal(b"\x1b[?2004l");
         }
     }
 }
 
-/// Leaves the terminal as it was, if the editor reads. It must not go on after this.
+/// Restores the terminal if the line editor is reading, which MUST NOT continue after this.
 pub(crate) fn restore() {
     let before = lock(&BEFORE).take();
     if let Some(before) = before {
-        // A terminal that is gone needs nothing.
+        // The terminal may be gone.
         let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
         let _ = write_to_terminal(LEAVE);
     }
 }
 
-/// Writes to the terminal, wherever stdout and stderr go.
+/// Writes to `/dev/tty`, or to stderr if it cannot be opened.
 pub(crate) fn write_to_terminal(bytes: &[u8]) -> io::Result<()> {
     match File::options().write(true).open("/dev/tty") {
         Ok(mut tty) => tty.write_all(bytes),

@@ -1,4 +1,4 @@
-//! Conversations with a session that is played.
+//! Tests of chats with a scripted session.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +18,7 @@ use super::talk::{Chat, Display};
 use crate::render::testing::{Screen, view};
 use crate::render::{Narrator, OfEvents, Plain, Sink};
 
-/// A session that plays one turn after another, and keeps account of what was wanted of it.
+/// A session that plays scripted turns and records its calls.
 #[derive(Clone)]
 struct Played {
     capabilities: SessionCapabilities,
@@ -117,7 +117,7 @@ impl AgentSession for Played {
     }
 }
 
-/// A turn with this text.
+/// Returns a completed turn with this text.
 fn says(text: &str) -> Vec<AgentEvent> {
     ends(text, completed())
 }
@@ -134,7 +134,7 @@ fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
     ]
 }
 
-/// A chat with this session.
+/// Creates a chat with this session.
 fn talk(session: &Played, display: Display, signals: Signals) -> Chat {
     let params = ExecuteParams::new("");
     let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
@@ -148,7 +148,7 @@ fn talk(session: &Played, display: Display, signals: Signals) -> Chat {
     )
 }
 
-/// What a chat with this input shows, and its exit code.
+/// Runs a chat with this input and returns its output and exit code.
 async fn chat(session: &Played, input: &'static str) -> (String, u8) {
     chat_until(session, input, Signals::none()).await
 }
@@ -222,7 +222,7 @@ async fn commands_are_carried_out() {
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
-    // After /clear it is shown again, because it is another one.
+    // The new session after /clear has its own header.
     assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
 }
 
