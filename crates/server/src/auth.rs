@@ -1,4 +1,4 @@
-//! Who sends a request, and whether the token allows it.
+//! Authentication and authorization of requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -17,12 +17,12 @@ use crate::server::Shared;
 use crate::token::{TokenInfo, hash, hex};
 use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
 
-/// How long a login of the page is valid.
+/// How long a browser login is valid.
 const LOGIN: Duration = Duration::from_hours(30 * 24);
-/// The name under which the token of the owner signs logins. No other token can have it.
+/// The name of the owner's token in logins. Other token names cannot contain parentheses.
 const OWNER: &str = "(owner)";
 
-/// Who sent a request.
+/// The authenticated sender of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Its name, for the logs of sessions.
+    /// The caller's name, as session logs record it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -48,10 +48,10 @@ pub(crate) struct Keys {
     read: Mutex<Read>,
 }
 
-/// What was read of the tokens.
+/// The token file as of its last read.
 #[derive(Debug, Default)]
 struct Read {
-    /// When the file had been changed.
+    /// Modification time and inode of the file when it was read.
     changed: Option<(SystemTime, u64)>,
     keys: Vec<Key>,
 }
@@ -86,7 +86,7 @@ impl Keys {
         }
     }
 
-    /// The tokens as they are now: one that was revoked is not among them.
+    /// Returns the tokens that are valid now. Reads the file again if it changed.
     fn current(&self) -> Result<Vec<Key>, TokenError> {
         let changed = self.tokens.changed();
         let mut read = lock(&self.read);
@@ -98,7 +98,7 @@ impl Keys {
     }
 
     fn by_secret(&self, secret: &str) -> Result<Option<Key>, TokenError> {
-        // Hashes are compared: the time that takes reveals nothing about the secret.
+        // Comparing hashes leaks nothing about the secret through timing.
         let hash = hash(secret);
         Ok(self.current()?.into_iter().find(|key| key.hash == hash))
     }
@@ -119,12 +119,12 @@ impl Keys {
         }
         let mut keys = self.current()?.into_iter();
         let key = keys.find(|key| key.name == name);
-        // Hashes of signatures are compared, for the same reason as above.
+        // Hashes of signatures, for the same reason as above.
         Ok(key.filter(|key| hash(&key.sign(expires)) == hash(signature)))
     }
 
-    /// A login with this token, for the cookie of the page: it is valid until the token is revoked, and for 30 days.
-    /// Nothing of it is kept, so that it outlives a restart of the server.
+    /// Creates a login for the page's cookie, and returns it with its lifetime. It is valid for 30 days, or until the
+    /// token is revoked. The server stores no logins, so they survive its restart.
     pub(crate) fn login(&self, secret: &str) -> Result<Option<(String, Duration)>, TokenError> {
         let expires = epoch_ms() + teamster_core::time::millis(LOGIN);
         let key = self.by_secret(secret)?;
@@ -144,7 +144,7 @@ impl Key {
     }
 }
 
-/// Lets a request through whose token has the scope.
+/// Middleware that rejects requests whose token lacks the scope.
 pub(crate) async fn authorize(
     State((shared, scope)): State<(Arc<Shared>, Scope)>,
     mut request: Request,
@@ -200,7 +200,7 @@ pub(crate) fn unauthorized(detail: &str) -> Problem {
     Problem::new(ProblemCode::Unauthorized, detail)
 }
 
-/// The cookie of the page. Browsers send a cookie to all ports of a host, so each port has its own.
+/// Returns the name of the page's cookie. Browsers send cookies to all ports of a host, so the name contains the port.
 pub(crate) fn cookie_name(door: Option<&Door>) -> String {
     match door {
         Some(Door::Tcp { port }) => format!("teamster_{port}"),

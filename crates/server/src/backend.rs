@@ -1,4 +1,4 @@
-//! What the program does for the server.
+//! The interface between the server and the program that hosts it.
 
 use futures_core::future::BoxFuture;
 use schemars::JsonSchema;
@@ -8,32 +8,32 @@ use teamster_usage::{LimitList, UsageSummary};
 
 use crate::{ProviderReport, StartRun, StartSession};
 
-/// What only the program can do. All of it is done for requests that were authorized.
+/// Operations that the host program performs for the server. They are called for authorized requests only.
 pub trait Backend: Send + Sync + 'static {
-    /// Starts a detached run with this id. Resolves once its runner has accepted it.
+    /// Starts a detached run with this id. Resolves once the runner has accepted it.
     fn start(
         &self,
         run_id: String,
         request: StartRun,
     ) -> BoxFuture<'static, Result<(), BackendError>>;
 
-    /// Starts a detached session with this id. Resolves once its runner has accepted it.
+    /// Starts a detached session with this id. Resolves once the runner has accepted it.
     fn start_session(
         &self,
         session_id: String,
         request: StartSession,
     ) -> BoxFuture<'static, Result<(), BackendError>>;
 
-    /// The agents of this machine: the report of each, as `teamster doctor --json` has it, with its `capabilities`.
+    /// Returns a report for each agent of this machine: the JSON of `teamster doctor --json` plus `capabilities`.
     fn providers(&self) -> BoxFuture<'static, Result<Vec<ProviderReport>, BackendError>>;
 
-    /// What agents have used, as `teamster usage --json` has it.
+    /// Returns the usage of all agents, as in `teamster usage --json`.
     fn usage(&self, query: UsageQuery) -> BoxFuture<'static, Result<UsageSummary, BackendError>>;
 
-    /// The limits of subscriptions, as `teamster usage --limits --json` has them.
+    /// Returns the limits of subscriptions, as in `teamster usage --limits --json`.
     fn limits(&self) -> BoxFuture<'static, Result<LimitList, BackendError>>;
 
-    /// Runs of the history; none if there is no store.
+    /// Returns runs of the history; an empty list if there is no store.
     fn history(
         &self,
         filter: RunFilter,
@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Deletes runs of the history and logs, as `teamster runs forget` does.
     fn forget(&self, request: ForgetRuns) -> BoxFuture<'static, Result<Forgotten, BackendError>>;
 
-    /// The run of the history with this id, or the only one that begins so.
+    /// Returns the run of the history with this id or unique id prefix.
     fn history_of(&self, id: String) -> BoxFuture<'static, Result<RunRecord, BackendError>>;
 }
 
@@ -75,23 +75,23 @@ pub struct Forgotten {
     pub log_bytes: u64,
 }
 
-/// Why the program did not do it.
+/// An error of a backend operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
-    /// The request cannot be fulfilled as it is.
+    /// The request is not valid.
     #[error("{0}")]
     Invalid(String),
     /// No run of the history has this id.
     #[error("there is no run `{0}` in the history")]
     NotFound(String),
-    /// Several runs of the history begin with this id.
+    /// The id prefix matches several runs of the history.
     #[error("{0}")]
     Ambiguous(String),
-    /// A run has this id already.
+    /// A run with this id exists.
     #[error("a run `{0}` exists already: give every run an id of its own")]
     Exists(String),
-    /// It failed.
+    /// The operation failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,7 +1,7 @@
-//! Callbacks: a request to an address when a run has finished, has failed, or needs an answer.
+//! Callbacks: webhooks for runs that finished, failed or need an answer.
 //!
-//! What is to be sent is in a file for each run until it was sent or given up, so that it outlives the server. It
-//! may come twice, then with the same `webhook-id`.
+//! Pending deliveries of a run are stored in a file, so they survive a restart of the server. A message may be
+//! delivered twice, with the same `webhook-id`.
 
 mod post;
 mod public_address;
@@ -33,18 +33,18 @@ pub(crate) use post::check_url;
 use post::{Failure, Poster};
 use secret::Secret;
 
-/// The folder of what is to be sent, in that of the server.
+/// The subfolder for pending deliveries in the server's folder.
 const FOLDER: &str = "callbacks";
-/// How long a run may take to be there after its callback is.
+/// How long a registered callback waits for its run to appear.
 const START_LIMIT: Duration = Duration::from_hours(1);
-/// How often is looked without any change.
+/// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
-/// How often it is tried to send that a run has ended, with growing delays: about an hour in all.
+/// The attempts to deliver the end of a run, over about an hour with exponential backoff.
 const ATTEMPTS: usize = 10;
-/// The same for a request, which may have been answered by then: about two minutes.
+/// The attempts to deliver a request, over about two minutes: it may be answered by then.
 const ATTEMPTS_OF_REQUESTS: usize = 5;
 
-/// Callbacks of a server.
+/// The callbacks of a server.
 #[derive(Debug)]
 pub(crate) struct Callbacks {
     folder: PathBuf,
@@ -54,9 +54,9 @@ pub(crate) struct Callbacks {
 
 #[derive(Debug)]
 enum News {
-    /// A run with a callback of its own.
+    /// A run with its own callback will start.
     Registered { run_id: String, url: String },
-    /// It was sent, or given up.
+    /// A message was delivered or given up.
     Settled {
         run_id: String,
         url: String,
@@ -64,7 +64,7 @@ enum News {
     },
 }
 
-/// What is to be sent of a run.
+/// The callback state of a run, as stored in its file.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
     targets: Vec<Target>,
@@ -73,15 +73,15 @@ struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Target {
     url: String,
-    /// What was sent or given up.
+    /// The keys of messages that were delivered or given up.
     settled: Vec<String>,
 }
 
-/// What is sent.
+/// The body of a callback.
 #[derive(Debug, Clone, Serialize)]
 struct Message {
     r#type: &'static str,
-    /// When it was sent first, in milliseconds since the Unix epoch.
+    /// The time of the first attempt, in milliseconds since the Unix epoch.
     #[serde(rename = "atMs")]
     at_ms: u64,
     run: Arc<RunSummary>,
@@ -114,10 +114,10 @@ impl Record {
     }
 }
 
-/// The key of the message that the run has ended; those of requests are their ids.
+/// The key of the message for the end of a run. Messages for requests have the request's id.
 const END: &str = "end";
 
-/// What is to be sent of a run as it is now, with its key.
+/// Returns the messages due for the run's current state, each with its key.
 fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
     let message = |r#type, request| Message {
         r#type,
@@ -141,7 +141,7 @@ fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
 }
 
 impl Callbacks {
-    /// The callbacks of a server with this folder.
+    /// Creates the callbacks of a server whose folder is `server`.
     pub(crate) fn new(server: &Path) -> Self {
         let (news, inbox) = unbounded_channel();
         Self {
@@ -151,12 +151,12 @@ impl Callbacks {
         }
     }
 
-    /// Remembers the callback of a run that is about to be started.
+    /// Stores the callback of a run that is about to start.
     pub(crate) fn register(&self, run_id: &str, url: &str) -> Result<(), Problem> {
         let mut record = Record::default();
         record.add(url);
         self.save(run_id, &record)?;
-        // Without a task that listens, the next server reads the file.
+        // Without a receiver, the next server reads the file.
         let _ = self.news.send(News::Registered {
             run_id: run_id.to_owned(),
             url: url.to_owned(),
@@ -182,7 +182,7 @@ impl Callbacks {
         })
     }
 
-    /// What earlier servers have left to be sent.
+    /// Reads the pending deliveries of earlier servers.
     fn load(&self) -> HashMap<String, Record> {
         let mut records = HashMap::new();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -207,15 +207,15 @@ impl Callbacks {
     }
 
     fn forget(&self, run_id: &str) {
-        // One that stays is looked at again by the next server.
+        // The next server processes a file that could not be removed.
         let _ = fs::remove_file(self.file(run_id));
     }
 }
 
-/// Sends what is due, until the server ends.
+/// Delivers callbacks until the server ends.
 pub(crate) async fn send_all(shared: Arc<Shared>) {
     let inbox = teamster_core::sync::lock(&shared.callbacks.inbox).take();
-    // Another listener of the same server sends already.
+    // Another listener of the same server already delivers them.
     let Some(mut inbox) = inbox else { return };
     let mut sender = Sender {
         records: shared.callbacks.load(),
@@ -226,7 +226,7 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
     };
     let global = shared.config.callback.clone();
     if sender.records.is_empty() && global.is_none() {
-        // Runs are looked at only if something may be to be sent.
+        // Do not poll runs before the first callback is registered.
         tokio::select! {
             news = inbox.recv() => {
                 if let Some(news) = news {
@@ -265,13 +265,13 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
     }
 }
 
-/// What is to be sent, and what is being sent.
+/// Delivers the messages of all runs with callbacks.
 struct Sender {
     records: HashMap<String, Record>,
-    /// The runs that were there at the first look or later, for the callback of all runs.
+    /// The runs seen so far, for the callback of all runs.
     seen: Option<HashSet<String>>,
     under_way: HashSet<(String, String, String)>,
-    /// Made with the first message.
+    /// Created for the first message.
     tools: Option<Result<(Poster, Secret), String>>,
     shared: Arc<Shared>,
 }
@@ -299,7 +299,7 @@ impl Sender {
         }
     }
 
-    /// Remembers the callback of all runs for those that have not ended before this server began.
+    /// Adds the callback of all runs to each run that had not ended when this server started.
     fn watch_all(&mut self, runs: &[Arc<Run>], url: &str) {
         let is_first = self.seen.is_none();
         let seen = self.seen.get_or_insert_default();
@@ -317,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Sends what is due of all runs with a callback.
+    /// Delivers due messages of all runs with callbacks.
     async fn look(&mut self, runs: &[Arc<Run>]) {
         let ids: Vec<_> = self.records.keys().cloned().collect();
         for id in ids {
@@ -347,7 +347,7 @@ impl Sender {
         self.shared.index.summary(folder).await
     }
 
-    /// Begins to send this to all addresses that do not have it.
+    /// Starts the delivery of a message to all targets that lack it.
     fn send(&mut self, run_id: &str, key: &str, message: &Message) {
         let Some(record) = self.records.get(run_id) else {
             return;
@@ -394,7 +394,7 @@ impl Sender {
                     shared.warn(&format!("the callback of run {run} was given up: {error}"));
                 }
                 let url = target.url;
-                // Without a task that listens, the server ends, and the next one sends it again.
+                // Without a receiver the server is ending; the next one delivers the message again.
                 let _ = shared
                     .callbacks
                     .news

@@ -1,4 +1,4 @@
-//! What a server is made with.
+//! The configuration of a server.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,36 @@ use teamster_runner::Runs;
 
 use crate::{OwnerToken, Tokens};
 
-/// What a server is made with.
+/// The configuration of a server.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// The runs that it shows.
+    /// The runs that the server serves.
     pub runs: Runs,
     /// The tokens with scopes of their own.
     pub tokens: Tokens,
-    /// The token that may do everything; without one, only those of `tokens` are valid.
+    /// The owner's token, which has every permission. Without it, only `tokens` are valid.
     pub owner: Option<OwnerToken>,
-    /// Names by which the server may be addressed, beside `localhost` and addresses.
+    /// Allowed values of the `Host` header, in addition to `localhost` and IP addresses.
     pub hosts: Vec<String>,
-    /// Whether a run may have the permission `bypass`.
+    /// Allow runs with the permission `bypass`.
     pub allow_bypass: bool,
-    /// Whether a run may name its agent by a command (`acp:COMMAND`, `cmd:COMMAND`).
+    /// Allow runs that name their agent by a command (`acp:COMMAND`, `cmd:COMMAND`).
     pub allow_commands: bool,
-    /// The configuration of the supervisor whose agents are shown.
+    /// The configuration file of the supervisor whose agents the server shows and controls.
     pub agents: Option<PathBuf>,
-    /// The URL that gets a request when any run has ended or needs an answer.
+    /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
     pub callback: Option<String>,
-    /// Whether callbacks may go to addresses that are not public.
+    /// Allow callbacks to addresses that are not public.
     pub allow_private_callbacks: bool,
-    /// Is called with each problem that belongs to no request, such as a callback that was given up.
+    /// Called for each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
-    /// The most connections at a time; further ones are closed. 1024.
+    /// The maximum number of concurrent connections; further ones are closed. Default: 1024.
     pub max_connections: usize,
 }
 
 impl ServerConfig {
-    /// A server of these runs and tokens that allows nothing else.
+    /// Creates a configuration in which everything optional is off.
     pub fn new(runs: Runs, tokens: Tokens) -> Self {
         Self {
             runs,

@@ -1,4 +1,4 @@
-//! The log of a run over HTTP: a stream of server-sent events, of lines, or one page of it.
+//! The log of a run over HTTP: a stream of server-sent events or lines, or a page of JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
-/// How often a stream without entries is kept alive, so that nothing on the way takes it for dead.
+/// The interval of heartbeats in an idle stream. They keep proxies from closing it.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How long a browser waits before it connects again, in milliseconds.
+/// The delay before a browser reconnects, in milliseconds.
 pub(crate) const RETRY_MS: u64 = 1000;
-/// How much is sent at once, in bytes, if there is as much.
+/// The buffered bytes after which a stream is flushed.
 const PIECE: usize = 64 << 10;
-/// How much is in one page, in bytes; one entry is, however long it is.
+/// The size of a page in bytes. A page has at least one entry, whatever its size.
 const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
@@ -39,7 +39,7 @@ pub(crate) struct EventsQuery {
     pub(crate) wait: Option<f64>,
 }
 
-/// How a stream is written.
+/// The format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `text/event-stream`.
@@ -49,7 +49,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The form that a client wants; lines if it does not care.
+    /// Returns the format that the `Accept` header requests; lines by default.
     pub(crate) fn wanted(headers: &HeaderMap) -> Self {
         let accepts = headers.get_all(ACCEPT).iter();
         let mut accepts = accepts.filter_map(|value| value.to_str().ok());
@@ -67,25 +67,25 @@ impl Form {
         })
     }
 
-    /// The head of every stream.
+    /// Creates the response for a stream.
     pub(crate) fn response(self, body: Body) -> Response<Body> {
         let mut response = Response::new(body);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, self.media());
-        // nginx would collect a stream; others would compress it.
+        // nginx buffers responses without this header.
         let buffering = HeaderName::from_static("x-accel-buffering");
         headers.insert(buffering, HeaderValue::from_static("no"));
         response
     }
 
-    /// What begins a stream.
+    /// Writes the beginning of a stream.
     pub(crate) fn begin(self, out: &mut BytesMut) {
         if self == Self::Sse {
             out.put(format!("retry: {RETRY_MS}\n\n").as_bytes());
         }
     }
 
-    /// An entry; its number if it has one.
+    /// Writes an entry, with its number if it has one.
     pub(crate) fn entry(self, out: &mut BytesMut, seq: Option<u64>, json: &[u8]) {
         if self == Self::Sse {
             if let Some(seq) = seq {
@@ -100,14 +100,14 @@ impl Form {
         });
     }
 
-    /// What keeps a stream alive: a comment. Lines are those of the log, and have none.
+    /// Writes a heartbeat: a comment of server-sent events. Line streams have none.
     pub(crate) fn heartbeat(self, out: &mut BytesMut) {
         if self == Self::Sse {
             out.put(&b": \n\n"[..]);
         }
     }
 
-    /// The end of a log. A browser delivers only an event that has data.
+    /// Writes the end of a log. Browsers ignore events without data.
     fn end(self, out: &mut BytesMut) {
         if self == Self::Sse {
             out.put(&b"event: end\ndata: {}\n\n"[..]);
@@ -115,9 +115,9 @@ impl Form {
     }
 }
 
-/// The entry behind which a client continues.
+/// Returns the number of the entry after which the client continues.
 pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Problem> {
-    // A browser that connects again sends its first query, and the number of the last entry in this header.
+    // A browser that reconnects repeats its first query and sends the number of its last entry in this header.
     let Some(last) = headers.get("last-event-id") else {
         return Ok(query.after.unwrap_or(0));
     };
@@ -135,7 +135,7 @@ pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Prob
     }
 }
 
-/// The log of a run, in the form that the client wants.
+/// Returns the log of a run in the requested format.
 pub(crate) async fn respond(
     shared: Arc<Shared>,
     run: RunFolder,
@@ -158,7 +158,7 @@ pub(crate) async fn respond(
         crate::index::blocking(move || Ok(run.last_line()?)).await?
     };
     if last.is_some_and(|line| line.is_end() && line.seq() <= after) {
-        // A browser that gets this does not connect again.
+        // A browser does not reconnect after this status.
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
@@ -167,7 +167,7 @@ pub(crate) async fn respond(
     Ok(form.response(Body::from_stream(entries(shared, follow, form))))
 }
 
-/// The entries as they come. The stream ends without `end` when the server ends: the client connects again.
+/// Streams entries as they are written. When the server ends, the stream ends without `end`, so clients reconnect.
 fn entries(
     shared: Arc<Shared>,
     mut follow: Follow,
@@ -198,7 +198,7 @@ fn entries(
                     form.entry(&mut out, Some(line.seq()), line.json());
                     if out.len() >= PIECE {
                         yield Ok(out.split().freeze());
-                        // Reading a long log waits for nothing, and other tasks have their turn.
+                        // Reading a long log never waits, so let other tasks run.
                         tokio::task::yield_now().await;
                     }
                 }
@@ -211,7 +211,7 @@ fn entries(
                     if !out.is_empty() {
                         yield Ok(out.split().freeze());
                     }
-                    // The connection breaks, so that the client does not take this for the end.
+                    // The error breaks the connection, so the client does not mistake it for the end.
                     yield Err(std::io::Error::other(error));
                     return;
                 }
@@ -220,7 +220,7 @@ fn entries(
     }
 }
 
-/// One page: what is there, or what comes first.
+/// Returns one page: the entries that exist, or the first one that is written within `wait`.
 async fn page(
     shared: &Shared,
     run: RunFolder,
@@ -241,7 +241,7 @@ async fn page(
                 () = shared.ending.cancelled() => None,
             }
         } else {
-            // What is there now.
+            // Only entries that exist now.
             tokio::select! {
                 biased;
                 line = follow.next() => Some(line?),

@@ -1,4 +1,4 @@
-//! Parts of a request, with our own errors.
+//! Extractors that reject with [`Problem`].
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use tokio::time::timeout;
 
 use crate::{Problem, ProblemCode};
 
-/// The largest body, in bytes.
+/// The maximum size of a body, in bytes.
 pub(crate) const LARGEST_BODY: usize = 8 << 20;
 /// How long a body may take to arrive.
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 
-/// A body of JSON, as it came and as it was read.
+/// A JSON body, parsed and as raw bytes.
 pub(crate) struct Json<T> {
     pub(crate) value: T,
     pub(crate) bytes: Bytes,
 }
 
-/// A body of JSON that can be left out.
+/// An optional JSON body.
 pub(crate) struct Optional<T>(pub(crate) T);
 
-/// The parameters in the path.
+/// Path parameters.
 pub(crate) struct Path<T>(pub(crate) T);
 
-/// The parameters in the query.
+/// Query parameters.
 pub(crate) struct Query<T>(pub(crate) T);
 
 async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
@@ -57,7 +57,7 @@ async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, Problem> {
     if !is_json {
-        // A form of another page could send any other type without asking first.
+        // A form of another origin can send other types without a CORS preflight.
         return Err(Problem::new(
             ProblemCode::UnsupportedMediaType,
             "send JSON with the header `Content-Type: application/json`",

@@ -1,4 +1,4 @@
-//! The current state: one snapshot for all watchers, which is read while there are any.
+//! The current state of runs and agents: one snapshot, refreshed while it has watchers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::server::Shared;
 use crate::view::{RunSummary, ViewState};
 use crate::{Problem, ProblemCode};
 
-/// How often runs are looked at.
+/// The refresh interval of runs.
 const TICK: Duration = Duration::from_millis(500);
-/// How many looks at runs come for one at agents.
+/// Agents are refreshed with every n-th refresh of runs.
 const AGENTS_EVERY: u32 = 4;
-/// How many of the newest runs are shown, beside all that have not ended.
+/// The number of newest runs in a snapshot, in addition to all that have not ended.
 const RECENT: usize = 50;
 
-/// How things stand.
+/// A snapshot of runs and agents.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct World {
-    /// The newest runs and all that have not ended, the newest first.
+    /// The newest runs and all that have not ended, newest first.
     pub(crate) runs: Vec<Arc<RunSummary>>,
     agents: Option<Arc<Value>>,
 }
@@ -65,18 +65,18 @@ pub(crate) enum Change {
     },
 }
 
-/// Reads how things stand while there are watchers.
+/// Refreshes the snapshot while it has watchers.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     state: watch::Sender<Arc<World>>,
-    /// Whether a task reads.
+    /// True while a refresh task runs.
     is_reading: Mutex<bool>,
-    /// One reads at a time.
+    /// The number of refreshes. The lock allows one at a time.
     turn: tokio::sync::Mutex<u32>,
 }
 
 impl Feed {
-    /// How things stand now, and whenever that changes.
+    /// Refreshes the snapshot and returns a receiver of it and its changes.
     pub(crate) async fn watch(
         shared: &Arc<Shared>,
     ) -> Result<watch::Receiver<Arc<World>>, Problem> {
@@ -96,7 +96,7 @@ impl Feed {
         *turn = turn.wrapping_add(1);
         let mut world = World::default();
         for (number, folder) in shared.index.folders().await?.into_iter().enumerate() {
-            // It may be removed just now, and one that is damaged must not hide the others.
+            // Skip a run that was just removed or is damaged.
             let Ok(run) = shared.index.summary(folder).await else {
                 continue;
             };
@@ -128,7 +128,7 @@ fn value(status: &impl Serialize) -> Result<Value, Problem> {
         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
 }
 
-/// Reads until there is no watcher.
+/// Refreshes the snapshot until it has no watchers.
 async fn read_on(shared: Arc<Shared>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -138,20 +138,20 @@ async fn read_on(shared: Arc<Shared>) {
             () = shared.ending.cancelled() => return,
         }
         if shared.feed.state.receiver_count() == 0 {
-            // Who comes now waits for this lock, and starts another task.
+            // A new watcher waits for this lock and starts another task.
             let mut is_reading = lock(&shared.feed.is_reading);
             if shared.feed.state.receiver_count() == 0 {
                 *is_reading = false;
                 return;
             }
         }
-        // What cannot be read now is read the next time.
+        // The next refresh retries after an error.
         let _ = shared.feed.read(&shared, false).await;
     }
 }
 
 impl World {
-    /// All of it.
+    /// Returns the whole snapshot as a message.
     pub(crate) fn snapshot(&self) -> Change {
         Change::Snapshot {
             runs: self.runs.clone(),
@@ -159,13 +159,13 @@ impl World {
         }
     }
 
-    /// What is not as it was in `before`.
+    /// Returns the changes from `before` to this snapshot.
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
         let find = |world: &'_ Self, id: &str| {
             world.runs.iter().find(|run| run.info.run_id == id).cloned()
         };
         let mut changes = Vec::new();
-        // The oldest first, as they came.
+        // Oldest first, in the order of their start.
         for run in self.runs.iter().rev() {
             if find(before, &run.info.run_id).as_ref() != Some(run) {
                 changes.push(Change::Run { run: run.clone() });

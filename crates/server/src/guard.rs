@@ -1,4 +1,4 @@
-//! Checks of every request before its token: to which name it was sent, and from which page.
+//! Checks the `Host` and `Origin` headers of every request, before its token.
 
 use axum::extract::{Request, State};
 use axum::http::header::{HOST, ORIGIN};
@@ -10,10 +10,9 @@ use crate::listen::Door;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
-/// Refuses requests to names that are none of this server, and those of pages of other origins.
+/// Rejects requests to other host names and state-changing requests from other origins.
 ///
-/// A page that points its own name at this machine (DNS rebinding) sends that name in `Host`. An address cannot be
-/// pointed elsewhere, so addresses are allowed.
+/// After DNS rebinding, a page sends its own name in `Host`. IP addresses cannot be rebound, so they are allowed.
 pub(crate) async fn check(
     State(shared): State<std::sync::Arc<Shared>>,
     request: Request,
@@ -48,12 +47,12 @@ pub(crate) async fn check(
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let mut hosts = headers.get_all(HOST).iter();
     let only = hosts.next()?.to_str().ok()?;
-    // Two of them are two opinions.
+    // Several `Host` headers are ambiguous.
     let same = |authority: &axum::http::uri::Authority| authority.as_str() == only;
     (hosts.next().is_none() && uri.authority().is_none_or(same)).then_some(only)
 }
 
-/// The name in `NAME:PORT`.
+/// Returns the name in `NAME:PORT`.
 fn name_of(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').map_or("", |(address, _)| address);
@@ -69,7 +68,7 @@ fn is_allowed(name: &str, names: &[String]) -> bool {
             .any(|allowed| allowed.eq_ignore_ascii_case(name))
 }
 
-/// Whether a page of this origin was served by this host.
+/// Returns `true` if the origin has this host and port.
 fn is_same(origin: &str, host: &str) -> bool {
     let without_scheme =
         (origin.strip_prefix("http://")).or_else(|| origin.strip_prefix("https://"));

@@ -1,4 +1,4 @@
-//! What is known of runs. Logs are read once: what was read of them is remembered.
+//! An index of runs that caches what it read from their logs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Problem, ProblemCode};
 
-/// How long a runner may take to reply.
+/// The time limit of a runner's reply.
 const RUNNER_LIMIT: Duration = Duration::from_secs(10);
 
-/// What entries have in them of which more is read.
+/// Substrings of the entries that need to be parsed.
 const OF_INTEREST: [&str; 4] = [
     r#""type":"session""#,
     r#""type":"usage""#,
@@ -26,31 +26,31 @@ const OF_INTEREST: [&str; 4] = [
     r#""type":"run:start""#,
 ];
 
-/// All runs, and what was read of their logs.
+/// All runs, with cached data from their logs.
 #[derive(Debug)]
 pub(crate) struct Index {
     runs: Runs,
     known: Mutex<HashMap<String, Arc<Known>>>,
 }
 
-/// What is known of one run.
+/// The cached data of one run.
 #[derive(Debug)]
 struct Known {
     folder: RunFolder,
     progress: Mutex<Progress>,
 }
 
-/// The state of the log up to an entry.
+/// The data read from a log so far.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The number of the last entry that was read.
+    /// The number of the last entry read.
     seq: u64,
     session_id: Option<String>,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     /// Requests without a decision in the log. An agent can withdraw one without an entry.
     open_requests: Vec<String>,
-    /// Its end, which never changes.
+    /// The final summary of an ended run.
     ended: Option<Arc<RunSummary>>,
 }
 
@@ -62,25 +62,25 @@ impl Index {
         }
     }
 
-    /// The run of this id, or the only one that begins so.
+    /// Returns the run with this id or unique id prefix.
     pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, Problem> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
         blocking(move || Ok(runs.find(&id)?)).await
     }
 
-    /// How the run is now, and what it is doing unless it has ended.
+    /// Returns the run's summary, with its live status unless it has ended.
     pub(crate) async fn live_summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
         let summary = self.summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
             return Ok(summary);
         }
         let mut summary = Arc::unwrap_or_clone(summary);
-        // It has ended just now, or its runner is of another version or does not reply.
+        // No live status if the run just ended, or its runner does not reply or has another version.
         summary.live = of_runner(&folder, client::status(&folder)).await.ok();
         Ok(Arc::new(summary))
     }
 
-    /// The same with its result.
+    /// Returns the run's summary with its live status or its result.
     pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, Problem> {
         let summary = self.live_summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
@@ -92,7 +92,7 @@ impl Index {
         })
     }
 
-    /// How the run is now, with its result.
+    /// Returns the run's summary with its result.
     pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, Problem> {
         let known = self.known(folder);
         let summary = known.summary().await?;
@@ -103,7 +103,7 @@ impl Index {
         Ok(RunView { summary, result })
     }
 
-    /// All runs, the newest first.
+    /// Returns all runs, newest first.
     pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, Problem> {
         let runs = self.runs.clone();
         let ids = blocking(move || Ok(runs.ids()?)).await?;
@@ -120,14 +120,14 @@ impl Index {
                 }
             }
             let folders: Vec<_> = by_id.values().map(|run| run.folder.clone()).collect();
-            // What is left has been removed from the disk.
+            // The remaining ones were removed from the disk.
             *known = by_id;
             (folders, new)
         };
         if !new.is_empty() {
             let runs = self.runs.clone();
             let new = blocking(move || {
-                // One may be removed just now, or be of a newer version.
+                // Skip a run that was just removed or has a newer format.
                 Ok(new
                     .iter()
                     .filter_map(|id| runs.get(id).ok().flatten())
@@ -143,14 +143,14 @@ impl Index {
         Ok(folders)
     }
 
-    /// How the run is now.
+    /// Returns the run's summary.
     pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
         self.known(folder).summary().await
     }
 
     fn known(&self, folder: RunFolder) -> Arc<Known> {
         let mut known = lock(&self.known);
-        // A run that was removed may have been followed by another one of the same id.
+        // Another run may have taken the id of a removed one.
         if let Some(run) = known.get(folder.id())
             && run.folder.info() == folder.info()
         {
@@ -166,14 +166,14 @@ impl Index {
     }
 }
 
-/// Runs are listed in this order, backwards.
+/// Returns the sort key of a run. Lists are in descending order.
 pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
     (run.info().accepted_at, run.id())
 }
 
 impl Known {
     async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, Problem> {
-        // Most runs have ended, and nothing has to be read of them.
+        // Fast path: the summary of an ended run is final.
         if let Ok(progress) = self.progress.try_lock()
             && let Some(ended) = &progress.ended
         {
@@ -192,7 +192,7 @@ impl Known {
         Ok(Arc::new(summary))
     }
 
-    /// Reads what is new in the log; whether to query the runner for requests.
+    /// Reads new log entries. Returns the summary, and `true` if the runner must be queried for requests.
     fn read(&self) -> Result<(Arc<RunSummary>, bool), Problem> {
         let mut progress = lock(&self.progress);
         if let Some(ended) = &progress.ended {
@@ -241,7 +241,7 @@ impl Known {
     }
 }
 
-/// The result in the last entry of a log.
+/// Returns the result in the last entry of a log.
 pub(crate) fn result_of(line: &LogLine) -> Option<Box<RunResult>> {
     match line.entry() {
         Ok(RunLogEntry::Agent(entry)) => match entry.event {
@@ -265,7 +265,7 @@ fn take_result(summary: &mut RunSummary, result: &RunResult) {
 impl Progress {
     fn take(&mut self, line: &LogLine) {
         self.seq = line.seq();
-        // Most entries are ruled out without a parser.
+        // Skip most entries without parsing them.
         let has = |mark: &&str| memmem::find(line.json(), mark.as_bytes()).is_some();
         if !OF_INTEREST.iter().any(has) {
             return;
@@ -278,7 +278,7 @@ impl Progress {
                     self.session_id = session.or(self.session_id.take());
                 }
             }
-            // Of a newer version.
+            // An entry of a newer version.
             _ => {}
         }
     }
@@ -305,12 +305,12 @@ impl Progress {
     }
 }
 
-/// The requests of a run that wait for an answer.
+/// Returns the pending requests of a run.
 pub(crate) async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, Problem> {
     of_runner(run, client::requests(run)).await
 }
 
-/// What a runner replies, in time.
+/// Awaits a runner's reply, with a time limit.
 pub(crate) async fn of_runner<T>(
     run: &RunFolder,
     reply: impl Future<Output = Result<T, teamster_runner::RunsError>>,
@@ -327,7 +327,7 @@ pub(crate) async fn of_runner<T>(
     }
 }
 
-/// Does this where it may wait for the disk.
+/// Runs blocking work, such as disk access, on the blocking thread pool.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

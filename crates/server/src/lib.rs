@@ -1,12 +1,12 @@
 //! An HTTP API for detached runs of coding agents.
 //!
 //! A [`Server`] reads the logs of [`teamster_runner`] and sends commands to the runners. It owns no run and keeps
-//! no state of one, so its restart costs none anything: a client continues behind the last entry that it has seen.
-//! What only the program can do, such as starting a run, is its [`Backend`].
+//! no state of one, so a restart affects no run: clients continue after the last entry that they received.
+//! Operations of the host program, such as starting a run, are its [`Backend`].
 //!
-//! Every request needs a token ([`Tokens`]), on loopback too; over a Unix socket, the permissions of its file
-//! decide. `GET /` is a page for a browser: files that are compiled in, and a client of the API like any other. The
-//! `OpenAPI` document is made from the table from which the routes are made ([`openapi`]).
+//! Every request needs a token ([`Tokens`]), on loopback too. Over a Unix socket, the permissions of its file
+//! decide instead. `GET /` is a web page that is compiled in and uses the API like any other client. The routes
+//! and the `OpenAPI` document ([`openapi`]) come from the same table.
 #![warn(missing_docs)]
 
 mod auth;

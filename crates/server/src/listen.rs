@@ -1,4 +1,4 @@
-//! Where the server listens, and its connections.
+//! Listeners and connections of the server.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -22,32 +22,32 @@ use tokio_util::task::TaskTracker;
 
 use crate::Server;
 
-/// How long the head of a request may take, the wait for it included.
+/// The time limit for a request's head, including the wait for its first byte.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
-/// The largest head of a request, in bytes.
+/// The maximum size of a request's head, in bytes.
 const LARGEST_HEAD: usize = 64 << 10;
-/// How long requests may take to finish when the server ends.
+/// The grace period for requests in progress when the server ends.
 const GRACE: Duration = Duration::from_secs(5);
-/// The pause after a connection could not be accepted, such as for want of descriptors.
+/// The pause after `accept` failed, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where a connection came in.
+/// The transport of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Door {
     /// Over TCP.
     Tcp {
-        /// Our port.
+        /// The server's port.
         port: u16,
     },
-    /// Over a Unix socket: its permissions have decided who it is.
+    /// Over a Unix socket, whose file permissions authorize the caller.
     Unix,
 }
 
-/// Where to listen: `ADDRESS:PORT`, or `unix:PATH`.
+/// An address to listen on: `ADDRESS:PORT`, or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListenAddress {
-    /// An address and a port; port 0 is any free one.
+    /// An address and a port; port 0 selects a free one.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
@@ -74,7 +74,7 @@ impl FromStr for ListenAddress {
 }
 
 impl ListenAddress {
-    /// Whether only this machine can reach it.
+    /// Returns `true` if only this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => match address.ip() {
@@ -86,7 +86,7 @@ impl ListenAddress {
     }
 }
 
-/// Why a server cannot listen.
+/// An error of [`Server::bind`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
@@ -96,23 +96,23 @@ pub enum ListenError {
         /// The address or path.
         address: String,
     },
-    /// A file that is no socket has this path.
+    /// The path is a file that is not a socket.
     #[error("{} exists and is no socket: choose another path", path.display())]
     NoSocket {
         /// The path.
         path: PathBuf,
     },
-    /// The system refused it.
+    /// A system call failed.
     #[error("cannot listen on {address}: {source}")]
     Io {
         /// The address or path.
         address: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A server that listens.
+/// A server with a bound listener.
 #[derive(Debug)]
 pub struct Bound {
     server: Server,
@@ -126,7 +126,11 @@ enum Listener {
 }
 
 impl Server {
-    /// Listens there. The file of a Unix socket is for its owner only.
+    /// Binds a listener. The file of a Unix socket gets mode 0600.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address is in use, the path is a file that is not a socket, or a system call fails.
     pub async fn bind(&self, address: &ListenAddress) -> Result<Bound, ListenError> {
         let listener = match address {
             ListenAddress::Tcp(address) => {
@@ -166,13 +170,13 @@ fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
                 path: path.to_owned(),
             });
         }
-        // What a server that was killed has left refuses connections.
+        // The socket of a killed server refuses connections.
         Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
             Ok(_) => return Err(ListenError::InUse { address: address() }),
             Err(_) => fs::remove_file(path).map_err(failed)?,
         },
     }
-    // It gets its name when it is private: in between, others could connect.
+    // Set the permissions before the socket gets its name, so that no other user can connect in between.
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -189,7 +193,7 @@ fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
 }
 
 impl Bound {
-    /// Where it listens: `http://127.0.0.1:7420`, or `unix:/path`.
+    /// Returns the URL, such as `http://127.0.0.1:7420` or `unix:/path`.
     pub fn url(&self) -> String {
         match &self.listener {
             Listener::Tcp(_, address) => format!("http://{address}"),
@@ -197,7 +201,7 @@ impl Bound {
         }
     }
 
-    /// Serves until [`Server::end`], and then as long as requests take to finish, at most 5 s.
+    /// Serves until [`Server::end`], then waits up to 5 s for requests in progress.
     pub async fn serve(self) {
         let Self { server, listener } = self;
         let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.clone()));
@@ -215,7 +219,7 @@ impl Bound {
                 continue;
             };
             let Ok(permit) = free.clone().try_acquire_owned() else {
-                // Closed at once: a client that waits would not know for what.
+                // Close it at once, so that the client gets an error instead of a hang.
                 continue;
             };
             let server = server.clone();
@@ -223,7 +227,7 @@ impl Bound {
                 let _permit = permit;
                 match stream {
                     Stream::Tcp(stream, port) => {
-                        // Entries are to be seen at once.
+                        // Send entries without delay.
                         let _ = stream.set_nodelay(true);
                         connection(&server, stream, Door::Tcp { port }).await;
                     }
@@ -232,12 +236,12 @@ impl Bound {
             });
         }
         if let Listener::Unix(_, path) = &listener {
-            // One that stays refuses connections, which the next server notices.
+            // The next server replaces a socket file that could not be removed.
             let _ = fs::remove_file(path);
         }
         drop(listener);
         tracker.close();
-        // What is not finished by then is cut off.
+        // Connections that are still open are dropped.
         let _ = timeout(GRACE, tracker.wait()).await;
         callbacks.abort();
     }
@@ -278,7 +282,7 @@ async fn connection(
         .max_buf_size(LARGEST_HEAD);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    // Errors are those of the client, or of the network.
+    // Connection errors come from the client or the network.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = server.shared.ending.cancelled() => {

@@ -10,7 +10,7 @@ use teamster_orchestrator::RunEvent;
 use crate::operation::Operation;
 use crate::{Problem, ProblemCode, routes};
 
-/// The `OpenAPI` 3.1 document of the API.
+/// Returns the `OpenAPI` 3.1 document of the API.
 pub fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -92,14 +92,14 @@ fn document(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         });
     }
     document["security"] = match operation.scope {
-        // Bearer tokens have no scopes in OpenAPI 3.0; since 3.1 the list names the roles that are needed.
+        // Since OpenAPI 3.1, the list names required roles for schemes without scopes, such as bearer tokens.
         Some(scope) => json!([{"token": [scope.name()]}]),
         None => json!([]),
     };
     document
 }
 
-/// The problems of an operation by status, with those that every operation of its kind can have.
+/// Returns the problem codes of an operation by status, including those common to all operations of its kind.
 fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
     let mut codes = operation.problems.clone();
     if operation.scope.is_some() {
@@ -227,7 +227,7 @@ impl JsonSchema for Entry {
     }
 }
 
-/// Descriptions are documentation of Rust code; their readers may not know Rust.
+/// Removes rustdoc links and line breaks from descriptions.
 fn plain_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

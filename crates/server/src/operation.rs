@@ -1,4 +1,4 @@
-//! Operations of the API: the table from which both the routes and their document are made.
+//! The table of API operations, from which routes and the `OpenAPI` document are generated.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::{ProblemCode, Scope, auth};
 type State = Arc<Shared>;
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// One operation: a method of a path.
+/// An operation: a method of a path.
 pub(crate) struct Operation {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
-    /// The scope that it needs; without one it needs no token.
+    /// The required scope; `None` if no token is required.
     pub(crate) scope: Option<Scope>,
-    /// Its name in clients.
+    /// The `operationId`, which names the operation in generated clients.
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
-    /// The fields of these are parameters of the query.
+    /// A type whose fields are the query parameters.
     pub(crate) query: Option<SchemaOf>,
     pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The body, and whether it is required.
@@ -34,7 +34,7 @@ pub(crate) struct Operation {
     handler: MethodRouter<State>,
 }
 
-/// A response that is no error.
+/// A success response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) description: &'static str,
@@ -90,7 +90,7 @@ impl Operation {
         self
     }
 
-    /// A reply of JSON.
+    /// Adds a JSON response.
     pub(crate) fn json<T: JsonSchema>(self, status: StatusCode, description: &'static str) -> Self {
         let content: SchemaOf = SchemaGenerator::subschema_for::<T>;
         self.reply(status, description, vec![("application/json", content)])
@@ -115,7 +115,7 @@ impl Operation {
         self
     }
 
-    /// Adds its route.
+    /// Adds the operation's route to a router.
     pub(crate) fn mount(self, router: Router<State>, shared: &State) -> Router<State> {
         let handler = match self.scope {
             Some(scope) => self
@@ -127,7 +127,7 @@ impl Operation {
     }
 }
 
-/// The schema of a type itself, for parameters.
+/// Generates the schema of a type inline, for query parameters.
 trait RootSchema {
     fn root_schema_of<T: JsonSchema>(&mut self) -> Schema;
 }

@@ -1,4 +1,4 @@
-//! The page: files that are compiled in. It is a client of the API like any other, and has no data of its own.
+//! The web page: static files that are compiled in. The page uses only the API.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// Nothing comes from elsewhere or from the text of an agent, and no other page shows this one in a frame.
+/// Forbids resources of other origins, inline scripts, and embedding in frames.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -55,7 +55,7 @@ const FILES: &[File] = &[
     file!("text.js", SCRIPT),
 ];
 
-/// Adds the routes of the page. They need no token: the files are those of every copy of the program.
+/// Adds the routes of the page. They need no token: the files contain no user data.
 pub(crate) fn mount(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
     FILES.iter().fold(router, |router, (path, media, content)| {
         router.route(path, get(async || response(media, content)))
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Text of agents would become markup by these.
+    /// These APIs would interpret an agent's text as markup.
     #[test]
     fn no_module_makes_markup_of_text() {
         for (path, _, content) in FILES {

@@ -1,4 +1,4 @@
-//! Errors as the API reports them: problem details (RFC 9457) with a stable code.
+//! Errors of the API: problem details (RFC 9457) with a stable code.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -98,7 +98,7 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
-    /// The HTTP status that it comes with.
+    /// Returns the HTTP status of the code.
     pub fn status(self) -> StatusCode {
         match self {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -139,7 +139,7 @@ impl ProblemCode {
 }
 
 impl Problem {
-    /// The problem of this code.
+    /// Creates a problem with the status and title of its code.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         let status = code.status();
         Self {
@@ -171,7 +171,7 @@ impl From<RunsError> for Problem {
     fn from(error: RunsError) -> Self {
         let code = match &error {
             RunsError::NotFound { id } => {
-                // The error's own text names commands of the terminal.
+                // The text of `RunsError` suggests terminal commands.
                 let detail = format!("no detached run `{id}`");
                 return Self::new(ProblemCode::RunNotFound, detail);
             }

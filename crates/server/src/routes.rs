@@ -1,4 +1,4 @@
-//! The routes.
+//! The routes of the API.
 
 pub(crate) mod agents;
 mod feed;
@@ -28,7 +28,7 @@ pub(crate) use runs::Starts;
 type App = axum::extract::State<Arc<Shared>>;
 type Answer = Result<Response<Body>, Problem>;
 
-/// All operations, in the order of the document.
+/// Returns all operations, in the order of the `OpenAPI` document.
 pub(crate) fn operations() -> Vec<Operation> {
     let parts = [
         runs::operations(),
@@ -43,7 +43,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     parts.into_iter().flatten().collect()
 }
 
-/// The routes of all operations, and of the page.
+/// Creates the router for all operations and the page.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let router = operations()
         .into_iter()
@@ -53,7 +53,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     crate::page::mount(router).with_state(shared.clone())
 }
 
-/// A response of JSON.
+/// Creates a JSON response.
 fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value)
         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
@@ -64,7 +64,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     Ok(response)
 }
 
-/// A response without a body.
+/// Creates a response without a body.
 fn empty(status: StatusCode) -> Response<Body> {
     status.into_response()
 }

@@ -1,4 +1,4 @@
-//! The server as a whole.
+//! The server and its shared state.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::feed::Feed;
 use crate::index::Index;
 use crate::{Backend, Problem, ProblemCode, ServerConfig, guard, routes};
 
-/// What all requests share.
+/// State shared by all requests.
 pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     pub(crate) keys: Keys,
     pub(crate) index: Index,
     pub(crate) backend: Box<dyn Backend>,
-    /// The server is to end: streams end.
+    /// Cancelled when the server ends; streams then end.
     pub(crate) ending: CancellationToken,
     pub(crate) starts: routes::Starts,
     pub(crate) feed: Feed,
@@ -29,13 +29,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Tells the program of something that went wrong without a request.
+    /// Reports a problem that belongs to no request to the host program.
     pub(crate) fn warn(&self, text: &str) {
         (self.config.on_warning)(text);
     }
 }
 
-/// The server. It runs where it is [bound](Server::bind).
+/// An HTTP server. It serves on each listener that it is [bound](Server::bind) to.
 #[derive(Clone)]
 pub struct Server {
     pub(crate) shared: Arc<Shared>,
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server with this configuration.
+    /// Creates a server. It listens once it is [bound](Self::bind).
     pub fn new(config: ServerConfig, backend: impl Backend) -> Self {
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
@@ -71,7 +71,7 @@ impl Server {
         Self { shared, router }
     }
 
-    /// Ends the server: streams end at once, other requests are finished.
+    /// Ends the server: streams end at once, other requests may finish.
     pub fn end(&self) {
         self.shared.ending.cancel();
     }
@@ -90,14 +90,14 @@ async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     Problem::new(ProblemCode::MethodNotAllowed, detail)
 }
 
-/// Headers of every response.
+/// Adds the headers of every response.
 async fn headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (CACHE_CONTROL, "no-store, no-transform"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
-        // No page of another origin can load it as a script or an image.
+        // Other origins cannot load responses as scripts or images.
         (
             HeaderName::from_static("cross-origin-resource-policy"),
             "same-origin",

@@ -1,4 +1,4 @@
-//! The bodies that start a run or a session.
+//! Request bodies that start a run or a session.
 
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ pub struct StartRun {
 }
 
 impl StartRun {
-    /// A run of this agent with this prompt; everything else as in `teamster run --detach`.
+    /// Creates a request with the defaults of `teamster run --detach`.
     pub fn new(provider: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
             provider: provider.into(),
@@ -203,7 +203,7 @@ pub struct StartSession {
 }
 
 impl StartSession {
-    /// A session with this agent; everything else as in `teamster chat --detach`.
+    /// Creates a request with the defaults of `teamster chat --detach`.
     pub fn new(provider: impl Into<String>) -> Self {
         Self {
             provider: provider.into(),
@@ -242,19 +242,19 @@ impl StartSession {
     }
 }
 
-/// What a run and a session have in common that is checked before their start.
+/// The parameters of runs and sessions that are checked before the start.
 pub(crate) struct Common<'a> {
     provider: &'a str,
     fallback: &'a [String],
     permission: Permission,
     working_directory: Option<&'a Path>,
     callback: Option<&'a str>,
-    /// A fork without the session that it is one of.
+    /// A fork was requested without a session to fork.
     fork_of_none: bool,
 }
 
 impl Common<'_> {
-    /// Refuses what the server or the caller's token does not allow, and what makes no sense.
+    /// Rejects invalid parameters, and those that the server or the caller's token does not allow.
     pub(crate) fn check(&self, config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
         let invalid = |detail: String| Err(Problem::new(ProblemCode::InvalidParams, detail));
         if self.permission == Permission::Bypass {
@@ -292,7 +292,7 @@ impl Common<'_> {
     }
 }
 
-/// Refuses the permission `bypass` where the server or the caller's token does not allow it.
+/// Rejects the permission `bypass` unless both the server and the caller's token allow it.
 pub(crate) fn check_bypass(config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
     if config.allow_bypass && caller.may(Scope::Admin) {
         return Ok(());
@@ -320,7 +320,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// Its name, as in JSON and on the command line.
+    /// Returns the name, as in JSON and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

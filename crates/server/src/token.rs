@@ -1,4 +1,4 @@
-//! Tokens: one of the owner, and others with scopes of their own, of which only hashes are kept.
+//! Access tokens: the owner's, and named ones with scopes, which are stored as hashes.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -19,13 +19,13 @@ use teamster_runner::make_private;
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
-/// The file that is locked while the tokens are changed.
+/// The lock file for changes of the tokens.
 const LOCK: &str = "tokens.lock";
-/// How every token begins that is made here, so that scanners for secrets find it.
+/// The prefix of generated tokens, by which secret scanners recognize them.
 const PREFIX: &str = "tms_";
-/// Random bytes of a token.
+/// The number of random bytes in a generated token.
 const BYTES: usize = 32;
-/// The shortest token that a user may choose, in bytes.
+/// The minimum length of a token that a user chooses, in bytes.
 const SHORTEST: usize = 16;
 
 /// What a token allows.
@@ -49,7 +49,7 @@ impl Scope {
     /// All scopes.
     pub const ALL: [Self; 4] = [Self::Read, Self::Run, Self::Answer, Self::Admin];
 
-    /// Its name.
+    /// Returns the scope's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -59,17 +59,17 @@ impl Scope {
         }
     }
 
-    /// Whether a token of this scope may do what needs `needed`.
+    /// Returns `true` if a token with this scope may perform operations that require `needed`.
     pub fn allows(self, needed: Self) -> bool {
         self == needed || self == Self::Admin || needed == Self::Read
     }
 }
 
-/// Why tokens cannot be read or changed.
+/// An error of reading or changing tokens.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Others can read the file.
+    /// Other users can read the file.
     #[error(
         "{}: other users can read this token; `chmod 600 {}`, and replace it if it may have been read",
         path.display(),
@@ -79,7 +79,7 @@ pub enum TokenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file has no token of a sufficient length.
+    /// The file has no token of at least 16 ASCII characters.
     #[error(
         "{}: expected one line with a token of at least {SHORTEST} characters, such as `openssl rand -hex 32` prints",
         path.display()
@@ -88,7 +88,7 @@ pub enum TokenError {
         /// The file.
         path: PathBuf,
     },
-    /// A token has this name already.
+    /// A token with this name exists.
     #[error("a token `{0}` exists already: revoke it first, or choose another name")]
     Exists(String),
     /// No token has this name.
@@ -97,14 +97,14 @@ pub enum TokenError {
     /// The name is not valid.
     #[error("`{0}` cannot be the name of a token: use up to 64 letters, digits, `-`, `_` and `.`")]
     InvalidName(String),
-    /// The system refused an operation.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, such as `read`.
+        /// The operation, such as `read`.
         action: &'static str,
-        /// On which file.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -120,16 +120,16 @@ impl TokenError {
     }
 }
 
-/// A token with scopes of its own, without its secret.
+/// A named token with scopes, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TokenInfo {
-    /// Its name.
+    /// The token's name.
     pub name: String,
-    /// What it allows.
+    /// The token's scopes.
     pub scopes: Vec<Scope>,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// The time of creation, in milliseconds since the Unix epoch.
     pub created_at: u64,
     /// The SHA-256 of the secret, in hexadecimal digits.
     hash: String,
@@ -141,7 +141,7 @@ impl TokenInfo {
     }
 }
 
-/// The tokens of a user, in a folder that only the user can read.
+/// The named tokens of a user, in a folder that only the user can read.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     folder: PathBuf,
@@ -153,7 +153,7 @@ struct Content {
 }
 
 impl Tokens {
-    /// The tokens in this folder, which is made with the first of them.
+    /// Creates a handle to the tokens in this folder. Adding the first token creates the folder.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -164,7 +164,7 @@ impl Tokens {
         &self.folder
     }
 
-    /// The tokens, in the order in which they were made.
+    /// Returns all tokens in the order of their creation.
     pub fn list(&self) -> Result<Vec<TokenInfo>, TokenError> {
         let path = self.folder.join(FILE);
         let text = match fs::read(&path) {
@@ -176,7 +176,7 @@ impl Tokens {
         Ok(content.tokens)
     }
 
-    /// Makes a token; its secret, which is not kept.
+    /// Creates a token and returns its secret, which is not stored.
     pub fn add(&self, name: &str, scopes: &[Scope]) -> Result<String, TokenError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
@@ -201,7 +201,7 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Revokes a token. Running servers notice at once.
+    /// Revokes a token. Running servers reject it from their next request on.
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
         self.change(|tokens| {
             let count = tokens.len();
@@ -213,7 +213,7 @@ impl Tokens {
         })
     }
 
-    /// When the tokens were changed; `None` if there are none.
+    /// Returns the modification time and inode of the token file; `None` if there is none.
     pub(crate) fn changed(&self) -> Option<(SystemTime, u64)> {
         use std::os::unix::fs::MetadataExt;
         let about = fs::metadata(self.folder.join(FILE)).ok()?;
@@ -238,8 +238,8 @@ impl Tokens {
     }
 }
 
-/// The token of the one who runs the server: it allows everything. Its file has it in plain text, so that the
-/// programs of the user can read it.
+/// The owner's token, which allows everything. Its file holds it in plain text, so that the user's programs can read
+/// it.
 #[derive(Clone)]
 pub struct OwnerToken {
     path: PathBuf,
@@ -255,7 +255,11 @@ impl std::fmt::Debug for OwnerToken {
 }
 
 impl OwnerToken {
-    /// The token in this file.
+    /// Reads the token from this file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, if other users can read it, or if its token is shorter than 16 characters.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let about = fs::metadata(path).map_err(TokenError::io("read", path))?;
         if about.permissions().mode() & 0o077 != 0 {
@@ -276,13 +280,13 @@ impl OwnerToken {
         })
     }
 
-    /// The token in this file, which is made if it is missing.
+    /// Reads the token from this file, and creates the file if it is missing.
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
         if let Some(folder) = path.parent() {
             make_private(folder).map_err(TokenError::io("make", folder))?;
         }
         let made = random().and_then(|secret| {
-            // Linked when it is whole: another server may be starting as well.
+            // Write the whole file before it gets its name: another server may be starting as well.
             let folder = path.parent().unwrap_or(Path::new("."));
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             writeln!(file, "{secret}")?;
@@ -299,26 +303,26 @@ impl OwnerToken {
         Err(TokenError::io("write", path)(error))
     }
 
-    /// Its file.
+    /// Returns the token's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The token itself.
+    /// Returns the secret.
     pub fn secret(&self) -> &str {
         &self.secret
     }
 }
 
-/// The SHA-256 of a secret, in hexadecimal digits. Tokens are random, so that a slower hash gains nothing.
+/// Returns the SHA-256 of a secret in hexadecimal. Tokens are random, so a slower hash would add no protection.
 pub(crate) fn hash(secret: &str) -> String {
     hex(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref())
 }
 
-/// Hexadecimal digits.
+/// Encodes bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -1,4 +1,4 @@
-//! How runs are shown.
+//! JSON views of runs and agents.
 
 use std::path::PathBuf;
 use std::sync::Arc;

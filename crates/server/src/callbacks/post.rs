@@ -1,4 +1,4 @@
-//! Requests to the addresses of callbacks.
+//! The HTTP client for callbacks.
 
 use std::future::Future;
 use std::io;
@@ -21,12 +21,12 @@ use tower_service::Service;
 
 use super::public_address::is_public;
 
-/// How long a request may take.
+/// The time limit of a request.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How we call ourselves.
+/// The `User-Agent` header.
 const AGENT: &str = concat!("teamster/", env!("CARGO_PKG_VERSION"));
 
-/// A client that connects to public addresses only, unless private ones are allowed.
+/// An HTTP client that connects to public addresses only, unless private ones are allowed.
 #[derive(Debug, Clone)]
 pub(crate) struct Poster {
     client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
@@ -34,7 +34,7 @@ pub(crate) struct Poster {
 }
 
 impl Poster {
-    /// A client; `private` is whether it may connect to addresses that are not public.
+    /// Creates a client. With `private`, it also connects to addresses that are not public.
     pub(crate) fn new(private: bool) -> Result<Self, String> {
         let mut http = HttpConnector::new_with_resolver(Resolver { private });
         http.enforce_http(false);
@@ -44,14 +44,14 @@ impl Poster {
             .with_provider_and_native_roots(ring)
             .map_err(|error| format!("the system's certificates cannot be read: {error}"))?;
         let connector = builder.https_or_http().enable_http1().wrap_connector(http);
-        // No connection is kept: callbacks are rare.
+        // Callbacks are rare, so no connection is kept.
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
             .build(connector);
         Ok(Self { client, private })
     }
 
-    /// Sends it once. Redirects are not followed: they could lead anywhere.
+    /// Sends a request once. It does not follow redirects, which could lead to a private address.
     pub(crate) async fn post(
         &self,
         url: &str,
@@ -59,7 +59,7 @@ impl Poster {
         body: Vec<u8>,
     ) -> Result<(), Failure> {
         let uri = check_url(url).map_err(Failure::Final)?;
-        // An address in place of a name is not resolved.
+        // The resolver does not check IP addresses in the URL.
         let host = uri.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = host.parse::<IpAddr>()
@@ -85,19 +85,19 @@ impl Poster {
             .map_err(|error| of_connection(&error))?;
         match response.status() {
             status if status.is_success() => Ok(()),
-            // It does not want any.
+            // 410 Gone: the receiver wants no more callbacks.
             status if status.as_u16() == 410 => Err(Failure::Final(format!("HTTP {status}"))),
             status => Err(Failure::Again(format!("HTTP {status}"))),
         }
     }
 }
 
-/// Why a request was not accepted.
+/// The failure of a callback request.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It may be accepted later.
+    /// Transient: retry later.
     Again(String),
-    /// It never will be.
+    /// Permanent: do not retry.
     Final(String),
 }
 
@@ -117,7 +117,7 @@ fn of_connection(error: &hyper_util::client::legacy::Error) -> Failure {
     Failure::Again(text)
 }
 
-/// The address of a callback, if it can be one.
+/// Validates the URL of a callback.
 pub(crate) fn check_url(url: &str) -> Result<Uri, String> {
     let uri: Uri = url.parse().map_err(|_| "expected a URL".to_owned())?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -129,8 +129,8 @@ pub(crate) fn check_url(url: &str) -> Result<Uri, String> {
     }
 }
 
-/// Resolves names to addresses to which it may be connected. The check is of the addresses themselves, so a name
-/// that points elsewhere a moment later gains nothing.
+/// Resolves names to allowed addresses. The client connects to the checked addresses themselves, so DNS rebinding
+/// cannot bypass the check.
 #[derive(Debug, Clone, Copy)]
 struct Resolver {
     private: bool,

@@ -1,8 +1,8 @@
-//! Which addresses are those of the public Internet.
+//! Classifies IP addresses as public or not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a request to this address leaves this machine and its networks.
+/// Returns `true` for addresses outside of this machine and its networks.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -14,9 +14,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_special = matches!(
         (a, b, c),
-        // This network, loopback, private, link-local; multicast, reserved, broadcast.
+        // "This network", loopback, private, link-local; multicast, reserved, broadcast.
         (0 | 10 | 127 | 224.., ..) | (172, 16..=31, _) | (192, 168, _) | (169, 254, _)
-        // Shared by a provider's customers; of protocols, for documentation and for measurements.
+        // Carrier-grade NAT; protocol assignments, documentation and benchmarks.
         | (100, 64..=127, _) | (192, 0, 0 | 2) | (198, 18 | 19, _) | (198, 51, 100) | (203, 0, 113)
     );
     !is_special
@@ -29,13 +29,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // IPv4 in IPv6: mapped, translated (NAT64), and tunnelled (6to4).
+        // IPv4 in IPv6: mapped, NAT64 and 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => v4(high, low),
-        // For documentation, and tunnels of which the end is not known.
+        // Documentation and Teredo tunnels.
         [0x2001, 0xdb8 | 0, ..] => false,
-        // All that is public so far begins with these three bits.
+        // Global unicast is 2000::/3.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,4 +1,4 @@
-//! The secret with which callbacks are signed, as the Standard Webhooks specification has it.
+//! The signing secret of callbacks, by the Standard Webhooks specification.
 
 use std::fs;
 use std::io;
@@ -14,15 +14,15 @@ use teamster_runner::make_private;
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
-/// How it begins.
+/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
 
-/// The secret.
+/// The signing secret of callbacks.
 #[derive(Debug, Clone)]
 pub(crate) struct Secret(hmac::Key);
 
 impl Secret {
-    /// The secret in this folder, which is made if it is missing.
+    /// Reads the secret from this folder, and creates it if it is missing.
     pub(crate) fn read_or_make(folder: &Path) -> io::Result<Self> {
         let path = folder.join(FILE);
         let text = match fs::read_to_string(&path) {
@@ -50,7 +50,7 @@ impl Secret {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
     }
 
-    /// The value of `webhook-signature`.
+    /// Returns the value of the header `webhook-signature`.
     pub(crate) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> String {
         let mut signed = format!("{id}.{timestamp}.").into_bytes();
         signed.extend_from_slice(body);
@@ -63,7 +63,7 @@ impl Secret {
 mod tests {
     use super::*;
 
-    /// The expected value is of Python's `hmac`.
+    /// The expected value was computed with Python's `hmac`.
     #[test]
     fn a_signature_is_that_of_the_specification() {
         let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").unwrap();

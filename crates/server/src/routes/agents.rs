@@ -23,9 +23,9 @@ use crate::operation::Operation;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode, Scope};
 
-/// How many lines of a log are sent, if the client does not say.
+/// The default number of log lines.
 const LINES: usize = 100;
-/// How much of the end of a log is read, in bytes.
+/// The maximum number of bytes read from the end of a log.
 const LOG_PIECE: u64 = 256 << 10;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -135,7 +135,7 @@ impl From<Status> for AgentList {
     }
 }
 
-/// How the agents are; `None` without a configuration.
+/// Returns the status of the agents; `None` without a configuration.
 pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
     let Some(file) = &shared.config.agents else {
         return Ok(None);
@@ -223,7 +223,7 @@ async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<Log
     let text = blocking(move || {
         let path = log_path(&agent.working_dir);
         match last_lines(&path, lines) {
-            // It has not begun to write.
+            // The agent has not written a log yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => {
                 let detail = format!("cannot read {}: {error}", path.display());
@@ -238,7 +238,7 @@ async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<Log
     Ok(response)
 }
 
-/// The last lines of a file, as far as they are in its last piece.
+/// Returns the last lines of a file, from at most its last [`LOG_PIECE`] bytes.
 fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
     let mut file = File::open(path)?;
     let begin = file.metadata()?.len().saturating_sub(LOG_PIECE);
@@ -246,7 +246,7 @@ fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(LOG_PIECE).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
-    // What is left of a line in front is none.
+    // Drop the partial first line.
     let whole = match (begin, text.split_once('\n')) {
         (1.., Some((_, rest))) => rest,
         _ => &text,

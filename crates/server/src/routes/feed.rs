@@ -1,4 +1,4 @@
-//! `/v1/events`: one stream for a page.
+//! `/v1/events`: the stream of state changes for the page.
 
 use std::sync::Arc;
 

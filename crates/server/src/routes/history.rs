@@ -1,4 +1,4 @@
-//! `/v1/history`: the rows of the store, one for each run.
+//! `/v1/history`: the runs recorded in the store.
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
@@ -12,9 +12,9 @@ use crate::extract::{Json, Path, Query};
 use crate::operation::Operation;
 use crate::{ForgetRuns, Forgotten, Problem, ProblemCode, Scope};
 
-/// How many runs are in a page, if the client does not say.
+/// The default number of runs in a page.
 const PAGE: u32 = 50;
-/// The most runs in a page.
+/// The maximum number of runs in a page.
 const LARGEST_PAGE: u32 = 1000;
 
 pub(super) fn operations() -> Vec<Operation> {

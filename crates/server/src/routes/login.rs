@@ -1,4 +1,4 @@
-//! `/v1/login`: the page trades its token for a cookie.
+//! `/v1/login`: exchanges the page's token for a cookie.
 
 use axum::Extension;
 use axum::extract::State;
@@ -61,7 +61,7 @@ async fn logout(Extension(door): Extension<Door>, headers: HeaderMap) -> Answer 
 }
 
 fn set_cookie(door: Door, headers: &HeaderMap, value: &str, seconds: u64) -> Answer {
-    // Behind a proxy with TLS.
+    // An https origin means that a TLS proxy is in front.
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let secure = match origin {
         Some(origin) if origin.starts_with("https://") => "; Secure",

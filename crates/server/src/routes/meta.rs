@@ -1,4 +1,4 @@
-//! The server itself, the agents of this machine, and what they have used.
+//! Routes for the server itself, and for the agents of this machine and their usage.
 
 use std::collections::BTreeMap;
 

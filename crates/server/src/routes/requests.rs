@@ -1,4 +1,4 @@
-//! `/v1/requests`: what agents ask for.
+//! `/v1/requests`: permission requests and questions of agents.
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};

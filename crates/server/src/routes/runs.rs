@@ -1,4 +1,4 @@
-//! `/v1/runs`.
+//! `/v1/runs`: detached runs and their logs.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -30,13 +30,13 @@ use crate::server::Shared;
 use crate::view::{RunList, RunView, ViewState};
 use crate::{Problem, ProblemCode, Scope, ServerConfig, StartRun};
 
-/// How many runs are in a page, if the client does not say.
+/// The default number of runs in a page.
 const PAGE: usize = 50;
-/// The most runs in a page.
+/// The maximum number of runs in a page.
 const LARGEST_PAGE: usize = 1000;
-/// The longest that `Prefer: wait=N` waits.
+/// The longest wait of `Prefer: wait=N`.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// The longest `Idempotency-Key`, in bytes.
+/// The maximum length of `Idempotency-Key`, in bytes.
 const LONGEST_KEY: usize = 256;
 
 /// The headers of a stream of entries.
@@ -45,7 +45,7 @@ pub(super) const EVENTS_HEADERS: &[(&str, &str)] = &[(
     "The number of the last entry that was seen; goes before `after`.",
 )];
 
-/// Starts with an `Idempotency-Key`: two with the same key are not done at the same time.
+/// Serializes starts that have the same `Idempotency-Key`.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     locks: [Mutex<()>; 16],
@@ -54,7 +54,6 @@ pub(crate) struct Starts {
 
 impl Starts {
     pub(super) fn lock_of(&self, key: &str) -> &Mutex<()> {
-        // The remainder is less than 16.
         #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
         let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
         &self.locks[index]
@@ -191,7 +190,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
         if query.since.is_some_and(|since| at < since) {
             break;
         }
-        // It may be removed just now, and one that is damaged must not hide the others.
+        // Skip a run that was just removed or is damaged.
         let summary = if query.live {
             shared.index.live_summary(folder).await
         } else {
@@ -255,7 +254,7 @@ async fn cancel(
     Optional(body): Optional<Cancel>,
 ) -> Answer {
     let run = shared.index.find(&id).await?;
-    // The runner of a run that has ended listens for a moment more.
+    // The runner of an ended run still accepts commands for a moment.
     if shared.index.summary(run.clone()).await?.state == ViewState::Ended {
         return Err(RunsError::Ended {
             id: run.id().to_owned(),
@@ -294,7 +293,7 @@ async fn start(
                 Err(problem) if problem.code == ProblemCode::RunNotFound => {
                     match begin(&shared, &id, request).await {
                         Ok(()) => {}
-                        // Another server on the same runs was faster.
+                        // Another server with the same runs started it first.
                         Err(problem) if problem.code == ProblemCode::RunExists => {
                             status = StatusCode::OK;
                         }
@@ -328,7 +327,7 @@ async fn start(
     Ok(response)
 }
 
-/// Marks a response that was waited for.
+/// Adds `Preference-Applied` to a response that honoured `Prefer: wait`.
 pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Duration>) {
     if let Some(wait) = wait
         && let Ok(applied) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))
@@ -338,7 +337,7 @@ pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Dur
     }
 }
 
-/// Starts the run. Its callback is known before, so that it is not lost whenever the server is killed.
+/// Starts the run. Registers its callback first, so that a killed server does not lose it.
 async fn begin(shared: &Shared, id: &str, request: StartRun) -> Result<(), Problem> {
     if let Some(url) = &request.callback {
         shared.callbacks.register(id, url)?;
@@ -358,7 +357,7 @@ fn check(request: &StartRun, config: &ServerConfig, caller: &Caller) -> Result<(
     Ok(())
 }
 
-/// The value of `Idempotency-Key`.
+/// Returns the value of `Idempotency-Key`.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
@@ -380,10 +379,11 @@ pub(super) fn key_reused() -> Problem {
     )
 }
 
-/// The id of the run that is started with this key and body, and how all ids of this key begin.
+/// Derives a run's id from its idempotency key and body. Returns the id's prefix, which depends on the key alone,
+/// and the id.
 ///
-/// It is a UUID of version 8: its first 60 bits are of the key, and its last 62 of the body. So nothing has to be
-/// kept of the key.
+/// The id is a UUID of version 8: the first 60 bits come from the key's hash, the last 62 from the body's. So the
+/// server stores no keys.
 pub(super) fn id_of(key: &str, body: &[u8]) -> (String, String) {
     let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
     let mut bytes = [0; 16];
@@ -396,7 +396,7 @@ pub(super) fn id_of(key: &str, body: &[u8]) -> (String, String) {
     (id[..19].to_owned(), id)
 }
 
-/// The seconds of `Prefer: wait=N`.
+/// Returns the duration of `Prefer: wait=N`, at most [`LONGEST_WAIT`].
 pub(super) fn wait(value: &HeaderValue) -> Option<Duration> {
     let preferences = value.to_str().ok()?.split(',');
     let mut waits = preferences.filter_map(|it| it.trim().strip_prefix("wait="));

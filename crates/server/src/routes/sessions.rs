@@ -1,4 +1,4 @@
-//! `/v1/sessions`: live sessions, which take one prompt after the other.
+//! `/v1/sessions`: detached live sessions.
 
 mod turns;
 
@@ -24,13 +24,13 @@ use crate::server::Shared;
 use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
 
-/// What an operation of one session can be refused for.
+/// Problem codes of every operation on a session.
 const OF_SESSION: [ProblemCode; 3] = [
     ProblemCode::SessionNotFound,
     ProblemCode::RunIdAmbiguous,
     ProblemCode::RunnerNotResponding,
 ];
-/// What a command to a session can be refused for.
+/// Problem codes of commands to a session.
 const OF_COMMAND: [ProblemCode; 3] = [
     ProblemCode::RunEnded,
     ProblemCode::SessionEnding,
@@ -150,7 +150,7 @@ struct ChangeSession {
     permission: Option<Permission>,
 }
 
-/// The session of this id.
+/// Returns the session with this id or unique id prefix.
 async fn find(shared: &Shared, id: &str) -> Result<RunFolder, Problem> {
     let missing = || Problem::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
     match shared.index.find(id).await {
@@ -180,7 +180,7 @@ async fn start(
             (shared.index.find(&id).await?, StatusCode::CREATED)
         }
         Some(key) => {
-            // A run and a session with the same key are not the same.
+            // The same key may start a run and a session.
             let key = format!("session {key}");
             let _others = shared.starts.lock_of(&key).lock().await;
             let (beginning, id) = id_of(&key, &body.bytes);
@@ -190,7 +190,7 @@ async fn start(
                 Err(problem) if problem.code == ProblemCode::RunNotFound => {
                     let status = match begin(&shared, &id, &request).await {
                         Ok(()) => StatusCode::CREATED,
-                        // Another server on the same runs was faster.
+                        // Another server with the same runs started it first.
                         Err(problem) if problem.code == ProblemCode::RunExists => StatusCode::OK,
                         Err(problem) => return Err(problem),
                     };
@@ -208,7 +208,7 @@ async fn start(
     Ok(response)
 }
 
-/// Starts the session. Its callback is known before, so that it is not lost whenever the server is killed.
+/// Starts the session. Registers its callback first, so that a killed server does not lose it.
 async fn begin(shared: &Shared, id: &str, request: &StartSession) -> Result<(), Problem> {
     if let Some(url) = &request.callback {
         shared.callbacks.register(id, url)?;
@@ -223,7 +223,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
         if folder.info().kind != RunKind::Session {
             continue;
         }
-        // It may be removed just now, and one that is damaged must not hide the others.
+        // Skip a session that was just removed or is damaged.
         let Ok(session) = shared.index.live_summary(folder).await else {
             continue;
         };
@@ -246,7 +246,7 @@ async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<End
     view(&shared, session, StatusCode::ACCEPTED).await
 }
 
-/// The runner of a session that has ended listens for a moment more.
+/// Rejects commands to an ended session, whose runner still accepts them for a moment.
 async fn not_ended(shared: &Shared, session: &RunFolder) -> Result<(), Problem> {
     if shared.index.summary(session.clone()).await?.state == ViewState::Ended {
         let id = session.id().to_owned();

@@ -1,4 +1,4 @@
-//! `/v1/sessions/{id}/turns`, and commands for the turn in progress.
+//! `/v1/sessions/{id}/turns`: turns, and commands to the turn in progress.
 
 use axum::Extension;
 use axum::extract::State;
@@ -226,7 +226,7 @@ async fn turn(
     Ok(response)
 }
 
-/// The turn in the log that was begun with this key, and its prompt.
+/// Finds the turn with this idempotency key in the log. Returns it with its prompt.
 fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, String)>, Problem> {
     let mut log = session.log(0)?;
     while let Some(line) = log.next_line()? {
@@ -246,7 +246,7 @@ fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, Stri
     Ok(None)
 }
 
-/// The result of a turn, once it has ended.
+/// Waits for the end of a turn and returns its result.
 async fn result(
     session: RunFolder,
     after: u64,
