@@ -1,7 +1,6 @@
-//! How a run is shown: for a person at a terminal, as plain text, or as JSON.
+//! Output of a run: for a terminal, as plain text, or as JSON.
 //!
-//! Everything here writes to a [`Write`](io::Write) and gets the time, so it is tested with
-//! events made by hand.
+//! All sinks write to a [`Write`](io::Write) and are passed the time, so tests need no process and no clock.
 
 mod current;
 mod json;
@@ -29,26 +28,27 @@ pub(crate) use plain::Plain;
 pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
-/// Shows the events of one run.
+/// Output of the events of one run.
 pub(crate) trait Sink<E = LogEntry> {
-    /// Shows an event that came `now` after the start. An error means that no reader is left for what is
-    /// written.
+    /// Shows an event. `now` is the time since the start of the run.
+    ///
+    /// An error means that the output cannot be written, usually because its reader is gone.
     fn event(&mut self, event: &E, now: Duration) -> io::Result<()>;
 
-    /// Nothing more comes for the moment: what was held back to write it at once must go out.
+    /// Writes all buffered output. Called when no event is pending.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Called again and again while nothing comes.
+    /// Updates the display. Called periodically while no event comes.
     fn tick(&mut self, _now: Duration) {}
 
-    /// The user asked to stop the run; it will end soon.
+    /// Shows that the run is being stopped.
     fn stopping(&mut self, _now: Duration) {}
 
-    /// Another writer prints whole lines to the terminal now.
+    /// Clears the current line for another writer that prints whole lines to the terminal.
     fn make_room(&mut self) {}
 }
 
-/// A sink of events as one of log entries.
+/// Adapts a sink of events to log entries.
 pub(crate) struct OfEvents<S>(pub(crate) S);
 
 impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
@@ -73,45 +73,45 @@ impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
     }
 }
 
-/// When text can no longer be withdrawn, and may be written where it cannot be taken back.
+/// The point at which text can no longer be retracted, so that it may be written to a pipe or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextIsFinal {
-    /// As it comes.
+    /// Text is final as it comes.
     AtOnce,
-    /// When its message is whole: the CLI itself may ask the model again.
+    /// Text is final when its message is complete: the CLI may retry a request to the model.
     WithMessage,
-    /// When no further attempt can withdraw it.
+    /// Text is final when no further attempt can retract it.
     WithRun,
 }
 
-/// What the display needs to know beside the events.
+/// Settings of the display.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
-    /// The CLI that runs.
+    /// The current CLI.
     pub(crate) current: Current,
-    /// Also what is usually left out.
+    /// Also show thinking, sub-agents and notes.
     pub(crate) verbose: bool,
-    /// Only the answer and errors.
+    /// Show only the answer and errors.
     pub(crate) quiet: bool,
-    /// Where the agent works: paths below it are shown relative to it.
+    /// The agent's working directory. Paths below it are shown relative to it.
     pub(crate) directory: Option<PathBuf>,
-    /// The arguments of the command that resumes the session, between the agent and the session's
-    /// id; nothing if that cannot be.
+    /// The arguments between agent and session id in the command that resumes the session; `None` if it cannot be
+    /// resumed.
     pub(crate) resume: Option<String>,
-    /// How the run's MCP servers reach the CLI; nothing if it has none.
+    /// Delivery of the run's MCP servers; `None` if it has none.
     pub(crate) mcp: Option<McpDelivery>,
-    /// The time of day, in milliseconds since the Unix epoch.
+    /// Returns the current time, in milliseconds since the Unix epoch.
     pub(crate) clock: fn() -> u64,
 }
 
 impl View {
-    /// The CLI that runs now.
+    /// Returns the current CLI.
     pub(crate) fn info(&self) -> &'static CliInfo {
         self.current.info()
     }
 }
 
-/// The agent's last message: the answer in the requested shape, or its text.
+/// Returns the structured answer, else the agent's last message.
 pub(crate) fn last_message(result: &RunResult) -> String {
     structured_answer(result).unwrap_or_else(|| {
         result
@@ -122,7 +122,7 @@ pub(crate) fn last_message(result: &RunResult) -> String {
     })
 }
 
-/// The answer in the requested shape, unless the text is just that.
+/// Returns the structured answer, unless the last message is the same JSON.
 fn structured_answer(result: &RunResult) -> Option<String> {
     let value = result.structured_output.as_ref()?;
     let said = result.final_message.as_deref().unwrap_or(&result.text);

@@ -1,4 +1,4 @@
-//! The CLI that runs, and whether its text still counts: both change with another attempt.
+//! The current CLI of a run and the state of the previous attempt's text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use teamster::CliInfo;
 use teamster::orchestrator::{Next, RunEvent};
 
-/// The CLI that runs, of those that may. Clones are the same.
+/// The current CLI of a run. Clones share the state.
 #[derive(Debug, Clone)]
 pub(crate) struct Current {
     clis: Arc<[&'static CliInfo]>,
@@ -14,12 +14,12 @@ pub(crate) struct Current {
     before: Arc<AtomicU8>,
 }
 
-/// Whether the text of the previous attempt still counts.
+/// State of the previous attempt's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// It counts: the session continues.
+    /// The text is kept: the next attempt resumes the session.
     Stands,
-    /// It is withdrawn: the prompt is sent again.
+    /// The text is discarded: the prompt is sent again.
     Void,
 }
 
@@ -27,7 +27,7 @@ const STANDS: u8 = 1;
 const VOID: u8 = 2;
 
 impl Current {
-    /// The first of these runs; there is one at least.
+    /// Starts with `first`; `others` are the fallbacks.
     pub(crate) fn new(first: &'static CliInfo, others: &[&'static CliInfo]) -> Self {
         Self {
             clis: std::iter::once(first)
@@ -38,12 +38,12 @@ impl Current {
         }
     }
 
-    /// The CLI that runs now.
+    /// Returns the current CLI.
     pub(crate) fn info(&self) -> &'static CliInfo {
         self.clis[self.now.load(Ordering::Relaxed)]
     }
 
-    /// The variable that names its program.
+    /// Returns the flag or variable that sets the CLI's program.
     pub(crate) fn bin(&self) -> String {
         let info = self.info();
         if info.id == self.clis[0].id {
@@ -53,7 +53,7 @@ impl Current {
         }
     }
 
-    /// The stream has come to this event of the run, and what follows from it comes next.
+    /// Updates the state from an event of the run. MUST be called before the agent's events that follow it are shown.
     pub(crate) fn observe(&self, event: &RunEvent) {
         match event {
             RunEvent::Retry { next, .. } => self.another(next),
@@ -70,15 +70,15 @@ impl Current {
         self.before.store(before, Ordering::Relaxed);
     }
 
-    /// From now on it is this one; one that is not known changes nothing.
+    /// Sets the current CLI. An unknown id is ignored.
     fn set(&self, id: &str) {
         if let Some(index) = self.clis.iter().position(|cli| cli.id == id) {
             self.now.store(index, Ordering::Relaxed);
         }
     }
 
-    /// Whether the stream announces at this moment that another attempt follows. What the CLI itself
-    /// withdraws or tries again is no such thing.
+    /// Returns the state of the text so far if another attempt was announced; `None` for the CLI's own retries and
+    /// retractions.
     pub(crate) fn before(&self) -> Option<Before> {
         match self.before.load(Ordering::Relaxed) {
             STANDS => Some(Before::Stands),
@@ -87,7 +87,7 @@ impl Current {
         }
     }
 
-    /// The same, and that was shown then.
+    /// Returns [`Self::before`] and clears it.
     pub(crate) fn take_before(&self) -> Option<Before> {
         let before = self.before();
         self.before.store(0, Ordering::Relaxed);

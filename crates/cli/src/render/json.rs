@@ -1,4 +1,4 @@
-//! One event a line, as JSON.
+//! Output as JSON, one event per line.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::Sink;
 
-/// Writes every event as one line of JSON, and nothing else.
+/// Sink that writes each event as one line of JSON.
 #[derive(Debug)]
 pub(crate) struct Json<O: Write> {
     out: BufWriter<O>,
 }
 
 impl<O: Write> Json<O> {
-    /// Writes to `out`.
+    /// Creates a sink that writes to `out` through a buffer.
     pub(crate) fn new(out: O) -> Self {
         Self {
             out: BufWriter::new(out),

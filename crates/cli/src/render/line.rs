@@ -1,4 +1,4 @@
-//! One line about a run, and how it looks.
+//! A line about a run and its styles.
 
 use std::fmt::Write;
 
@@ -7,51 +7,51 @@ use console::measure_text_width;
 
 use crate::words;
 
-/// What a line is about, which decides how it looks.
+/// Kind of a line, which decides its mark and style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// A tool that worked.
+    /// A tool that succeeded.
     Ok,
     /// A tool that failed.
     Failed,
-    /// A tool of which it is not known whether it worked.
+    /// A tool whose success is unknown.
     Ended,
-    /// Something in passing.
+    /// A remark.
     Aside,
-    /// Something that is not as it should be.
+    /// A warning.
     Warning,
-    /// Something that failed for good.
+    /// An error.
     Error,
-    /// What to do about it.
+    /// The next step after an error.
     Hint,
     /// The end of a run that completed.
     EndWell,
-    /// The end of another run.
+    /// The end of a run that did not complete.
     EndBadly,
 }
 
 /// One line: a mark, a head, a body and a tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// What it is about.
+    /// The kind of the line.
     pub(crate) tone: Tone,
-    /// By how many columns it is moved to the right.
+    /// Indentation, in columns.
     pub(crate) indent: usize,
-    /// The name or word that it begins with.
+    /// The first name or word.
     pub(crate) head: String,
-    /// The rest.
+    /// The text.
     pub(crate) body: String,
-    /// What follows the body even if that must be cut.
+    /// The text after the body, which is never cut.
     pub(crate) tail: String,
-    /// Whether the body is cut, so that it stays one line.
+    /// Whether the body is cut to fit into one line.
     pub(crate) fit: bool,
 }
 
-/// How much of a body is kept where there is no width to fit into.
+/// Maximum width of a fitted body where the terminal's width is unknown, in columns.
 const BODY: usize = 160;
 
 impl Line {
-    /// A line of this tone; its body is not cut.
+    /// Creates a line whose body is not cut.
     pub(crate) fn new(tone: Tone, head: impl Into<String>, body: impl Into<String>) -> Self {
         Self {
             tone,
@@ -63,18 +63,18 @@ impl Line {
         }
     }
 
-    /// Something in passing.
+    /// Creates a remark.
     pub(crate) fn aside(body: impl Into<String>) -> Self {
         Self::new(Tone::Aside, "", body)
     }
 
-    /// The same line, moved to the right.
+    /// Sets the indentation, in columns.
     pub(crate) fn indented(mut self, indent: usize) -> Self {
         self.indent = indent;
         self
     }
 
-    /// The same line, kept to one line of the terminal.
+    /// Sets indentation and tail, and cuts the body to fit into one line of the terminal.
     pub(crate) fn fitting(mut self, indent: usize, tail: impl Into<String>) -> Self {
         self.indent = indent;
         self.tail = tail.into();
@@ -82,7 +82,7 @@ impl Line {
         self
     }
 
-    /// The line without its end of line. `width` is that of the terminal.
+    /// Returns the text without a final newline. `width` is the terminal's, in columns.
     pub(crate) fn show(&self, width: Option<usize>, styled: bool) -> String {
         let look = if styled {
             self.tone.look()
@@ -117,12 +117,12 @@ impl Line {
             + usize::from(!mark.is_empty())
             + measure_text_width(&self.head)
             + measure_text_width(gap);
-        // The last column stays free: some terminals wrap when it is written.
+        // The last column stays empty: some terminals wrap after it.
         let width = width.map(|width| width.saturating_sub(1));
         if !self.fit {
-            // A quoted text may be a command to copy, so only the terminal wraps it.
+            // A remark may contain a command to copy, so only the terminal wraps it.
             let width = width.filter(|_| self.tone != Tone::Aside);
-            // A text of several lines stays in its column.
+            // Continuation lines are indented.
             return words::wrap(
                 &self.body,
                 before,
@@ -156,7 +156,7 @@ impl Tone {
         }
     }
 
-    /// What stands between head and body.
+    /// Returns the separator between head and body.
     fn gap(self) -> &'static str {
         match self {
             Self::Warning | Self::Error | Self::Hint => " ",

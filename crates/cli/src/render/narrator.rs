@@ -1,4 +1,4 @@
-//! Single lines about a run, beside the agent's text.
+//! Lines about a run, other than the agent's text.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,19 +17,19 @@ use super::retry::retry_line;
 use super::{Before, View};
 use crate::{hints, words};
 
-/// Columns by which a tool is moved to the right, and each level of sub-agents further.
+/// Indentation of a tool, and of each level of sub-agents, in columns.
 pub(super) const INDENT: usize = 2;
 
-/// Lines about a run. The text of the main agent is left to the caller.
+/// Converts events to lines. The caller shows the text of the main agent.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     view: View,
     tools: ToolLedger<ShownTool>,
     changed_files: BTreeSet<String>,
     session: Option<Id>,
-    /// Thinking, or a sub-agent's text, until it is complete.
+    /// Incomplete thinking or text of a sub-agent.
     murmur: Option<Murmur>,
-    /// The main agent has printed text in this attempt.
+    /// Whether the main agent printed text in this attempt.
     said: bool,
     doing: Doing,
     since: Duration,
@@ -38,13 +38,13 @@ pub(crate) struct Narrator {
 #[derive(Debug)]
 struct ShownTool {
     parent: Option<Id>,
-    /// How deep it is nested.
+    /// Nesting level; 0 for a tool of the main agent.
     depth: usize,
     name: String,
     summary: String,
     since: Duration,
     kind: ToolKind,
-    /// A line about its beginning was shown.
+    /// Whether a line about its start was shown.
     announced: bool,
     denied: Option<String>,
 }
@@ -81,19 +81,19 @@ impl Narrator {
         }
     }
 
-    /// The same for a run in a session that was shown already.
+    /// Continues a session whose header was already shown.
     pub(crate) fn goes_on(mut self, session: Id) -> Self {
         self.session = Some(session);
         self.doing = Doing::Waiting;
         self
     }
 
-    /// How it is shown.
+    /// Returns the settings of the display.
     pub(crate) fn view(&self) -> &View {
         &self.view
     }
 
-    /// The lines that show an event.
+    /// Returns the lines of an event.
     pub(crate) fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
         let mut lines = self.end_murmur(event);
         self.note_doing(event, now);
@@ -153,17 +153,17 @@ impl Narrator {
                 return lines;
             }
             AgentEvent::Done(done) => self.end(&done.result, &mut lines),
-            // Text is not shown here, the figures of usage and the end of a turn come with `done`.
+            // The caller shows text; usage and the number of turns are in `done`.
             _ => {}
         }
         if self.view.quiet { Vec::new() } else { lines }
     }
 
-    /// What is going on while nothing comes.
+    /// Returns the text of the spinner.
     pub(crate) fn waiting(&self, now: Duration) -> String {
         let for_long = |since: Duration| {
             let ms = millis(now.saturating_sub(since));
-            // A clock that begins at once would only flicker.
+            // Short times are omitted: they would flicker.
             if ms < 2000 {
                 String::new()
             } else {
@@ -180,7 +180,7 @@ impl Narrator {
                 } else {
                     format!("  (and {more} more)")
                 };
-                // The clock comes first: the end is cut if the line is too long.
+                // The time comes before the summary: long lines are cut at the end.
                 format!(
                     "{}{}  {}{more}",
                     tool.name,
@@ -201,7 +201,7 @@ impl Narrator {
         }
     }
 
-    /// The user asked to stop the run.
+    /// Marks the run as being stopped.
     pub(crate) fn stopping(&mut self) {
         self.doing = Doing::Stopping;
     }
@@ -211,7 +211,7 @@ impl Narrator {
             AgentEvent::Thinking(_) => Doing::Thinking,
             AgentEvent::Retry(_) => Doing::Retrying,
             AgentEvent::TurnEnd(_) => Doing::Ending,
-            // These come at any time.
+            // These events do not change the activity.
             AgentEvent::Notice(_) | AgentEvent::RateLimit(_) | AgentEvent::Unknown(_) => return,
             _ => Doing::Waiting,
         };
@@ -255,7 +255,7 @@ impl Narrator {
         self.tools.start(&tool.tool_id, shown);
     }
 
-    /// Shows the beginning of the tool that started a sub-agent, before the sub-agent's own tools.
+    /// Adds the line about the start of a sub-agent, and of its parents, before the sub-agent's first line.
     fn announce(&mut self, id: Option<&Id>, lines: &mut Vec<Line>) {
         let tool = id.and_then(|id| self.tools.open_mut(id));
         let Some(tool) = tool.filter(|tool| !tool.announced) else {
@@ -282,7 +282,7 @@ impl Narrator {
         let took = words::duration_ms(millis(now.saturating_sub(tool.since)));
         let tone = match (failed, result.is_error) {
             (true, _) => Tone::Failed,
-            // Some CLIs do not say whether a command went well.
+            // Some CLIs do not report whether a command succeeded.
             (false, None) if tool.kind == ToolKind::Execute => Tone::Ended,
             (false, _) => Tone::Ok,
         };
@@ -346,7 +346,7 @@ impl Narrator {
                 if let Some(tool) = id.and_then(|id| self.tools.open_mut(id)) {
                     tool.denied = Some(reason.to_owned());
                 }
-                // The line of the tool shows it, or has shown it as a failure.
+                // For a known tool, the tool's own line shows the denial.
                 (!known).then(|| {
                     let reason = words::one_line(reason);
                     let body = if reason.is_empty() {
@@ -397,7 +397,7 @@ impl Narrator {
         }
     }
 
-    /// Shows a sub-agent's thinking or text, unless the event continues it.
+    /// Returns the lines of collected thinking or sub-agent text, unless `event` continues it.
     fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
         let next = match event {
             AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),
@@ -465,7 +465,7 @@ impl Narrator {
         .flatten()
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
-        // Without a login nothing was done that one could go on with.
+        // Without a login and without output, there is no session to resume.
         let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
         let in_vain = output.unwrap_or(0) == 0;
         let lost = |error: &AgentError| {

@@ -1,5 +1,6 @@
-//! Plain text, for pipes, files and simple terminals: the agent's text on stdout, everything else on
-//! stderr.
+//! Plain text for pipes, files and simple terminals.
+//!
+//! The agent's text goes to stdout, everything else to stderr.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,44 +13,45 @@ use super::line::Line;
 use super::{Before, Narrator, Sink, structured_answer};
 use crate::words;
 
-/// How much text is held back; of more only where its messages end.
+/// Maximum size of held text, in bytes. Beyond it only the ends of messages are kept.
 const HELD_BYTES: usize = 1 << 20;
 
-/// Writes the agent's text to `out` and the rest to `err`.
+/// Sink that writes the agent's text to `out` and everything else to `err`.
 ///
-/// What is written to a pipe or a file cannot be taken back. So a message is written when it is whole,
-/// and one that is retracted before is not written at all. Text of a CLI that never retracts any is
-/// written as it comes. Where another attempt may withdraw all text of this one, nothing is
-/// written before the end of the run, or before it has gone on with its session; of a long text, only at the
-/// end, where the result has it.
+/// Output to a pipe or file cannot be taken back:
+///
+/// - By default, a message is written when it is complete. A message that is retracted before is never written.
+/// - With [`Self::streaming`], for a CLI that never retracts text, text is written as it comes.
+/// - With [`Self::holding_back`], for a run with several attempts, text is written when an attempt resumes the
+///   session, or at the end of the run. Text beyond 1 MiB is dropped and written from the result at the end.
 #[derive(Debug)]
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     narrator: Narrator,
     terminal: bool,
-    /// What is not written yet.
+    /// Text that is not written yet.
     said: TextLedger,
-    /// Complete messages may still be withdrawn.
+    /// Complete messages may still be retracted.
     holds: bool,
     /// Text is written as it comes.
     streams: bool,
-    /// Of text that is: its message, and what of it is not written.
+    /// The message that is streamed.
     message: Option<Id>,
+    /// Its text that is not written yet.
     pending: String,
-    /// The beginning of the message is written.
+    /// Whether the beginning of that message is written.
     open: bool,
     /// Whether anything was written to `out`.
     written: bool,
-    /// The message that was written last, to report if it is withdrawn.
+    /// The message that was written last, to report its retraction.
     last_written: Option<Id>,
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
-    /// Writes the lines of `narrator` and the text; if it is quiet, only the last message.
+    /// Creates a sink for text and the lines of `narrator`. A quiet one writes only the last message.
     ///
-    /// To a pipe the text goes as it is; if `out` is a `terminal`, without control characters, by
-    /// which an agent's words could do more there than be read.
+    /// If `out` is a `terminal`, control characters are removed from the text; a pipe or file gets it unchanged.
     pub(crate) fn new(out: O, err: E, narrator: Narrator, terminal: bool) -> Self {
         Self {
             out,
@@ -67,13 +69,13 @@ impl<O: Write, E: Write> Plain<O, E> {
         }
     }
 
-    /// The same for a run whose attempts can be withdrawn.
+    /// Holds text back, for a run whose attempts can be discarded.
     pub(crate) fn holding_back(mut self) -> Self {
         self.holds = true;
         self
     }
 
-    /// The same for a CLI whose text is never retracted.
+    /// Writes text as it comes, for a CLI whose text is never retracted.
     pub(crate) fn streaming(mut self) -> Self {
         self.streams = true;
         self
@@ -83,7 +85,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         self.narrator.view().quiet
     }
 
-    /// Takes an event of the main agent's text into account.
+    /// Updates and writes the main agent's text.
     fn said(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             _ if self.quiet() => Ok(()),
@@ -118,7 +120,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         self.stream()
     }
 
-    /// Writes what there is of the message, but for empty lines that may turn out to be its end.
+    /// Writes the pending text, without trailing newlines: they may be the end of the message.
     fn stream(&mut self) -> io::Result<()> {
         let text = self.pending.trim_end_matches('\n');
         if text.is_empty() || (!self.open && text.trim().is_empty()) {
@@ -135,7 +137,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         } else {
             let before = if self.written { "\n" } else { "" };
             let text = text.trim_start_matches('\n');
-            // Piece by piece: the text may be long, and a copy of it is not needed.
+            // Separate writes avoid a copy of a long text.
             self.out.write_all(before.as_bytes())?;
             self.out.write_all(text.as_bytes())?;
             self.last_written.clone_from(&self.message);
@@ -145,7 +147,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         Ok(())
     }
 
-    /// Ends the message that is written as it comes.
+    /// Ends the streamed message.
     fn end_stream(&mut self) -> io::Result<()> {
         self.pending.clear();
         if std::mem::take(&mut self.open) {
@@ -155,7 +157,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         Ok(())
     }
 
-    /// Writes the messages that are whole.
+    /// Writes the complete messages.
     fn write_messages(&mut self) -> io::Result<()> {
         let whole = self.said.count_over();
         if whole == 0 {
@@ -220,7 +222,7 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn lines(&mut self, lines: &[Line]) {
         for line in lines {
-            // Without a reader of stderr the answer still counts.
+            // An error on stderr does not fail the run: the answer is on stdout.
             let _ = writeln!(self.err, "{}", line.show(None, false));
         }
     }
@@ -239,7 +241,7 @@ impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
                     "(that message was withdrawn, the agent asks again)",
                 )]);
             }
-            // Once a session had to go on, because of what was done in it, nothing is started over.
+            // After a resumed session no later attempt starts over, so the text so far is final.
             AgentEvent::Retry(_)
                 if self.narrator.view().current.before() == Some(Before::Stands)
                     && self.said.keeps_text() =>

@@ -1,4 +1,4 @@
-//! The line about a retry.
+//! The line of a retry.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::line::Line;
 use super::narrator::INDENT;
 use crate::words;
 
-/// With `discarded`, the text so far does not count any more.
+/// Returns the line of a retry. `discarded` marks the text so far as discarded.
 pub(super) fn retry_line(retry: &Retry, discarded: bool) -> Line {
     let mut body = format!("trying again ({}", retry.attempt);
     if let Some(max) = retry.max_attempts {

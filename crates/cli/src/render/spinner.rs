@@ -1,28 +1,27 @@
-//! Something that turns while nothing comes.
+//! The spinner that is shown while no event comes.
 
 use std::time::Duration;
 
 use console::{Term, truncate_str};
 
-/// One line that can be shown, changed, and removed without a trace.
+/// A temporary line at the end of the output.
 pub(crate) trait Spinner {
-    /// Shows this text, and turns a little.
+    /// Shows the next frame with this text.
     fn show(&mut self, text: &str);
 
-    /// Removes the line, if there is one.
+    /// Removes the line if it is shown.
     fn hide(&mut self);
 }
 
-/// How long nothing must have come before the spinner is shown: text that streams must not flicker.
+/// Delay after the last event before the spinner is shown, so that streaming text does not flicker.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// A spinner on stderr.
 ///
-/// It is drawn only on request, never by a thread of its own, so it cannot come between the
-/// parts of what else is written. And it leaves the cursor in its own line, behind the text: the
-/// `^C` that a terminal echoes there goes away with it.
+/// It has no thread of its own, so it never interleaves with other output. The cursor stays at the end of its
+/// line, so the `^C` that a terminal echoes is removed with it.
 #[derive(Debug)]
 pub(crate) struct TermSpinner {
     term: Term,
@@ -43,7 +42,7 @@ impl TermSpinner {
 impl Spinner for TermSpinner {
     fn show(&mut self, text: &str) {
         let Some((_, columns)) = self.term.size_checked() else {
-            // Not a terminal, although stdout is one.
+            // stderr is not a terminal, although stdout is.
             return;
         };
         self.hide();
@@ -51,7 +50,7 @@ impl Spinner for TermSpinner {
         let line = format!("  {} {text}", FRAMES[self.frame]);
         // Room for the `^C`: a line that wraps cannot be removed.
         let room = usize::from(columns).saturating_sub(4);
-        // It is only an ornament.
+        // An error is ignored: the spinner is optional.
         let _ = self.term.write_str(&truncate_str(&line, room, "…"));
         self.shown = true;
     }
@@ -63,7 +62,7 @@ impl Spinner for TermSpinner {
     }
 }
 
-/// A run may end without an event that removes it.
+/// Removes the line: a run may end without an event that does.
 impl Drop for TermSpinner {
     fn drop(&mut self) {
         self.hide();

@@ -1,4 +1,4 @@
-//! For a person at a terminal.
+//! Output at a terminal.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -11,11 +11,10 @@ use super::spinner::{PATIENCE, Spinner};
 use super::{Narrator, Sink, structured_answer};
 use crate::words;
 
-/// Shows a run as it happens: the text as it comes, a line for every tool, and a spinner while
-/// nothing comes.
+/// Sink that shows text as it comes, a line per tool, and a spinner while no event comes.
 ///
-/// The agent's text goes to `out`, everything else to `err`. Both are taken to end up on the same
-/// terminal, so each is flushed before the other is written.
+/// The agent's text goes to `out`, everything else to `err`. Both are assumed to be the same terminal, so each is
+/// flushed before the other is written.
 #[derive(Debug)]
 pub(crate) struct Terminal<O, E, S> {
     out: O,
@@ -24,18 +23,18 @@ pub(crate) struct Terminal<O, E, S> {
     narrator: Narrator,
     width: fn() -> Option<usize>,
     block: Block,
-    /// How many newlines were written last; 2 at the start, where nothing needs to be kept apart.
+    /// Number of newlines at the end of the output; 2 at the start, which needs no separator.
     newlines: usize,
-    /// Messages of which text was shown.
+    /// Messages whose text was shown.
     shown: HashSet<Id>,
     last_event: Duration,
 }
 
-/// What was written last. Blocks of different kinds are kept apart by a blank line.
+/// Kind of the last output. A blank line separates different kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Block {
     Start,
-    /// The first note, which names what runs.
+    /// The first note, which names the agent.
     Head,
     Text(Option<Id>),
     Tools,
@@ -44,7 +43,7 @@ enum Block {
 }
 
 impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
-    /// Shows the lines of `narrator` and the text. `width` is called for each line: it may change.
+    /// Creates a sink for text and the lines of `narrator`. `width` is called for each line: it may change.
     pub(crate) fn new(
         out: O,
         err: E,
@@ -93,7 +92,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
         self.enter(match line.tone {
             Tone::Ok | Tone::Failed | Tone::Ended => Block::Tools,
             Tone::EndWell | Tone::EndBadly => Block::End,
-            // What follows the last line belongs to it, what is indented to the tool above it.
+            // Lines after the end belong to it; indented remarks belong to the tool above.
             _ if self.block == Block::End => Block::End,
             _ if line.indent > 0 && line.tone == Tone::Aside => Block::Tools,
             Tone::Aside if self.block == Block::Start => Block::Head,
@@ -110,7 +109,7 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
             return Ok(());
         }
         self.end_line()?;
-        // Notes stand close to tools: both are what happened on the way.
+        // No blank line between notes and tools.
         let close = matches!(
             (&self.block, &block),
             (Block::Tools, Block::Notes) | (Block::Notes, Block::Tools)
@@ -152,8 +151,8 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
         }
         match event {
             AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
-            // What a terminal shows cannot be taken back. If a whole attempt is withdrawn, the line about the
-            // next one reports it.
+            // Shown text cannot be removed, so its retraction is reported. The retraction of a whole attempt is
+            // reported by the line of the next attempt.
             AgentEvent::Retract(retract)
                 if self.shown.remove(&retract.message_id)
                     && self.narrator.view().current.before().is_none() =>
@@ -162,7 +161,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
                     "(that message was withdrawn, the agent asks again)",
                 ))?;
             }
-            // The text before a tool has ended: so there is room for the spinner.
+            // The text before a tool has ended; the spinner needs its own line.
             AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.end_line()?,
             _ => {}
         }
@@ -182,7 +181,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
 
     fn stopping(&mut self, now: Duration) {
         self.narrator.stopping();
-        // The terminal has echoed ^C in this line. If it cannot be written, the next event reports it.
+        // The terminal has echoed `^C` in this line. A write error is reported with the next event.
         let _ = self.end_line();
         self.last_event = Duration::ZERO;
         self.tick(now);
@@ -190,7 +189,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
 
     fn make_room(&mut self) {
         self.spinner.hide();
-        // As above.
+        // A write error is reported with the next event.
         let _ = self.end_line();
     }
 }

@@ -1,4 +1,4 @@
-//! Events made by hand, and a terminal to write them to.
+//! Events and a screen for tests.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -13,17 +13,17 @@ use teamster::{
 
 use super::View;
 
-/// A writer whose clones write to the same place, as stdout and stderr do on a terminal.
+/// A writer whose clones share a buffer, as stdout and stderr share a terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen(Rc<RefCell<Vec<u8>>>);
 
 impl Screen {
-    /// What is on it, without styles.
+    /// Returns the content without styles.
     pub(crate) fn text(&self) -> String {
         anstream::adapter::strip_str(&self.raw()).to_string()
     }
 
-    /// What is on it, with styles.
+    /// Returns the content with styles.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8(self.0.borrow().clone()).unwrap()
     }
@@ -85,7 +85,7 @@ pub(crate) fn tool_ok(id: &str, output: &str) -> AgentEvent {
     tool_result(id, output, Some(false))
 }
 
-/// Of a CLI that does not say whether a command went well.
+/// Returns a tool result of unknown success.
 pub(crate) fn tool_ended(id: &str, output: &str) -> AgentEvent {
     tool_result(id, output, None)
 }
@@ -98,12 +98,12 @@ fn tool_result(id: &str, output: &str, is_error: Option<bool>) -> AgentEvent {
     AgentEvent::ToolResult(Box::new(ToolResult::new(id, output).is_error(is_error)))
 }
 
-/// Another attempt of the same agent follows.
+/// Returns the event that announces another attempt of the same agent.
 pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
     RunEvent::retry("r-1".into(), overloaded(), 580, next("claude", resumes))
 }
 
-/// An attempt of this one follows.
+/// Returns the event that announces an attempt of a fallback.
 pub(crate) fn fallback(provider: &str) -> RunEvent {
     RunEvent::fallback("r-1".into(), overloaded(), 0, next(provider, None))
 }

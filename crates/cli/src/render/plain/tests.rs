@@ -8,7 +8,7 @@ use crate::render::testing::{
     tool_ok, view,
 };
 
-/// What stdout and stderr get if they are pipes.
+/// Returns stdout and stderr of a run whose output goes to pipes.
 fn shown(view: View, events: &[AgentEvent]) -> (String, String) {
     shown_on(false, view, events)
 }
@@ -199,8 +199,9 @@ fn what_the_agent_says_goes_to_a_pipe_as_it_is() {
     assert_eq!(out, "\u{1b}[31mred\n");
 }
 
-/// What stdout and stderr have got of a run of several attempts after each of these steps: an event of
-/// the run, if it is known, and the agent's.
+/// Returns stdout and stderr of a run with several attempts after each step.
+///
+/// A step is an optional event of the run, and an event of the agent.
 fn held_back(
     terminal: bool,
     steps: &[(Option<teamster::orchestrator::RunEvent>, AgentEvent)],
@@ -228,7 +229,7 @@ fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
         (None, text("m1", "Void, whole.")),
         (None, tool("t1", None, "Read", json!({}))),
         (None, text("m2", "Void, half")),
-        // The CLI's own.
+        // The CLI's own retry.
         (None, retry()),
         (Some(retried(None)), retract("m1")),
         (None, retract("m2")),
@@ -248,7 +249,7 @@ fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
         "{err}"
     );
     assert!(!err.contains("withdrawn"), "{err}");
-    // A terminal shows it as it comes.
+    // A terminal shows text as it comes.
     let shown = held_back(true, &steps);
     assert_eq!(shown[1].0, "Void, whole.\n");
     assert!(shown[8].1.contains("is discarded"), "{}", shown[8].1);
@@ -262,7 +263,7 @@ fn what_stands_is_written_when_the_session_goes_on() {
         &[
             (None, text("m1", "Done so far.")),
             (None, tool("t1", None, "Bash", json!({}))),
-            // The CLI's own retry does not mention it.
+            // The CLI's own retry keeps the text.
             (None, retry()),
             (Some(retried(Some("s-1"))), retry()),
             (None, text("m2", "And more.")),

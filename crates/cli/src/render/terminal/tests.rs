@@ -11,7 +11,7 @@ use crate::render::testing::{
     tool_failed, tool_ok, view,
 };
 
-/// Remembers what it shows.
+/// A spinner that stores its text.
 #[derive(Debug, Clone, Default)]
 struct Recorder(Rc<RefCell<Option<String>>>);
 
@@ -310,7 +310,7 @@ fn the_spinner_never_comes_into_a_line_of_text() {
     assert_eq!(spins(&mut shown, 3400).unwrap(), "thinking");
     shown.event(&text("m1", "half a li"), 3500);
     assert_eq!(spins(&mut shown, 9000), None);
-    // A tool means that the text has ended.
+    // A tool ends the text.
     shown.event(&tool("t1", None, "Bash", json!({"command": "ls"})), 9000);
     shown.event(&tool("t2", None, "Bash", json!({"command": "pwd"})), 9000);
     assert_eq!(
