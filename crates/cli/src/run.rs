@@ -28,7 +28,7 @@ use closing::Closing;
 use history::{History, Kept};
 use output::Output;
 
-/// Runs the agent; the exit code.
+/// Runs the agent and returns the exit code.
 pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
     if let Some(http) = remote::remote() {
         return remote::run::main(args, http);
@@ -52,7 +52,7 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The run's id: a new one, unless it was given.
+/// Returns the run's id from `--run-id`, else a new one.
 fn run_id(args: &RunArgs) -> String {
     let given = args.again.run_id.clone();
     given.unwrap_or_else(|| Uuid::now_v7().to_string())
@@ -96,7 +96,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: directory.clone(),
-        // With a mock model the session goes with its temporary home.
+        // With a mock model, the session is removed with its temporary home.
         resume: env::var_os(crate::mock_model::URL_VARIABLE)
             .is_none()
             .then(|| resume_arguments(args)),
@@ -176,7 +176,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// When the text of a run is final.
+/// Returns the point at which the run's text is final.
 pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
     let provider = crate::providers().get(info.id);
     if args.again.several() {
@@ -188,7 +188,7 @@ pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
     }
 }
 
-/// The prompt, with the text on stdin that goes with it. Every error is one of usage.
+/// Reads the prompt and appends piped text. Every error is a usage error.
 pub(crate) fn prompt(args: &RunArgs, from: impl io::Read) -> anyhow::Result<String> {
     let mut prompt = params::prompt(args, from)?;
     if args.prompt.as_deref() != Some("-") {
@@ -198,22 +198,22 @@ pub(crate) fn prompt(args: &RunArgs, from: impl io::Read) -> anyhow::Result<Stri
     Ok(prompt)
 }
 
-/// Where the last message is written to, if that was requested. Every error is one of usage.
+/// Opens the file of `--output`, if it is set. Every error is a usage error.
 pub(crate) fn output(args: &RunArgs) -> anyhow::Result<Option<Output<'_>>> {
     args.output_file.as_deref().map(Output::open).transpose()
 }
 
-/// What a run needs, from its arguments.
+/// A run that is ready to start, built from its arguments.
 struct Prepared<'a> {
     request: RunRequest,
     history: History,
-    /// How the run's MCP servers reach the CLI; nothing if it has none.
+    /// Delivery of the run's MCP servers; `None` if it has none.
     mcp: Option<McpDelivery>,
     output: Option<Output<'a>>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Reports on stderr what has no effect. Every error is one of usage.
+    /// Prepares a run, and warns on stderr of options without effect. Every error is a usage error.
     fn new(
         args: &'a RunArgs,
         info: &CliInfo,
@@ -244,7 +244,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The requested recording.
+/// Begins the recording of `--record`, if it is set.
 fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
     let dir = args.record.as_deref()?;
     let program = args.place.bin.clone();
@@ -252,7 +252,7 @@ fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
     Recording::begin(dir, program.as_deref(), info)
 }
 
-/// Writes the last message to the requested file; whether that succeeded.
+/// Writes the last message to the file of `--output`. Returns `false` on an error, which it reports.
 pub(crate) fn written(output: Option<Output<'_>>) -> bool {
     match output.map(Output::write) {
         Some(Err(error)) => {
@@ -267,18 +267,18 @@ pub(crate) fn written(output: Option<Output<'_>>) -> bool {
     true
 }
 
-/// What becomes of a run's conversation and its place in the history.
+/// State of a run's conversation and its entry in the history.
 #[derive(Default)]
 struct ConversationState {
-    /// What keeps account of the run, once it is prepared.
+    /// The store and recorder, set when the run is prepared.
     kept: OnceLock<Kept>,
-    /// The session of the conversation is no more.
+    /// Whether the session of the conversation no longer exists.
     session_lost: AtomicBool,
-    /// The session could not be written down.
+    /// Whether the session was not stored in time.
     unkept: AtomicBool,
 }
 
-/// Nothing was started: an error of usage.
+/// A usage error before anything was started.
 #[derive(Debug)]
 struct Unprepared(anyhow::Error);
 
@@ -290,7 +290,7 @@ impl fmt::Display for Unprepared {
 
 impl std::error::Error for Unprepared {}
 
-/// Opens the store, gives the run its session, and makes what runs it.
+/// Opens the store, sets the run's session, and creates the orchestrator.
 async fn prepare(
     history: &History,
     request: &mut RunRequest,
@@ -303,7 +303,7 @@ async fn prepare(
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
 }
 
-/// Closes the store, after all is written: what is left of a run with a key is its conversation.
+/// Closes the store. A run with a session key first waits until its session is stored.
 async fn close(conversation: Arc<ConversationState>, keyed: bool) {
     let Some(kept) = conversation.kept.get() else {
         return;
@@ -314,8 +314,9 @@ async fn close(conversation: Arc<ConversationState>, keyed: bool) {
     crate::store::close(&kept.store).await;
 }
 
-/// The arguments of the command that resumes a session, up to the session's id. Sessions belong to
-/// the directory in which they began.
+/// Returns the arguments of the command that resumes a session, without the session's id.
+///
+/// They include `--cwd`: sessions belong to the directory in which they began.
 pub(crate) fn resume_arguments(args: &RunArgs) -> String {
     let cwd = args
         .place

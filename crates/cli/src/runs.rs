@@ -1,4 +1,4 @@
-//! `teamster runs`: the history of runs.
+//! `teamster runs`, the history of runs.
 
 pub(crate) mod forget;
 mod history;
@@ -17,7 +17,7 @@ use crate::remote::remote;
 use crate::{exit_code, tokio_runtime, words, zone};
 use history::History;
 
-/// Runs the subcommand; the exit code.
+/// Runs the subcommand and returns the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
     if let RunsCommand::List(args) = command
         && args.live
@@ -30,7 +30,7 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
             let history = match command {
                 RunsCommand::List(args) => History::open(&args.store).await?,
                 RunsCommand::Show(args) => History::open(&args.store).await?,
-                // Logs are there without a store, too.
+                // Logs exist without a store, too.
                 RunsCommand::Forget(args) => History::open_if_any(&args.store).await?,
             };
             let code = match command {
@@ -45,7 +45,7 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
         })
 }
 
-/// A directory as runs write it down. One of another machine is as it was given.
+/// Returns the canonical path, as the history stores it. With `--remote`, the path is unchanged.
 fn real(directory: &Path) -> PathBuf {
     if remote().is_some() {
         return directory.to_owned();
@@ -55,7 +55,7 @@ fn real(directory: &Path) -> PathBuf {
         .unwrap_or_else(|_| directory.to_owned())
 }
 
-/// A time in the zone of this machine.
+/// Formats a time, in milliseconds since the Unix epoch, in the local time zone.
 pub(crate) fn local(ms: u64, format: &str) -> String {
     i64::try_from(ms)
         .ok()
@@ -64,7 +64,7 @@ pub(crate) fn local(ms: u64, format: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The state in the words of a run's end; the history and its JSON have names of their own.
+/// Returns the state as the end of a run names it. JSON has other names, such as `success`.
 pub(crate) fn word(state: RunState) -> String {
     match state {
         RunState::Success => "completed".to_owned(),
@@ -83,7 +83,7 @@ fn style(state: RunState) -> anstyle::Style {
     anstyle::Style::new().fg_color(Some(color.into()))
 }
 
-/// How long it took, or has taken so far, in milliseconds.
+/// Returns the duration of a run, so far if it is running, in milliseconds.
 fn time(run: &RunRecord, now_ms: u64) -> Option<u64> {
     match run.status {
         RunState::Running => Some(now_ms.saturating_sub(run.started_at)),

@@ -1,4 +1,4 @@
-//! Permissions in a run that no terminal watches: they wait as requests that any client can answer.
+//! Permission requests of detached runs and sessions, which any client can answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use teamster_runner::Requests;
 
 use crate::hints;
 
-/// How long a request waits for an answer by default.
+/// Default time that a request waits for an answer.
 const PATIENCE: Duration = Duration::from_hours(1);
 
-/// How the requests of a detached run or session are answered, and when they time out.
+/// Permission requests of a detached run or session, with their time limit.
 pub(crate) struct Asking {
     requests: Requests,
     limit: Option<Duration>,
-    /// The user counts on it.
+    /// Whether `--ask-timeout` was set, so that an agent that cannot ask is an error.
     pub(crate) required: bool,
 }
 
 impl Asking {
-    /// The value of `--ask-timeout`; `None` if everything is denied at once.
+    /// Creates the state from the value of `--ask-timeout`. Returns `None` if requests are denied at once.
     pub(crate) fn new(given: Option<Duration>, requests: Requests) -> Option<Self> {
         let limit = given.unwrap_or(PATIENCE);
         (!limit.is_zero()).then(|| Self {
@@ -34,13 +34,14 @@ impl Asking {
         })
     }
 
-    /// The policy of a session that can ask.
+    /// Returns the policy of a session that can ask.
     pub(crate) fn policy(&self, can: &SessionCapabilities) -> PermissionPolicy {
         self.requests.policy(self.limit, can.denial_reason)
     }
 
-    /// A runtime that asks, where the CLI can: its runs are sessions of one turn. `plain` is the one that
-    /// denies, which takes its place where the CLI or these parameters leave no other way.
+    /// Returns a runtime that asks for permission; its runs are sessions of one turn.
+    ///
+    /// If the CLI or these parameters do not allow that, returns `plain`, which denies, or an error if `required`.
     pub(super) fn runtime(
         &self,
         plain: SharedRuntime,

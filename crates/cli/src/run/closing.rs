@@ -1,4 +1,4 @@
-//! What is still to be done when a run is over.
+//! Cleanup after the last event of a run.
 
 use std::pin::Pin;
 
@@ -6,7 +6,7 @@ use teamster::AbortHandle;
 
 use crate::drive::Feed;
 
-/// A run, and what is done after its last event.
+/// A run with a cleanup future that runs after its last event.
 pub(super) struct Closing<F> {
     feed: F,
     has_ended: bool,
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Two events.
+    /// A run of two events.
     struct Two(u8);
 
     impl Feed for Two {

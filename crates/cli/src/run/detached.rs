@@ -1,4 +1,4 @@
-//! `teamster run --detach`: a run with a process of its own, its runner.
+//! The runner process of a detached run (`teamster run --detach`).
 
 use std::io;
 
@@ -17,7 +17,7 @@ use crate::guard::Guard;
 use crate::worktree::{self, Worktree};
 use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime_of};
 
-/// Starts a runner and waits until it has accepted the run; the exit code.
+/// Starts a runner, waits until it has accepted the run, and returns the exit code.
 pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
     match super::prompt(args, io::stdin().lock()) {
         Ok(prompt) => runner::launch(&args.provider, Some(prompt)),
@@ -28,13 +28,13 @@ pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The process of a detached run; the exit code.
+/// Runs a detached run in this process and returns the exit code.
 pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
     let info = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?
         .info();
-    // The prompt was read by the one who started this.
+    // The launching process has read the prompt.
     args.prompt_file = None;
     args.prompt = Some("the prompt that was given".to_owned());
     let id = super::run_id(args);
@@ -98,7 +98,7 @@ fn run(
     if !keep_background {
         orphans::adopt();
     }
-    // One thread reads what the agent prints, beside this one, which writes the log.
+    // The worker thread reads the agent's output; this thread writes the log.
     let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
         let kept = match history.prepare(&mut request).await {
@@ -114,7 +114,7 @@ fn run(
             && let Some(locks) = detached::session_locks(None)
             && let Err(error) = locks.writer(first.provider()).begin(&first.params)
         {
-            // The run would only say so in its log.
+            // Fail before the run is accepted; later the error would only be in its log.
             crate::fail(&anyhow!("{}", hints::message(&error)));
             return Ok(Err(exit_code::USAGE));
         }
@@ -153,15 +153,15 @@ fn run(
     Ok(exit_code::of(&result))
 }
 
-/// What belongs to a run beside its agent.
+/// Permission requests and worktree of a run.
 struct Side {
     requests: Requests,
-    /// Events about requests, which are not among those of the agent.
+    /// Events about requests, which the agent does not emit.
     asked: UnboundedReceiver<AgentEvent>,
     worktree: Option<Worktree>,
 }
 
-/// Detaches and does the run; what came of it.
+/// Detaches this process, performs the run and returns its result.
 async fn work(run: NewRun, request: RunRequest, side: Side) -> anyhow::Result<Finished> {
     runner::detach(&run)?;
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
@@ -178,7 +178,7 @@ async fn work(run: NewRun, request: RunRequest, side: Side) -> anyhow::Result<Fi
     Ok(run.work().await)
 }
 
-/// Ends the use of a worktree, once no process of the run is left in it.
+/// Returns a hook that finishes the worktree once no process of the run is left in it.
 pub(crate) fn finish(worktree: Worktree) -> BeforeDone {
     Box::new(move || {
         AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, worktree.finish())

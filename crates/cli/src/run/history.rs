@@ -1,4 +1,4 @@
-//! What is kept of a run, and where.
+//! The store of a run: its history entry and its conversation.
 
 use std::mem;
 use std::path::Path;
@@ -14,22 +14,22 @@ use super::request;
 use crate::args::StoreArgs;
 use crate::store;
 
-/// How long a run waits for its store to be opened. Without it, it is only left out of the history.
+/// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The same for a run that cannot be without, because its session is in it.
+/// Limit for the store of a run with a session key, which needs the store.
 pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 
-/// What is kept of a run, and where.
+/// Settings of a run's history and conversation.
 pub(crate) struct History {
     place: Option<String>,
-    /// The user has named the store.
+    /// Whether the user named the store.
     named: bool,
     quiet: bool,
     conversation: Option<Conversation>,
 }
 
-/// What keeps account of a run.
+/// An open store and the recorder that writes to it.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub(crate) store: Store,
@@ -37,7 +37,7 @@ pub(crate) struct Kept {
 }
 
 impl History {
-    /// What the arguments say. Every error is one of usage.
+    /// Creates the settings from the arguments. Every error is a usage error.
     pub(crate) fn new(
         store: &StoreArgs,
         key: Option<&str>,
@@ -70,9 +70,10 @@ impl History {
         })
     }
 
-    /// Keeps account of the run, which then continues the sessions of its conversation. Without
-    /// a conversation a store that cannot be used only costs the run its place in the history. Every
-    /// error is one of usage: nothing has been started.
+    /// Opens the store and resumes the sessions of the conversation.
+    ///
+    /// Without a conversation, a store that cannot be used only leaves the run out of the history. Every error is a
+    /// usage error: nothing has been started.
     pub(super) async fn prepare(&self, request: &mut RunRequest) -> anyhow::Result<Option<Kept>> {
         let Some(place) = &self.place else {
             return Ok(None);
@@ -117,8 +118,7 @@ impl History {
         Ok(Some(Kept { store, recorder }))
     }
 
-    /// What keeps account of the turns of a session. A store that cannot be used only costs them their place in the
-    /// history.
+    /// Opens the store for the turns of a session. A store that cannot be used only leaves them out of the history.
     pub(crate) async fn of_session(&self) -> Option<Kept> {
         let place = self.place.as_ref()?;
         match Store::open_within(place, PATIENCE).await {
@@ -136,8 +136,9 @@ impl History {
         }
     }
 
-    /// The session of the conversation with this provider, if there is one: one of another directory cannot be gone
-    /// on with in this one.
+    /// Returns the session of the conversation with this provider, if there is one.
+    ///
+    /// A session of another directory is an error: it cannot be resumed in this one.
     pub(crate) async fn session(
         &self,
         kept: Option<&Kept>,
@@ -164,7 +165,7 @@ impl History {
         }
     }
 
-    /// Refuses a store that can be read and not be written to: the conversation would be lost.
+    /// Checks that the store is writable; with a read-only one, the conversation would be lost.
     async fn writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
         let written = timeout_at(deadline, store.expire()).await;
         let slow = || Err(slow(store, "write to it", PATIENCE_WITH_A_KEY));
@@ -174,8 +175,9 @@ impl History {
             .context("--session-key: the conversation could not be kept, so nothing was started")
     }
 
-    /// Gives each candidate its session of the conversation. Who has none, though the first one has,
-    /// would not know what it is about, and is left out.
+    /// Sets each candidate's session of the conversation.
+    ///
+    /// If the first candidate has a session, fallbacks without one are removed: they do not know the conversation.
     async fn go_on(
         &self,
         conversation: &Conversation,
@@ -205,8 +207,7 @@ impl History {
         Ok(())
     }
 
-    /// Prints the first of these. A quiet run does not want to hear of a store of which nothing
-    /// was reported, but of one that was named.
+    /// Warns of the first error. A quiet run warns only if the user named the store.
     pub(crate) fn complain(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
             crate::warn(&[format!(

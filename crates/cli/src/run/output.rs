@@ -1,4 +1,4 @@
-//! `--output`: the agent's last message in a file.
+//! The file of `--output`, which gets the agent's last message.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,16 +13,16 @@ use teamster_process::{FileMode, replace_file};
 
 use crate::render::{Sink, last_message};
 
-/// A file for the last message. It is as it was until there is one.
+/// A file for the last message. Its content is kept until there is one.
 pub(crate) struct Output<'a> {
     path: &'a Path,
-    /// One that cannot be replaced, such as a pipe or a device: it is open from the beginning.
+    /// The open file, if it cannot be replaced, such as a pipe or a device.
     stream: Option<File>,
     message: Arc<Mutex<String>>,
 }
 
 impl<'a> Output<'a> {
-    /// Sees whether the file can be written, and changes nothing. Every error is one of usage.
+    /// Checks that the file can be written, without changing its content. Every error is a usage error.
     pub(crate) fn open(path: &'a Path) -> anyhow::Result<Self> {
         let stream = can_be_written(path)
             .with_context(|| format!("--output: cannot write to {}", path.display()))?;
@@ -33,7 +33,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// The same sink, with the last message kept on the way.
+    /// Wraps a sink to keep the last message.
     pub(crate) fn keeping(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
         Box::new(Keeping {
             inner,
@@ -41,13 +41,12 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Keeps the last message of a run that has ended.
+    /// Keeps the last message of an ended run.
     pub(super) fn keep(&self, result: &RunResult) {
         *lock(&self.message) = with_newline(last_message(result));
     }
 
-    /// Replaces the content of the file with the last message. Without one nothing is written, and the
-    /// result is false.
+    /// Replaces the content of the file with the last message. Returns `false`, and writes nothing, if there is none.
     pub(super) fn write(mut self) -> anyhow::Result<bool> {
         let message = lock(&self.message);
         if message.is_empty() {
@@ -62,10 +61,10 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whether a message can be written to this path: the open file, if that is no regular one.
+/// Checks that a message can be written to this path. Returns the open file unless it is a regular one.
 fn can_be_written(path: &Path) -> io::Result<Option<File>> {
     if fs::symlink_metadata(path).is_err() {
-        // Also what this ends with, such as a slash, must fit a file.
+        // The path must name a file.
         path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
         tempfile::tempfile_in(folder_of(path))?;
         return Ok(None);
@@ -79,12 +78,12 @@ fn can_be_written(path: &Path) -> io::Result<Option<File>> {
     Ok((!is_regular).then_some(file))
 }
 
-/// Writes the file whole or not at all, where its folder allows that.
+/// Replaces the file atomically. Writes in place if its folder is not writable.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    // A link stays one.
+    // Replace the target of a symlink, not the link.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     match replace_file(path, content, FileMode::Kept) {
-        // The file may be changed, but not the folder.
+        // The file may be writable although its folder is not.
         Err(error)
             if matches!(
                 error.kind(),

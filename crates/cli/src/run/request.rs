@@ -1,4 +1,4 @@
-//! From the arguments to a request of the orchestrator.
+//! Conversion of arguments to a request for the orchestrator.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::args::RunArgs;
 use crate::detached::session_locks;
 use crate::{hints, params, turns};
 
-/// Builds the requested run and the remarks about it. All errors are usage errors.
+/// Builds the request, and warnings about it. Every error is a usage error.
 pub(super) fn new(
     args: &RunArgs,
     info: &CliInfo,
@@ -27,7 +27,7 @@ pub(super) fn new(
     let again = &args.again;
     let mut budget = Budget::default();
     if again.several() {
-        // A CLI's own limit holds for one attempt, and a run has as much for all of them.
+        // A CLI's own limit applies to one attempt; the run's limit applies to all of them.
         budget.usd = params.max_budget_usd.take();
         budget.turns = params.max_turns.take();
     }
@@ -79,7 +79,7 @@ pub(super) fn new(
     Ok((request, notices))
 }
 
-/// Names what a fallback goes without. That another CLI has models of its own needs no word.
+/// Returns a warning that lists the options a fallback does not support, other than `--model`.
 fn goes_without(candidate: &Candidate, params: &ExecuteParams) -> Option<String> {
     let names = candidate.goes_without(params).into_iter();
     let names = names.filter(|name| *name != "model");
@@ -88,8 +88,9 @@ fn goes_without(candidate: &Candidate, params: &ExecuteParams) -> Option<String>
     (!flags.is_empty()).then(|| format!("--fallback {provider} goes without {}", flags.join(", ")))
 }
 
-/// Sessions of most CLIs belong to the directory in which they began: from another one they are not
-/// found, or the agent works in the wrong place.
+/// Checks that the session began in the candidate's working directory.
+///
+/// Most CLIs do not find a session from another directory, or the agent would work in the wrong one.
 pub(super) fn same_directory(
     session: &SessionRecord,
     candidate: &Candidate,

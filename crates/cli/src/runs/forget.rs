@@ -12,7 +12,7 @@ use super::history::History;
 use crate::args::RunsForgetArgs;
 use crate::{detached, exit_code, words};
 
-/// Deletes the selected runs; the exit code.
+/// Deletes the selected runs and returns the exit code.
 pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Result<u8> {
     let mut request = ForgetRuns::default();
     request.ids.clone_from(&args.ids);
@@ -30,7 +30,7 @@ pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Re
     })
 }
 
-/// Deletes the selected runs. Without a store, there are only logs.
+/// Deletes the selected runs. Without a store, only logs are deleted.
 pub(crate) async fn delete(
     request: &ForgetRuns,
     store: Option<&Store>,
@@ -42,7 +42,7 @@ pub(crate) async fn delete(
             deleted.runs += store.forget_runs(before).await?;
         }
         for run in logs()? {
-            // Of an ended run, this is its end.
+            // For an ended run, this is the time of its end.
             if run.changed_at().is_some_and(|at| at < before) {
                 delete_log(run, &mut deleted)?;
             }
@@ -50,7 +50,7 @@ pub(crate) async fn delete(
     }
     if let Some(most) = request.logs_over {
         let mut kept: u64 = 0;
-        // The newest first.
+        // Newest first.
         for run in logs()? {
             kept = kept.saturating_add(run.log_bytes());
             if kept > most {
@@ -64,16 +64,16 @@ pub(crate) async fn delete(
     Ok(deleted)
 }
 
-/// The runs that have logs, the newest first.
+/// Returns the runs with logs, newest first.
 fn logs() -> anyhow::Result<Vec<RunFolder>> {
     match detached::runs() {
         Ok(runs) => Ok(runs.list()?),
-        // Without a place for them there are none.
+        // Without a state directory there are no logs.
         Err(_) => Ok(Vec::new()),
     }
 }
 
-/// Deletes a log, unless its run is live; whether it is gone.
+/// Deletes a log unless its run is live. Returns whether it was deleted.
 fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> anyhow::Result<bool> {
     let bytes = run.log_bytes();
     let gone = run.remove()?;
@@ -84,7 +84,9 @@ fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> anyhow::Result<bool> {
     Ok(gone)
 }
 
-/// Forgets all of these, or none if one of them cannot be forgotten.
+/// Deletes the runs with these ids.
+///
+/// Deletes none if an id is unknown or ambiguous, or if its run is running according to the history.
 async fn delete_runs(
     ids: &[String],
     store: Option<&Store>,

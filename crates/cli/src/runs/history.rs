@@ -1,4 +1,4 @@
-//! The history of runs: the store of this machine, or that of a server.
+//! Access to the history of runs, in a local store or on a server.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ use crate::args::StoreArgs;
 use crate::remote::{Http, part, remote};
 use crate::{store, words};
 
-/// The most runs that a server sends at once.
+/// Maximum number of runs in a page from a server.
 const PAGE: u32 = 1000;
 
-/// Where the history is.
+/// A history of runs.
 pub(super) enum History {
-    /// In this store; the user's own may not be there yet.
+    /// A local store; `None` if there is none.
     Local(Option<Store>),
     Remote(&'static Http),
 }
 
-/// Which runs are listed, whichever machine they are of.
+/// Filter of listed runs.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) limit: u32,
@@ -33,7 +33,7 @@ pub(super) struct Listed {
 }
 
 impl History {
-    /// The history that the arguments name. A server has its own store.
+    /// Opens the store that the arguments select. With `--remote`, the server's history is used.
     pub(super) async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
         match remote() {
             Some(http) => Ok(Self::Remote(http)),
@@ -41,7 +41,7 @@ impl History {
         }
     }
 
-    /// The same where a store is not needed.
+    /// Opens the history as [`Self::open`] does, but allows that no store is configured.
     pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
         if remote().is_none() && store::place(args).is_none() {
             return Ok(Self::Local(None));
@@ -49,12 +49,12 @@ impl History {
         Self::open(args).await
     }
 
-    /// Whether nothing was ever recorded.
+    /// Returns whether there is no store.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self, Self::Local(None))
     }
 
-    /// Its place, for people.
+    /// Returns the location for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::Local(store) => store.as_ref().map(Store::place).unwrap_or_default(),
@@ -68,7 +68,7 @@ impl History {
         }
     }
 
-    /// Runs, those that began last first.
+    /// Returns the selected runs, newest first.
     pub(super) async fn list(&self, listed: Listed) -> anyhow::Result<Vec<RunRecord>> {
         match self {
             Self::Local(None) => Ok(Vec::new()),
@@ -84,7 +84,7 @@ impl History {
         }
     }
 
-    /// The run of this id, or the only one that begins so.
+    /// Returns the run with this id or unique prefix. An unknown one is an error.
     pub(super) async fn find(&self, id: &str) -> anyhow::Result<RunRecord> {
         let found = match self {
             Self::Local(None) => None,

@@ -13,8 +13,7 @@ use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
 
-/// How much of an id is shown: of the ids that teamster makes, all of the time. `runs show` takes
-/// as much.
+/// Length of a shown id: for a UUIDv7 it covers the timestamp. `runs show` accepts the prefix.
 const ID: usize = 13;
 
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
@@ -31,7 +30,7 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
         json(&runs, &mut io::stdout())
     } else {
         if runs.is_empty() {
-            // On stdout would be what a script takes for a run.
+            // On stderr, so that a script does not parse it as a run.
             let place = words::one_line(&history.place());
             let _ = writeln!(anstream::stderr(), "no such runs in {place}");
         }
@@ -66,8 +65,7 @@ const HEAD: [&str; 8] = [
     "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
 ];
 
-/// The columns in ever narrower terminals. Where it is not the first, the agent is without its model and
-/// the time without its year.
+/// Column sets, widest first. All but the first omit the agent's model and the year.
 const COLUMNS: [&[usize]; 5] = [
     &[0, 1, 2, 3, 4, 5, 6, 7],
     &[0, 1, 2, 3, 4, 5, 6],
@@ -76,14 +74,14 @@ const COLUMNS: [&[usize]; 5] = [
     &[0, 2, 3],
 ];
 
-/// The least that is shown of a note.
+/// Minimum width of a note, in columns.
 const NOTE: usize = 12;
 
-/// A run in the table.
+/// A row of the table.
 #[derive(Clone)]
 struct Row {
     cells: [String; 8],
-    /// When it began and its agent, where there is little room.
+    /// Short forms of start time and agent for narrow terminals.
     narrow: [String; 2],
     status: Style,
 }
@@ -127,7 +125,7 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
     table.write(out)
 }
 
-/// What went wrong, in one line.
+/// Returns an error's message as one line.
 pub(super) fn said(error: &AgentError) -> String {
     words::one_line(&hints::message(error))
 }

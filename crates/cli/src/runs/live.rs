@@ -1,4 +1,4 @@
-//! `teamster runs list --live`: detached runs that are running.
+//! `teamster runs list --live`, the running detached runs.
 
 use std::io::{self, Write};
 
@@ -17,25 +17,25 @@ use crate::remote::{self, remote};
 use crate::table::Table;
 use crate::{detached, exit_code, tokio_runtime, words};
 
-/// A running run and what it waits for.
+/// A running detached run and its pending requests.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Live {
     #[serde(flatten)]
     info: RunInfo,
-    /// The number of the newest entry of its log.
+    /// Sequence number of the newest log entry.
     seq: u64,
-    /// When the log was last written to, in milliseconds since the Unix epoch.
+    /// Time of the last write to the log, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_at: Option<u64>,
-    /// What it is doing, unless its runner is of an older version.
+    /// Current status; `None` if the runner is of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<LiveStatus>,
-    /// The requests that wait for an answer.
+    /// Pending requests.
     requests: Vec<PendingRequest>,
 }
 
-/// Lists them, newest first; the exit code.
+/// Lists running runs, newest first, and returns the exit code.
 pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
     let live = tokio_runtime()?.block_on(find(args))?;
     let mut out = anstream::stdout();
@@ -45,7 +45,7 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
             writeln!(out)
         })
     } else if live.is_empty() {
-        // On stdout would be what a script takes for a run.
+        // On stderr, so that a script does not parse it as a run.
         let _ = writeln!(anstream::stderr(), "no detached run is running");
         Ok(())
     } else {
@@ -53,7 +53,7 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// The runs that have not ended.
+/// Returns the selected runs that have not ended.
 async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let directory = args.cwd.as_deref().map(super::real);
@@ -90,7 +90,7 @@ impl From<RunSummary> for Live {
     }
 }
 
-/// The run, unless it has ended.
+/// Returns the run's state; `None` if it has ended.
 async fn look_at(run: &RunFolder) -> anyhow::Result<Option<Live>> {
     if run.settle()? == RunState::Ended {
         return Ok(None);
@@ -101,7 +101,7 @@ async fn look_at(run: &RunFolder) -> anyhow::Result<Option<Live>> {
         changed_at: run.changed_at(),
         status: match client::status(run).await {
             Ok(status) => Some(status),
-            // It has ended just now, or its runner does not know the command.
+            // The run has just ended, or its runner does not know the command.
             Err(RunsError::Ended { .. } | RunsError::Refused { .. }) => None,
             Err(error) => return Err(error.into()),
         },
@@ -142,7 +142,7 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
     table.write(out)
 }
 
-/// What it is doing, and what it waits for.
+/// Returns the text of the STATE column.
 fn state(run: &Live) -> String {
     match &*run.requests {
         [] => {}
