@@ -1,7 +1,7 @@
-//! `teamster acp`: an agent for an editor, by the Agent Client Protocol on stdin and stdout.
+//! `teamster acp`, which serves an agent to an editor by the Agent Client Protocol on stdin and stdout.
 //!
-//! The protocol is `teamster_acp_server`. A thread of the editor is a live session as `teamster chat --detach` has
-//! it, whose runner is this process: its log is what the editor is shown.
+//! `teamster_acp_server` implements the protocol. A thread of the editor is a session as in `teamster chat --detach`,
+//! but its runner is this process. The editor is shown the session's log.
 
 mod catalog;
 mod connection;
@@ -18,7 +18,7 @@ use crate::guard::Guard;
 use crate::run::history::{History, Kept};
 use crate::{detached, exit_code, orphans, store, tokio_runtime};
 
-/// What all threads of the editor share.
+/// State shared by all threads of the editor.
 struct Shared {
     args: AcpArgs,
     runs: teamster_runner::Runs,
@@ -26,7 +26,7 @@ struct Shared {
     kept: Option<Kept>,
 }
 
-/// Serves the editor until it leaves; the exit code.
+/// Serves the editor until it disconnects, and returns the exit code.
 pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
     let prepared = catalog::check(&args).and_then(|()| {
         let history = History::new(&args.store, args.session_key.as_deref(), None, true)?;
@@ -59,7 +59,7 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
         }
         served
     });
-    // A thread that waits for stdin does not hold up the end.
+    // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
     orphans::end(guard.as_ref().map(Guard::pid));
     served

@@ -1,4 +1,4 @@
-//! The agents that an editor can choose, with their models, modes and levels of thought.
+//! The agents that an editor can choose, with their models, modes and effort levels.
 
 use anyhow::{Context, anyhow};
 use teamster::doctor::{self, LoginState};
@@ -10,12 +10,12 @@ use crate::args::AcpArgs;
 use crate::run::history::Kept;
 use crate::{hints, params};
 
-/// Levels of thought that all agents with such a setting know.
+/// Effort levels that all agents with such a setting support.
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
-/// How many runs are looked through for names of models.
+/// Maximum number of runs searched for model names.
 const RUNS: u32 = 500;
 
-/// Whether the named agent can have sessions, with these options. Every error is one of usage.
+/// Checks that the named agent supports sessions with these options. Every error is a usage error.
 pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
     let Some(agent) = &args.agent else {
         return Ok(());
@@ -30,12 +30,12 @@ pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
     params::chat_params(&chat).map(drop)
 }
 
-/// Names of models that runs of each agent had, the last used first.
+/// Returns pairs of agent and model from the history, the last used first.
 pub(super) async fn known_models(kept: Option<&Kept>) -> Vec<(String, String)> {
     let Some(kept) = kept else {
         return Vec::new();
     };
-    // Without a history there are fewer names.
+    // An error only leaves the list empty.
     let runs = kept.store.runs(&RunFilter::default().limit(RUNS)).await;
     let mut known = Vec::new();
     for run in runs.unwrap_or_default() {
@@ -49,7 +49,7 @@ pub(super) async fn known_models(kept: Option<&Kept>) -> Vec<(String, String)> {
     known
 }
 
-/// The agents: the named one, else all that have sessions, those that are installed first.
+/// Creates the catalog: the named agent, else all agents that support sessions, ready ones first.
 pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
     let entry = |agent: &str| entry(args, agent, models);
     if let Some(agent) = &args.agent {
@@ -66,7 +66,7 @@ pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
     Catalog::choice(infos.iter().map(|info| entry(info.id)).collect())
 }
 
-/// Whether a session could begin at once, as far as that is known.
+/// Returns whether the agent is installed and not known to be logged out.
 fn is_ready(info: &CliInfo) -> bool {
     let is_here = info.program.is_empty() || crate::doctor::find(info).is_ok();
     is_here && doctor::login_of(info).state != LoginState::No
@@ -106,7 +106,7 @@ fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry
     entry
 }
 
-/// Why a session of this setup could not begin, as far as that shows without starting anything.
+/// Checks that a session with this setup can begin, without starting a process.
 pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
     let agent = setup.agent.as_deref().unwrap_or_default();
     let provider = crate::providers().get(agent);
@@ -132,7 +132,7 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         }
         return Err(error);
     }
-    // What the agent gets by an option of ours does not show here.
+    // `--env` may provide a login, and `--clean-env` may hide one.
     let is_changed = !chat.place.env.is_empty() || chat.place.clean_env;
     if !is_changed && doctor::login_of(info).state == LoginState::No {
         let problem = format!("{} is not logged in: {}", info.name, info.login);

@@ -1,4 +1,4 @@
-//! The connection with the editor: lines in, lines out, and what the state machine between them wants.
+//! The connection to the editor: reads and writes lines, and performs the actions of the protocol's state machine.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
@@ -21,16 +21,16 @@ use super::{Shared, catalog, past};
 use crate::exit_code;
 use crate::signals::Source;
 
-/// The longest line of an editor, in bytes: prompts have images in them.
+/// Maximum length of a line from the editor, in bytes. Prompts may contain images.
 const LONGEST_LINE: u64 = 64 << 20;
-/// How many lines may wait for a slow editor before the logs of sessions are read on.
+/// Number of unwritten lines at which reading of session logs pauses.
 const WAITING: usize = 256;
-/// How long an editor may take to read the last messages.
+/// Limit for writing the last messages.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many entries of logs wait to be shown.
+/// Capacity of the queue of log entries.
 const ENTRIES: usize = 64;
 
-/// What happens beside the lines of the editor.
+/// A result that is not a line from the editor.
 pub(super) enum Happening {
     Prepared(Ticket, Result<(), AgentError>),
     Found(Ticket, Result<Found, AgentError>),
@@ -39,23 +39,23 @@ pub(super) enum Happening {
     Refused(String, AgentError),
 }
 
-/// What is new in a session.
+/// An update of a session.
 pub(super) enum News {
     Entry(String, Box<RunLogEntry>, Option<String>),
     Asked(String, String, Box<PermissionRequest>),
 }
 
-/// Where a thread reports to.
+/// Channels for the reports of a thread.
 #[derive(Clone)]
 pub(super) struct Reports {
     pub(super) happenings: mpsc::UnboundedSender<Happening>,
     pub(super) news: mpsc::Sender<News>,
 }
 
-/// A line of the editor, or that it was too long.
+/// A line from the editor; an error if it was too long.
 type Line = Result<Vec<u8>, ()>;
 
-/// Serves the editor until it leaves; the exit code.
+/// Serves the editor until it disconnects, and returns the exit code.
 pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
     let mut lines = read_lines();
@@ -82,7 +82,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
             },
             permit = written.reserve(), if !waiting.is_empty() => match permit {
                 Ok(permit) => permit.send(waiting.pop_front().unwrap_or_default()),
-                // The editor reads no more.
+                // The editor has closed its input.
                 Err(_) => break exit_code::ABORTED,
             },
             Some(news) = new.recv(), if waiting.len() < WAITING => connection.news(news, &mut out),
@@ -93,7 +93,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
         }
     };
     connection.end().await;
-    // The editor may have closed only its own end.
+    // The editor may have closed only its output, and still read.
     let rest = async {
         for line in waiting {
             if written.send(line).await.is_err() {
@@ -107,7 +107,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
     Ok(code)
 }
 
-/// Writes lines to stdout, until it is closed.
+/// Starts a task that writes lines to stdout until it is closed.
 fn write_lines() -> (mpsc::Sender<Vec<u8>>, JoinHandle<()>) {
     let (sender, mut lines) = mpsc::channel::<Vec<u8>>(8);
     let writer = tokio::spawn(async move {
@@ -125,10 +125,10 @@ fn write_lines() -> (mpsc::Sender<Vec<u8>>, JoinHandle<()>) {
     (sender, writer)
 }
 
-/// The lines of stdin, by a thread of its own.
+/// Starts a thread that reads the lines of stdin.
 fn read_lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(8);
-    // It ends with stdin, or with the process.
+    // The thread ends at the end of stdin, or with the process.
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
         loop {
@@ -257,12 +257,12 @@ impl Connection {
                 answer,
                 ..
             } => self.send(&session_id, Command::Answer(request_id, answer)),
-            // All that the server of this version wants is above.
+            // `Action` is non-exhaustive; all current actions are handled above.
             _ => {}
         }
     }
 
-    /// Looks something up on the disk, beside everything else.
+    /// Runs a blocking lookup in a task of its own, and reports its result.
     fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce() -> Result<T, AgentError> + Send + 'static,
@@ -274,12 +274,12 @@ impl Connection {
                 let problem = format!("this could not be looked up: {error}");
                 Err(AgentError::invalid_params(problem))
             });
-            // Without a connection no answer is wanted.
+            // Fails only after the connection has ended.
             let _ = happenings.send(report(result));
         });
     }
 
-    /// Gives a command to a thread, which begins with its first.
+    /// Sends a command to a thread, which is started with its first command.
     fn send(&mut self, session_id: &str, command: Command) {
         let thread = self
             .threads
@@ -296,7 +296,7 @@ impl Connection {
         thread.send(command);
     }
 
-    /// Ends all threads, and waits for that.
+    /// Ends all threads and waits for their ends.
     async fn end(self) {
         let Self {
             threads, reports, ..
@@ -304,7 +304,7 @@ impl Connection {
         drop(reports);
         let ends: Vec<_> = threads.into_values().map(thread::Handle::end).collect();
         for end in ends {
-            // A panic of one does not keep the others from their end.
+            // Ignore a panic, so that the other threads are awaited.
             let _ = end.await;
         }
     }

@@ -1,4 +1,4 @@
-//! Opening the session of a thread, as `teamster chat --detach` would.
+//! Start of a thread's session, as in `teamster chat --detach`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::run::asking::Asking;
 use crate::turns::{self, PlanError};
 use crate::{detached, params, runner};
 
-/// Opens the session of this thread. With `goes_on`, the agent's session of before is resumed.
+/// Opens the session of a thread. With `goes_on`, the thread's previous agent session is resumed.
 pub(super) async fn open(
     shared: &Arc<Shared>,
     session_id: &str,
@@ -47,11 +47,11 @@ pub(super) async fn open(
     args.place.add_dir.extend(setup.add_dirs.iter().cloned());
     let (mut params, _) = params::chat_params(&args).map_err(invalid)?;
     for server in &setup.mcp_servers {
-        // The editor's own are the nearer ones.
+        // The editor's servers override those of the arguments.
         params.mcp_servers.retain(|known| known.name != server.name);
         params.mcp_servers.push(server.clone());
     }
-    // What begins with a slash is the agent's command, as in its own terminal.
+    // A prompt that begins with `/` is a command of the agent, as in its own terminal.
     params.slash_commands = provider
         .as_ref()
         .is_some_and(|it| it.capabilities().slash_commands);
@@ -68,7 +68,7 @@ pub(super) async fn open(
             .await?;
     }
 
-    // The first log of a thread has its id.
+    // The thread's first log has the thread's id.
     let id = match before {
         None => session_id.to_owned(),
         Some(_) => Uuid::now_v7().to_string(),

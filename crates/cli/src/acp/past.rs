@@ -1,7 +1,7 @@
-//! Sessions of before: found, listed and removed by their logs.
+//! Earlier sessions, found, listed and removed by their logs.
 //!
-//! A thread of an editor may have several logs, one for each process that it had; all but the first name that one
-//! (`continues`). A session of `teamster chat --detach` is a thread too.
+//! A thread of an editor has one log per process. All but the first log name the first one (`continues`). A session
+//! of `teamster chat --detach` is a thread too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,28 +12,28 @@ use teamster::{AgentError, AgentEvent, ErrorCode, ErrorKind};
 use teamster_acp_server::{Found, SessionPage, SessionSummary};
 use teamster_runner::{RunFolder, RunKind, Runs, RunsError};
 
-/// How many sessions a page has.
+/// Maximum number of sessions in a page.
 const PAGE: usize = 50;
-/// How many entries are looked through for the first prompt of a session.
+/// Maximum number of log entries searched for the first prompt of a session.
 const HEAD: usize = 50;
 
-/// The logs of a thread, the oldest first. There is at least one.
+/// The logs of a thread, oldest first. There is at least one.
 pub(super) struct Thread {
     logs: Vec<RunFolder>,
 }
 
-/// The logs of this thread; `None` if there are none.
+/// Returns the logs of a thread; `None` if there are none.
 pub(super) fn last(runs: &Runs, session_id: &str) -> Result<Option<Thread>, AgentError> {
     let mut logs: Vec<_> = (sessions(runs)?.into_iter())
         .filter(|log| root(log) == session_id)
         .collect();
-    // They come with the newest first.
+    // `sessions` returns the newest first.
     logs.reverse();
     Ok((!logs.is_empty()).then_some(Thread { logs }))
 }
 
 impl Thread {
-    /// The provider that worked last, and its session.
+    /// Returns the last provider and its session id.
     pub(super) fn last_session(&self) -> Option<(String, String)> {
         self.logs.iter().rev().find_map(|log| {
             let mut provider = log.info().provider.clone();
@@ -59,7 +59,7 @@ impl Thread {
     }
 }
 
-/// Looks up a session, with its entries for a replay.
+/// Returns a session, and its log entries if `replay` is set.
 pub(super) fn find(
     runs: &Runs,
     agent: Option<&str>,
@@ -101,7 +101,7 @@ pub(super) fn find(
     ))
 }
 
-/// A page of the sessions that have a prompt, the last used first.
+/// Returns a page of the sessions that have a prompt, the last used first.
 pub(super) fn list(
     runs: &Runs,
     agent: Option<&str>,
@@ -115,7 +115,7 @@ pub(super) fn list(
             return Err(AgentError::refused("cursor", problem));
         }
     };
-    // By its first log; with the newest change of all of them.
+    // By thread id: the time of the newest change, and the logs, newest first.
     let mut threads: BTreeMap<String, (u64, Vec<RunFolder>)> = BTreeMap::new();
     for log in sessions(runs)? {
         let thread = threads.entry(root(&log).to_owned()).or_default();
@@ -137,7 +137,7 @@ pub(super) fn list(
         if page.len() == PAGE {
             return Ok(SessionPage::new(page, Some(index.to_string())));
         }
-        // The newest comes first.
+        // The last one is the oldest.
         let Some(first) = logs.last() else {
             continue;
         };
@@ -171,14 +171,14 @@ pub(super) fn forget(runs: &Runs, session_id: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// The logs of all sessions, the newest first.
+/// Returns the logs of all sessions, newest first.
 fn sessions(runs: &Runs) -> Result<Vec<RunFolder>, AgentError> {
     let mut logs = runs.list().map_err(|error| failed(&error))?;
     logs.retain(|log| log.info().kind == RunKind::Session);
     Ok(logs)
 }
 
-/// The id of the thread that a log belongs to.
+/// Returns the id of a log's thread.
 fn root(log: &RunFolder) -> &str {
     log.info().continues.as_deref().unwrap_or(log.id())
 }
@@ -198,7 +198,7 @@ fn first_prompt(log: &RunFolder) -> Option<String> {
     found
 }
 
-/// Each entry of a log that can be read, until `see` returns that it is enough.
+/// Calls `see` with each readable entry of a log until it returns `false`.
 fn each_entry(log: &RunFolder, mut see: impl FnMut(RunLogEntry) -> bool) {
     let Ok(mut reader) = log.log(0) else {
         return;

@@ -1,4 +1,4 @@
-//! A thread of the editor: the live session behind it, begun with its first prompt.
+//! A thread of the editor and its session, which begins with the first prompt.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use super::connection::{Happening, News, Reports};
 use super::{Shared, open, past};
 use teamster::orchestrator::RunLogEntry;
 
-/// How often a prompt is sent again while the agent works by itself.
+/// Interval between attempts to send a prompt during a turn that the agent began by itself.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long the editor is not asked about a call that is not announced yet.
+/// Delay of a permission request whose tool call is not announced yet.
 const ANNOUNCEMENT: Duration = Duration::from_millis(300);
-/// The largest file whose content is shown after a change, in bytes.
+/// Maximum size of an added file whose content is shown, in bytes.
 const LARGEST_FILE: u64 = 256 << 10;
 
-/// What is wanted of a thread.
+/// A command to a thread.
 pub(super) enum Command {
     Prompt(Box<Setup>, Prompt),
     Apply(Box<Setup>),
@@ -33,7 +33,7 @@ pub(super) enum Command {
     Close { ticket: Ticket, forget: bool },
 }
 
-/// A thread that runs until this is dropped.
+/// Handle of a thread. The thread ends when it is dropped.
 pub(super) struct Handle {
     commands: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
@@ -41,18 +41,18 @@ pub(super) struct Handle {
 
 impl Handle {
     pub(super) fn send(&self, command: Command) {
-        // One that was closed takes no command.
+        // Fails only if the thread has been closed.
         let _ = self.commands.send(command);
     }
 
-    /// Ends it; to be waited for.
+    /// Ends the thread. The returned task completes when it has ended.
     pub(super) fn end(self) -> JoinHandle<()> {
         drop(self.commands);
         self.task
     }
 }
 
-/// Starts the thread of a session.
+/// Starts a thread for a session. `source` identifies the editor in the log.
 pub(super) fn start(
     session_id: &str,
     source: String,
@@ -76,25 +76,25 @@ pub(super) fn start(
 
 struct Thread {
     session_id: String,
-    /// Who speaks, for the log.
+    /// Name of the editor, for the log.
     source: String,
     shared: Arc<Shared>,
     reports: Reports,
     live: Option<Live>,
-    /// Waits for the end of a turn that the agent has begun by itself.
+    /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<Prompt>,
 }
 
-/// A session with its process.
+/// A running session.
 pub(super) struct Live {
     pub(super) control: SessionControl,
     pub(super) requests: Requests,
     pub(super) folder: RunFolder,
-    /// What it was begun with, and what was changed since.
+    /// The setup, with the settings changed since the start.
     setup: Setup,
-    /// Plays the turns, and writes the log.
+    /// The task that runs turns and writes the log.
     pub(super) work: JoinHandle<()>,
-    /// Reads the log for the editor.
+    /// The task that reads the log for the editor.
     follower: Option<JoinHandle<()>>,
 }
 
@@ -116,7 +116,7 @@ impl Live {
         }
     }
 
-    /// Ends the session and its process, once what is in its log was shown.
+    /// Ends the session and its process, and waits until the log was shown.
     async fn end(self) {
         self.control.end(false);
         let _ = self.work.await;
@@ -147,7 +147,7 @@ impl Thread {
                 Some(Command::Interrupt) => self.interrupt().await,
                 Some(Command::Answer(request_id, answer)) => {
                     if let Some(live) = &self.live {
-                        // Another client may have been faster.
+                        // Fails if another client has answered.
                         let _ = live.requests.answer(&request_id, answer.into());
                     }
                 }
@@ -170,14 +170,14 @@ impl Thread {
     async fn close(&mut self) {
         if let Some(live) = self.live.take() {
             if let Some(follower) = &live.follower {
-                // The editor reads no more of it.
+                // The editor does not need the rest of the log.
                 follower.abort();
             }
             live.end().await;
         }
     }
 
-    /// Starts a process with these settings, which resumes the conversation.
+    /// Makes the session ready for a turn with this setup. A new process resumes the conversation.
     async fn ready(&mut self, setup: &Setup) -> Result<(), AgentError> {
         if let Some(live) = &mut self.live {
             let is_over = live.work.is_finished();
@@ -200,7 +200,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Sends a prompt; the log has what comes of it.
+    /// Sends a prompt. Its events are in the log.
     async fn send(&mut self, prompt: Prompt) {
         let Some(live) = &self.live else {
             return;
@@ -231,14 +231,14 @@ impl Thread {
         }
     }
 
-    /// Settings that the agent takes over in a turn. The others are those of the next prompt.
+    /// Applies a changed mode at once. Other settings apply to the next prompt.
     fn apply(&mut self, setup: &Setup) {
         if let Some(live) = &mut self.live
             && live.setup.settings.mode != setup.settings.mode
         {
             let (control, mode) = (live.control.clone(), setup.settings.mode);
             live.setup.settings.mode = mode;
-            // It may wait for the end of the turn, which can be interrupted meanwhile.
+            // In a task of its own: it may wait for the end of the turn, which must stay interruptible.
             tokio::spawn(async move {
                 control
                     .carry_out(RunnerCommand::SetPermission { mode })
@@ -255,7 +255,7 @@ impl Thread {
         }
         if let Some(live) = &self.live {
             let interrupt = RunnerCommand::Interrupt { kill: false };
-            // Without a turn there is nothing to interrupt.
+            // Fails if no turn is in progress.
             live.control.carry_out(interrupt).await;
         }
     }
@@ -266,7 +266,7 @@ impl Thread {
     }
 }
 
-/// Brings the session to these settings, where that needs no other process.
+/// Applies a setup to a running session. Returns `false` if it needs a new process.
 async fn change(live: &mut Live, setup: &Setup) -> bool {
     let begun = &live.setup;
     let is_there = begun.cwd == setup.cwd
@@ -297,19 +297,19 @@ async fn change(live: &mut Live, setup: &Setup) -> bool {
     true
 }
 
-/// Reads the log to its end, for the editor.
+/// Reads a log to its end and reports its entries.
 async fn follow(
     session_id: String,
     folder: RunFolder,
     requests: Requests,
     news: mpsc::Sender<News>,
 ) {
-    // A log that cannot be read has nothing for the editor; the turn then ends by the log's end.
+    // Without a readable log there is nothing to report.
     let Ok(mut log) = client::Follow::new(folder, 0) else {
         return;
     };
     let mut announced = HashSet::new();
-    // Requests whose call is not announced yet: it comes next, as a rule.
+    // Requests whose tool call is not announced yet. Usually it is the next entry.
     let mut early: Vec<Early> = Vec::new();
     loop {
         let next = if early.is_empty() {
@@ -378,13 +378,13 @@ async fn follow(
     }
 }
 
-/// A request of the agent, and the call that it is about.
+/// A permission request and its tool call.
 struct Early {
     request_id: String,
     tool_id: Option<Id>,
 }
 
-/// Has the editor asked, unless the request was answered already. An error if the editor has left.
+/// Forwards a pending request to the editor. Returns an error if the editor has disconnected.
 async fn ask(
     session_id: &str,
     request_id: String,
@@ -399,7 +399,7 @@ async fn ask(
     news.send(asked).await.map_err(drop)
 }
 
-/// The text of a file that is not too large.
+/// Returns the text of a file; `None` if it is too large, not a regular file or not readable.
 async fn read_file(path: &std::path::Path) -> Option<String> {
     let about = tokio::fs::metadata(path).await.ok()?;
     if !about.is_file() || about.len() > LARGEST_FILE {
