@@ -1,4 +1,4 @@
-//! `teamster agents`: the status of a supervisor, and commands to it.
+//! `teamster agents`, the status and control of a supervisor.
 
 mod logs;
 mod orders;
@@ -16,7 +16,7 @@ use crate::args::{AgentsArgs, AgentsCommand};
 use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, tokio_runtime};
 
-/// Runs the subcommand; the exit code.
+/// Runs the subcommand and returns the exit code.
 pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let done = runtime.block_on(async {
@@ -54,12 +54,12 @@ pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Why something was not done.
+/// Error of a subcommand.
 enum Failure {
     Supervisor(Error),
-    /// There is no agent of this name.
+    /// An unknown agent, with the message.
     Unknown(String),
-    /// What came of it cannot be written.
+    /// The output cannot be written.
     Output(anyhow::Error),
 }
 
@@ -69,19 +69,19 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// The exit code when this was printed.
+/// Returns the exit code of printed output.
 fn of_printed(printed: io::Result<()>) -> Result<u8, Failure> {
     exit_code::of_printed(printed).map_err(Failure::Output)
 }
 
-/// A supervisor, on this machine or on that of a server.
+/// Connection to a supervisor, local or through a server.
 enum Supervisor {
     Local(Client),
     Remote(RemoteSupervisor),
 }
 
 impl Supervisor {
-    /// Carries out a command; how the agents are then.
+    /// Sends a command and returns the status after it.
     async fn ask(&mut self, command: Command) -> Result<Status, Error> {
         match self {
             Self::Local(client) => client.ask(command).await,
@@ -102,7 +102,7 @@ async fn connect(file: &Path) -> Result<Supervisor, Error> {
 async fn connect_here(file: &Path) -> Result<Client, Error> {
     match Client::connect(file).await {
         Err(error @ Error::NotRunning { .. }) => {
-            // What is wrong with it is to be put right first.
+            // Report an invalid configuration first.
             Config::read(file)?;
             Err(error)
         }
@@ -110,12 +110,12 @@ async fn connect_here(file: &Path) -> Result<Client, Error> {
     }
 }
 
-/// Asks the supervisor of this configuration.
+/// Sends a command to the supervisor of this configuration, and returns the status after it.
 async fn ask(file: &Path, command: Command) -> Result<Status, Error> {
     connect(file).await?.ask(command).await
 }
 
-/// Status with these agents included. Without a running supervisor it is read from files.
+/// Returns the status, read from files if no supervisor is running. An unknown agent in `ids` is an error.
 async fn status_with<'a>(
     file: &Path,
     ids: impl IntoIterator<Item = &'a String>,

@@ -14,13 +14,13 @@ use crate::args::AgentsLogsArgs;
 use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, words};
 
-/// How often is looked for more.
+/// Interval between checks for new lines.
 const LOOK: Duration = Duration::from_millis(200);
-/// How much is read at once.
+/// Size of a read, in bytes.
 const PIECE: usize = 64 << 10;
-/// A line of more bytes is shown in pieces.
+/// Maximum length of a buffered line, in bytes. A longer one is written in pieces.
 const LONGEST_LINE: usize = 1 << 20;
-/// How much of the end is searched for the first requested line.
+/// Maximum size of the end that is searched for the first requested line, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
 }
 
 enum Trouble {
-    /// It cannot be written: mostly because its reader is gone.
+    /// The output cannot be written, usually because its reader is gone.
     Output(io::Error),
     Log(io::Error),
 }
@@ -70,7 +70,7 @@ async fn show<W: Write>(
                 if !std::mem::replace(&mut reported, true) {
                     let agent = words::one_line(&args.agent);
                     let note = format!("there is no log of {agent} yet: waiting for it");
-                    // Without it the message cannot be shown.
+                    // Without stderr the message cannot be shown.
                     let _ = writeln!(anstream::stderr(), "{note}");
                 }
                 sleep(LOOK).await;
@@ -79,7 +79,7 @@ async fn show<W: Write>(
         }
     };
     let (mut at, missing) = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
-    // It was rotated since: the others are in the previous file.
+    // The log was rotated: earlier lines are in the previous file.
     if missing > 0
         && let Ok(mut before) = File::open(path.with_extension("log.1"))
     {
@@ -93,7 +93,7 @@ async fn show<W: Write>(
         }
         out.flush().map_err(Trouble::Output)?;
         sleep(LOOK).await;
-        // It may have been rotated, or have been cut.
+        // The log may have been rotated or truncated.
         let now = file.metadata().map_err(Trouble::Log)?;
         if now.len() < at {
             at = 0;
@@ -107,7 +107,7 @@ async fn show<W: Write>(
     }
 }
 
-/// Writes a file from there on; where it ends.
+/// Writes a file from the offset `at`, and returns the offset of its end.
 fn copy<W: Write>(file: &mut File, mut at: u64, out: &mut Output<W>) -> Result<u64, Trouble> {
     file.seek(SeekFrom::Start(at)).map_err(Trouble::Log)?;
     let mut piece = vec![0; PIECE];
@@ -121,7 +121,7 @@ fn copy<W: Write>(file: &mut File, mut at: u64, out: &mut Output<W>) -> Result<u
     }
 }
 
-/// Where the last lines of a file begin, and how many of them it does not have.
+/// Returns the offset of the last `lines` lines, and the number of lines that the file is short of.
 fn beginning(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
     let end = file.metadata()?.len();
     if lines == 0 || end == 0 {
@@ -138,7 +138,7 @@ fn beginning(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
         file.read_exact(piece)?;
         for (index, _) in piece.iter().enumerate().rev().filter(|(_, b)| **b == b'\n') {
             let behind = at + index as u64 + 1;
-            // The one at the end of the file ends the last line.
+            // A newline at the end of the file ends the last line.
             if behind < end {
                 found += 1;
             }
@@ -147,16 +147,16 @@ fn beginning(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
             }
         }
     }
-    // Before the first line there is none that ends.
+    // The first line has no newline before it, so it is not in `found`.
     let missing = if at > 0 { 0 } else { lines - found - 1 };
     Ok((at, missing))
 }
 
-/// Writes whole lines: as they are, or as a terminal may have them.
+/// Writer of log lines. At a terminal, it removes control characters from complete lines.
 struct Output<W: Write> {
     to: W,
     terminal: bool,
-    /// The beginning of a line.
+    /// The incomplete last line.
     rest: Vec<u8>,
 }
 
@@ -174,7 +174,7 @@ impl<W: Write> Output<W> {
             return self.to.write_all(bytes);
         }
         self.rest.extend_from_slice(bytes);
-        // Characters and escape sequences lie within a line.
+        // Characters and escape sequences do not span lines.
         let whole = match self.rest.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => last + 1,
             None if self.rest.len() > LONGEST_LINE => self.rest.len(),

@@ -1,4 +1,4 @@
-//! Commands to a supervisor, and their results.
+//! Subcommands that send a command to the supervisor and print the result.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,14 +14,14 @@ use super::{Failure, ask, connect, of_printed};
 use crate::args::AgentsSelection;
 use crate::{exit_code, words};
 
-/// The pause between two looks at whether a command is done.
+/// Interval between checks for the result of a command.
 const LOOK: Duration = Duration::from_millis(50);
-/// A loop that runs for so long without a status never reports one.
+/// Time after which a running loop without a status counts as started.
 const SILENT: Duration = Duration::from_secs(2);
-/// How long that may take beside what the supervisor gives a loop for its end.
+/// Limit for the result of a command, in addition to the supervisor's grace period.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Who is meant. Whether they are there is for the supervisor to say.
+/// Converts the arguments to a selection. The supervisor checks that the agents exist.
 fn selection(args: &AgentsSelection) -> Selection {
     if args.all {
         Selection::all()
@@ -37,7 +37,7 @@ pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Fai
     report(&status.await?, args, true)
 }
 
-/// Whether the result of a start is known. A loop that cannot work ends before it has a status.
+/// Returns whether the result of a start is known. A loop that cannot run ends before it reports a status.
 fn has_settled(agent: &AgentStatus) -> bool {
     match agent.state {
         AgentState::Starting | AgentState::Stopping => false,
@@ -78,7 +78,7 @@ pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Fail
     print(lines)
 }
 
-/// What is wrong with the configuration, on stderr: on stdout a script would take it for the answer.
+/// Prints warnings about the configuration, on stderr so that scripts do not parse them as output.
 pub(super) fn warn(status: &Status) {
     let warnings = status.warnings.iter().map(|it| words::one_line(it));
     crate::warn(&warnings.collect::<Vec<_>>());
@@ -92,8 +92,9 @@ pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
     print([format!("configuration read again: {agents}")])
 }
 
-/// Asks for something and waits until it has come to pass for all that are meant. What is looked at is the
-/// agent, and the process that it had before.
+/// Sends a command and polls the status until `done` holds for all selected agents, or the limit is over.
+///
+/// `done` is passed the pid from before the command, and the agent's status.
 async fn follow(
     file: &Path,
     args: &AgentsSelection,
@@ -109,7 +110,7 @@ async fn follow(
     loop {
         let had = |id: &str| before.agents.iter().find(|it| it.id == id)?.pid;
         let all = chosen(&status, args).all(|agent| {
-            // What is off is left as it is by a request for all.
+            // `--all` does not change disabled agents.
             !wanted(&status, agent) && agent.pid.is_none() || done(had(&agent.id), agent)
         });
         if all || began.elapsed() > patience {
@@ -131,7 +132,7 @@ fn chosen<'a>(
     (status.agents.iter()).filter(|agent| args.all || args.agents.contains(&agent.id))
 }
 
-/// Prints the result; whether it is the requested one.
+/// Prints the result. The exit code is 1 if an agent is not in the requested state.
 fn report(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
     let mut good = true;
     let lines: Vec<String> = chosen(status, args)

@@ -15,7 +15,7 @@ use crate::runs::local;
 use crate::table::Table;
 use crate::{exit_code, words};
 
-/// The longest text of a cell, in bytes.
+/// Maximum length of a cell's text, in bytes.
 const LONGEST: usize = 200;
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
@@ -23,7 +23,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
     if status.supervisor.is_none() {
         let config = status.config.clone();
         let note = words::one_line(&Error::NotRunning { config }.to_string());
-        // On stdout would be what a script takes for an agent.
+        // On stderr, so that a script does not parse it as an agent.
         let _ = writeln!(anstream::stderr(), "{note}");
     }
     if !args.agents.is_empty() {
@@ -47,7 +47,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
     })
 }
 
-/// The exit code for a monitor, by those agents that are to run.
+/// Returns the exit code for monitoring: that of the worst enabled agent.
 fn health(status: &Status) -> u8 {
     let wanted = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
     let states: Vec<AgentState> = wanted.map(|agent| agent.state).collect();
@@ -111,7 +111,7 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
     ]
 }
 
-/// What it does, in the loop's own words where it runs. `enabled`: the master switch.
+/// Returns the text of the STATE column. `enabled` is the switch for all agents.
 pub(super) fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     let doing = doing(agent, enabled, now_ms);
     match agent.state {
@@ -163,7 +163,7 @@ fn doing(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     }
 }
 
-/// A time that is near: of today without the date.
+/// Formats a time. The date is omitted if it is today.
 fn moment(ms: u64, now_ms: u64) -> String {
     const DATE: &str = "%Y-%m-%d";
     let time = local(ms, "%H:%M:%S");
@@ -173,7 +173,7 @@ fn moment(ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// Why it does that.
+/// Returns the reason of the state.
 fn detail(agent: &AgentStatus) -> &str {
     let reason = agent.reason.as_deref().unwrap_or_default();
     match (agent.state, &agent.activity) {
@@ -184,7 +184,7 @@ fn detail(agent: &AgentStatus) -> &str {
     }
 }
 
-/// The last error, of an agent that has not recovered from it or that was started again by itself.
+/// Returns the last error of an agent that was restarted or has not recovered; else an empty text.
 fn last_error(agent: &AgentStatus, now_ms: u64) -> String {
     let matters = agent.restarts > 0
         || agent.state == AgentState::Limited

@@ -12,7 +12,7 @@ use crate::args::AgentsWatchArgs;
 use crate::runs::local;
 use crate::{exit_code, words};
 
-/// Prints how the agents are and what changes, until the supervisor ends.
+/// Prints the state of each agent, then changes until the supervisor ends.
 pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Failure> {
     let (status, mut updates) = connect_here(file).await?.subscribe().await?;
     for agent in status.agents {
