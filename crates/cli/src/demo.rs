@@ -1,4 +1,4 @@
-//! `teamster demo`: a real CLI with a scripted model, or a recorded run.
+//! `teamster demo`, which runs a real CLI with a scripted model, or plays a recorded run.
 
 mod live;
 mod recording;
@@ -10,7 +10,7 @@ use teamster_mock_model::Cli;
 use crate::args::DemoArgs;
 use crate::{doctor, exit_code};
 
-/// Plays; the exit code.
+/// Runs the demo and returns the exit code.
 pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     if args.recording {
         return recording::main(args);
@@ -50,14 +50,14 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     match live::main(args, cli)? {
         live::Played::Whole(code) => Ok(code),
         live::Played::Not(why) => {
-            // Also with --quiet: what follows is no run of the CLI.
+            // Also with --quiet: the output is not from the CLI.
             crate::warn(&[format!("{why} So this is a recording:")]);
             recording::main(args)
         }
     }
 }
 
-/// Prints on stderr which recording is played.
+/// Prints a remark on stderr, unless the output is quiet.
 fn say(args: &DemoArgs, text: &str) {
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();

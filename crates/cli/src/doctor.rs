@@ -1,4 +1,4 @@
-//! `teamster doctor`: which CLIs are here, and whether they can be used.
+//! `teamster doctor`, which lists the installed CLIs and checks them.
 
 mod trying;
 
@@ -19,15 +19,15 @@ use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;
 use crate::{exit_code, mcp, orphans, params, tokio_runtime, words};
 
-/// How long a process may take to be gone after it was killed.
+/// Limit for the end of a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 
-/// All that is found out. The JSON form of `--json`.
+/// The report, also the output of `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     providers: Vec<AgentReport>,
-    /// Where programs are searched.
+    /// The value of `PATH`.
     #[serde(rename = "PATH")]
     search_path: String,
     leftovers: Vec<Left>,
@@ -40,21 +40,21 @@ struct Report {
 #[serde(rename_all = "camelCase")]
 struct Left {
     pid: u32,
-    /// Its program only: the arguments may hold a prompt.
+    /// The program without its arguments, which may contain a prompt.
     program: String,
     run_id: String,
-    /// It was ended just now.
+    /// Whether `--kill-leftovers` killed it.
     killed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
-/// Finds out and prints; the exit code.
+/// Prints the report and returns the exit code.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     if let Some(agent) = &args.agent {
         return trying::main(agent, args.limit, args.json);
     }
-    // A process that a CLI leaves after `--version` becomes our child, and is ended.
+    // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     orphans::adopt();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
@@ -84,7 +84,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// What is known of all CLIs.
+/// Returns the reports of all CLIs.
 async fn agents() -> Vec<AgentReport> {
     let mut reports = examine_all(crate::providers(), &options()).await;
     let is_missing = |report: &&mut AgentReport| report.path.is_none() && !report.in_process;
@@ -99,7 +99,7 @@ async fn agents() -> Vec<AgentReport> {
     reports
 }
 
-/// What is known of all CLIs, with what each can do, for programs.
+/// Returns the reports of all CLIs with their capabilities, for the API.
 pub(crate) async fn with_capabilities() -> anyhow::Result<Vec<ProviderReport>> {
     let mut reports = Vec::new();
     for report in agents().await {
@@ -114,7 +114,7 @@ pub(crate) async fn with_capabilities() -> anyhow::Result<Vec<ProviderReport>> {
     Ok(reports)
 }
 
-/// Where CLIs are searched, and what they do not get.
+/// Returns the programs set by variables, and the variables hidden from the CLIs.
 fn options() -> DoctorOptions {
     let mut options = DoctorOptions::default();
     options.env_remove = vec![STORE_VARIABLE.to_owned()];
@@ -128,7 +128,7 @@ fn options() -> DoctorOptions {
     options
 }
 
-/// Where a run would find the program, or why not. The searched folders are printed once.
+/// Returns the path of a CLI's program as a run would find it. The error does not list the searched folders.
 pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
     doctor::find(info, &options()).map_err(|error| {
         let missing = matches!(
@@ -146,7 +146,7 @@ pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
 fn examine_leftovers(kill: bool) -> Vec<Left> {
     let found = leftovers();
     let report = found.iter().map(|left| self::left(left, kill)).collect();
-    // The signal was sent; the process is gone a little later.
+    // Wait until the killed processes are gone.
     let deadline = Instant::now() + KILL_LIMIT;
     while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
         std::thread::sleep(Duration::from_millis(10));
@@ -166,7 +166,7 @@ fn left(leftover: &Leftover, kill: bool) -> Left {
 }
 
 fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
-    // Their texts begin in the same column.
+    // All texts begin in column 13.
     let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();

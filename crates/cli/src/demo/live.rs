@@ -1,4 +1,4 @@
-//! A real CLI with a scripted model, in folders that are gone afterwards.
+//! Run of a real CLI with a scripted model, in temporary folders.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,27 +21,27 @@ use crate::{doctor, drive, hints, mock_model, params, tokio_runtime, words};
 
 const STORY: &str = include_str!("../../demo/story.toml");
 
-/// How long the CLI may take until the model's first words.
+/// Limit until the model's first output.
 const FIRST_WORDS: Duration = Duration::from_secs(30);
-/// How long it may be silent.
+/// Limit of silence after that.
 const SILENCE: Duration = Duration::from_secs(15);
-/// How long it may take to print its version.
+/// Limit for printing the CLI's version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
-/// Between two pieces of text.
+/// Pause between two pieces of text at speed 1.
 const PACE: Duration = Duration::from_millis(80);
 
-/// What it gets of our environment.
+/// Environment variables passed to the CLI.
 const KEPT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
 
-/// What became of it.
+/// Result of the demo.
 pub(super) enum Played {
-    /// It was shown to its end, with this exit code.
+    /// The run was shown to its end, with this exit code.
     Whole(u8),
-    /// Nothing was shown, because of this.
+    /// Nothing was shown, with the reason.
     Not(String),
 }
 
-/// What `teamster` knows of a CLI.
+/// Returns the provider's description of a CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
     crate::providers()
         .get(cli.id())
@@ -58,7 +58,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     for folder in [&home, &work] {
         std::fs::create_dir(folder).context("cannot make a temporary folder")?;
     }
-    // The run has a runtime of its own, at whose end it is looked whether anything is left on it.
+    // The runtime of the mock model; `drive::agent` creates its own for the run.
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let mut settings = Settings::default();
     settings.directory = Some(work.clone());
@@ -73,7 +73,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         .context("cannot write into a temporary folder")?;
     let mut env: BTreeMap<String, String> = pointing.env.into_iter().collect();
     env.insert("HOME".to_owned(), home.display().to_string());
-    // The script is harmless, also as root.
+    // As root, some CLIs need these to run; the script is harmless.
     let for_root = pointing.for_root.iter();
     env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
 
@@ -107,7 +107,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     asked.env = env;
     asked.model = pointing.model;
     asked.extra_args = pointing.args;
-    // The script is ours and harmless.
+    // The script is built in and harmless.
     asked.permission = PermissionMode::Bypass;
     asked.include_native = args.output.native;
     asked.timeouts = Timeouts {
@@ -140,8 +140,9 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     })
 }
 
-/// The events of a run, from the model's first words on. A run that fails before them has no events
-/// at all, and `why` is the reason.
+/// Holds the events of a run back until the model's first output.
+///
+/// A run that fails before is stopped, emits no events, and its failure is stored in `why`.
 fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> EventStream {
     let abort = run.abort_handle();
     let events = async_stream::stream! {
@@ -167,7 +168,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
             }
         };
         if let Some(failure) = failure {
-            // It has to be gone before its folders are.
+            // The CLI must have ended before its folders are removed.
             run.abort();
             while run.next().await.is_some() {}
             *lock(&why) = Some(failure);
@@ -183,7 +184,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
     EventStream::new(events, abort)
 }
 
-/// What an event shows of whether the CLI gets along with the model.
+/// Evidence, from an event, of whether the CLI works with the scripted model.
 enum Sign {
     None,
     Good,
@@ -193,7 +194,7 @@ enum Sign {
 fn examine(event: &AgentEvent) -> Sign {
     match event {
         AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => Sign::Good,
-        // The script has no errors in it.
+        // The script causes no errors.
         AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
             Sign::Bad(words::one_line(&hints::message(&error.error)))
         }
@@ -204,7 +205,7 @@ fn examine(event: &AgentEvent) -> Sign {
     }
 }
 
-/// The version of a CLI, which is asked as the run will be.
+/// Returns the version of a CLI, started with the environment of the run.
 async fn version(
     program: &PathBuf,
     info: &CliInfo,
@@ -223,7 +224,7 @@ async fn version(
     Ok(teamster::doctor::version_in(&answer).unwrap_or(answer))
 }
 
-/// The model's answers, at this speed.
+/// Returns the script of the model at this speed.
 fn story(speed: f64) -> anyhow::Result<Script> {
     let mut script: Script = STORY.parse().context("the story cannot be played")?;
     let scaled_ms = |ms: u64| millis(scaled(Duration::from_millis(ms), speed));
@@ -238,7 +239,7 @@ fn story(speed: f64) -> anyhow::Result<Script> {
     Ok(script)
 }
 
-/// 0 is without any pause.
+/// Divides a time by the speed; speed 0 means no pause.
 fn scaled(time: Duration, speed: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()
 }

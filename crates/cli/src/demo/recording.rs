@@ -1,4 +1,4 @@
-//! A recorded run, played through everything that a real one goes through.
+//! Playback of a recorded run through the same pipeline as a real one.
 
 use std::io::Write;
 
@@ -7,11 +7,13 @@ use teamster_core::time::epoch_ms;
 
 use crate::args::DemoArgs;
 
-/// Real output of Claude Code. A copy of the fixture `claude/2.1.197/demo`, so that this
-/// package also builds outside of its repository; a test compares the two.
+/// Recorded output of Claude Code.
+///
+/// It is a copy of the fixture `claude/2.1.197/demo`, so that this package builds outside its repository. A test
+/// compares the two.
 const RECORDING: &str = include_str!("../../demo/recording.ndjson");
 
-/// Plays the recording; the exit code.
+/// Plays the recording and returns the exit code.
 pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     use teamster::AgentRuntime;
 
@@ -45,7 +47,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         current: info.into(),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
-        // Where the recording was made.
+        // The working directory of the recorded run.
         directory: Some("/tmp/ws".into()),
         resume: None,
         mcp: None,
@@ -72,7 +74,7 @@ mod player {
     use teamster_core::provider::{Decoder, Launch};
     use teamster_testkit::fake_agent::{SCRIPT_ENV, Script};
 
-    /// A provider whose CLI is the fake agent of this very program.
+    /// A provider whose CLI is the fake agent of this program.
     pub(super) struct Player {
         /// The provider whose output is played.
         pub(super) provider: Arc<dyn CliProvider>,
@@ -102,7 +104,7 @@ mod player {
         }
     }
 
-    /// The recording line by line, with pauses about as long as they are in a real run.
+    /// Returns a script that prints the recording with pauses similar to those of a real run.
     pub(super) fn script(recording: &str, speed: f64) -> Script {
         recording.lines().fold(Script::new(), |script, line| {
             let script = match pause(line, speed) {
@@ -113,20 +115,20 @@ mod player {
         })
     }
 
-    /// How long it takes until this line comes.
+    /// Returns the pause before a line.
     fn pause(line: &str, speed: f64) -> Duration {
         let millis = if line.contains(r#""type":"message_start""#) {
-            // The model answers.
+            // Time of the model.
             700.0
         } else if line.contains(r#""type":"tool_result""#) {
-            // A tool has run.
+            // Time of the tool.
             450.0
         } else if line.contains(r#""type":"content_block_delta""#) {
             25.0
         } else {
             0.0
         };
-        // 0 is without any pause, so a speed too small to count ends up there as well.
+        // Speed 0 means no pauses: the division fails, as it does for a speed that is too small.
         Duration::try_from_secs_f64(millis / 1000.0 / speed).unwrap_or_default()
     }
 }
@@ -141,7 +143,7 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/../../fixtures/claude/2.1.197/demo/stdout.ndjson"
         );
-        // Outside of the repository there is nothing to compare with.
+        // The fixture exists only in the repository.
         if let Ok(fixture) = std::fs::read_to_string(fixture) {
             assert!(
                 fixture == RECORDING,

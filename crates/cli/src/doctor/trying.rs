@@ -1,4 +1,4 @@
-//! `teamster doctor --try`: whether a command is an ACP agent.
+//! `teamster doctor --try`, which checks whether a command is an ACP agent.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::args::STORE_VARIABLE;
 use crate::guard::Guard;
 use crate::{exit_code, orphans, tokio_runtime, words};
 
-/// How many lines of stderr are shown.
+/// Maximum number of stderr lines shown.
 const STDERR_LINES: usize = 5;
 
-/// Tries an agent and prints what came of it; the exit code.
+/// Probes an agent, prints the result and returns the exit code.
 pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u8> {
     let guard = Guard::start(None);
     orphans::adopt();
@@ -81,7 +81,6 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
         out,
         "{style}{mark}{style:#} {bold}{}{bold:#}  {state} ({:.1} s)",
         format!("{name} {version}").trim(),
-        // Far below what a float distinguishes.
         Duration::from_millis(probed.duration_ms).as_secs_f64()
     )?;
     let mut row = |title: &str, text: &str| {
@@ -111,7 +110,7 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     row("next", &probed.next)
 }
 
-/// The capabilities that it announces.
+/// Returns the announced capabilities as text.
 fn abilities(can: &Value) -> String {
     let session = &can["sessionCapabilities"];
     let mcp = &can["mcpCapabilities"];
@@ -139,7 +138,7 @@ fn abilities(can: &Value) -> String {
     }
 }
 
-/// Ids in a list, the first few of them.
+/// Returns the first ids of a list as text.
 fn ids(list: &Value, key: &str) -> String {
     const MOST: usize = 8;
     let ids: Vec<_> = list
