@@ -30,15 +30,15 @@ export interface AgentList {
   enabled: boolean;
   /** The agents, in the order of the configuration. */
   agents: AgentStatus[];
-  /** What in the configuration has no effect, for people. */
+  /** Warnings about settings without effect, for people. */
   warnings?: string[];
 }
 
 /** A selection of agents. */
 export interface AgentSelection {
-  /** These, by their ids. */
+  /** The ids of the agents. */
   agents?: string[];
-  /** All of them. */
+  /** Select all agents. */
   all?: boolean;
 }
 
@@ -135,9 +135,9 @@ export interface Attempt {
 /** A budget of a run. */
 export type BudgetKind = "time" | "tokens" | "usd" | "turns";
 
-/** How a run is stopped. */
+/** Options for stopping a run. */
 export interface Cancel {
-  /** At once, by force. */
+  /** Kill the run at once instead of stopping it cleanly. */
   kill?: boolean;
 }
 
@@ -205,7 +205,7 @@ export interface Capabilities {
 
 export interface SnapshotChange {
   type: "snapshot";
-  /** The newest 50 runs and all that have not ended, the newest first. */
+  /** The newest 50 runs and all that have not ended, newest first. */
   runs: RunSummary[];
   /** The agents; absent if the server has no configuration of them. */
   agents?: AgentList | null;
@@ -213,33 +213,33 @@ export interface SnapshotChange {
 
 export interface RunChange {
   type: "run";
-  /** How it is now. */
+  /** The run's current state, including its requests. */
   run: RunSummary;
 }
 
 export interface GoneChange {
   type: "gone";
-  /** Its id. */
+  /** The run's id. */
   runId: string;
 }
 
 export interface AgentsChange {
   type: "agents";
-  /** How they are now. */
+  /** The current state of the agents. */
   agents: AgentList;
 }
 
-/** One message of the stream. */
+/** A message of the state stream. */
 export type Change = SnapshotChange | RunChange | GoneChange | AgentsChange;
 
 /** The kind of a file change. */
 export type ChangeKind = "add" | "delete" | "move" | "update";
 
-/** What changes from the next turn on. */
+/** Settings to change from the next turn on. */
 export interface ChangeSession {
   /** The model, by the CLI's own name. */
   model?: string | null;
-  /** What the agent may do without approval. */
+  /** The permission mode. */
   permission?: PermissionMode | null;
 }
 
@@ -890,23 +890,23 @@ export interface Figures {
   premiumRequests?: number | null;
 }
 
-/** What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept. */
+/** Runs and logs to delete. Live runs are kept. */
 export interface ForgetRuns {
-  /** These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted. */
+  /** Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is. */
   ids?: string[];
-  /** Runs that ended longer ago than this, in milliseconds. */
+  /** Delete runs that ended longer ago than this, in milliseconds. */
   olderThanMs?: number | null;
-  /** The oldest logs, until the rest takes at most this many bytes. */
+  /** Delete the oldest logs until the rest takes at most this many bytes. */
   logsOver?: number | null;
 }
 
-/** What was deleted. */
+/** The number of deleted runs and logs. */
 export interface Forgotten {
-  /** Runs of the history. */
+  /** Deleted runs of the history. */
   runs: number;
-  /** Logs. */
+  /** Deleted logs. */
   logs: number;
-  /** The size of these logs, in bytes. */
+  /** The size of the deleted logs, in bytes. */
   logBytes: number;
 }
 
@@ -931,9 +931,9 @@ export interface HistoryShare {
 /** State of a run.  The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
 
-/** How a turn is interrupted. */
+/** Options for interrupting a turn. */
 export interface Interrupt {
-  /** By force: the agent's process is ended, and the next turn starts another. */
+  /** Kill the agent's process; the next turn starts another one. */
   kill?: boolean;
 }
 
@@ -984,7 +984,7 @@ export interface LogPage {
   entries: Entry[];
   /** The `after` of the next page. */
   next: number;
-  /** Whether the log has its end here. */
+  /** True if the log ends with this page. */
   ended: boolean;
 }
 
@@ -1180,7 +1180,7 @@ export interface PermissionDenial {
   reason?: string | null;
 }
 
-/** What an agent may do without approval. */
+/** The permission mode of an agent: what it may do without approval. */
 export type PermissionMode = "default" | "read-only" | "accept-edits" | "bypass";
 
 /** One entry of a plan. */
@@ -1206,28 +1206,28 @@ export interface PriceSource {
 
 /** An error of the API: problem details of RFC 9457. */
 export interface Problem {
-  /** `about:blank`: `code` is the type. */
+  /** Always `about:blank`; `code` has the error type. */
   type: string;
-  /** The status in words. */
+  /** The reason phrase of the status. */
   title: string;
   /** The HTTP status. */
   status: number;
-  /** The error as a word for programs. */
+  /** The error code, for programs. */
   code: ProblemCode;
-  /** The error, for people. */
+  /** The error message, for people. */
   detail: string;
 }
 
-/** An error of the API as a word for programs. Stable. */
+/** A stable error code of the API. */
 export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of this machine. */
 export interface ProviderList {
-  /** One report for each. */
+  /** One report for each agent. */
   providers: ProviderReport[];
 }
 
-/** The login of an agent, as far as its files and the environment show it. */
+/** The login state of an agent, from its files and the environment. */
 export interface ProviderLogin {
   /** `yes`, `no`, or `unknown` where it cannot be seen, as in a keychain. */
   state: string;
@@ -1235,41 +1235,41 @@ export interface ProviderLogin {
   from?: string | null;
 }
 
-/** An agent of this machine, and what it can do. */
+/** An agent of this machine and its capabilities. */
 export interface ProviderReport {
-  /** Its id, such as `claude`. */
+  /** The agent's id, such as `claude`. */
   id: string;
   /** The CLI's own name. */
   name: string;
-  /** It was found and reported its version; of one without a program: there is a key for a model's service. */
+  /** The agent can be used: its program reported a version or, without a program, a key for a model service exists. */
   usable: boolean;
-  /** It has no program and runs in the process of the run. */
+  /** The agent has no program and runs in the process of the run. */
   inProcess: boolean;
-  /** Its program. */
+  /** The path of the program. */
   path?: string | null;
-  /** The program that a run starts, if that is another one. */
+  /** The path of the program that a run starts, if it differs from `path`. */
   resolvedPath?: string | null;
-  /** The version that it reports. */
+  /** The version that the program reports. */
   version?: string | null;
-  /** The decoder is tested with real output of this very version. */
+  /** The decoder is tested with recordings of this version. */
   tested: boolean;
-  /** The versions with whose real output the decoder is tested. */
+  /** The versions whose recordings the decoder is tested with. */
   testedVersions: string[];
-  /** The oldest version that works. */
+  /** The oldest supported version. */
   oldestVersion?: string | null;
-  /** The version is older than that. */
+  /** The version is older than `oldestVersion`. */
   tooOld: boolean;
-  /** Why it cannot be used. */
+  /** The reason why the agent cannot be used. */
   problem?: string | null;
   /** The command that installs it. */
   install: string;
-  /** Whether it is logged in. */
+  /** The login state. */
   login: ProviderLogin;
-  /** What it can do. */
+  /** The agent's capabilities. */
   capabilities: Capabilities;
 }
 
-/** What waits for an answer. */
+/** The pending requests of all runs. */
 export interface RequestList {
   /** The requests, those of the newest run first. */
   requests: PendingRequest[];
@@ -1403,27 +1403,27 @@ export interface RunSummary {
   continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
-  /** What it does. */
+  /** The run's state. */
   state: ViewState;
-  /** How it ended; absent while it runs. */
+  /** The outcome; absent while the run is live. */
   status?: RunStatus | null;
-  /** The number of the newest entry of its log. */
+  /** The `seq` of the newest log entry. */
   seq: number;
-  /** When its log was last written to, in milliseconds since the Unix epoch. */
+  /** The time of the last write to the log, in milliseconds since the Unix epoch. */
   changedAt?: number | null;
-  /** The session of its agent, as far as it is known. */
+  /** The agent's session, if known. */
   sessionId?: string | null;
-  /** The tokens so far, as far as the agent reports them. */
+  /** The tokens used so far, if the agent reports them. */
   usage?: Usage | null;
-  /** The cost so far in US dollars, as far as it is known. */
+  /** The cost so far in US dollars, if known. */
   costUsd?: number | null;
-  /** How long it took, in milliseconds; absent while it runs. */
+  /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
-  /** Why it failed. */
+  /** The error of a failed run. */
   error?: AgentError | null;
-  /** Its requests that wait for an answer. */
+  /** The requests that wait for an answer. */
   requests: PendingRequest[];
-  /** What it is doing, where that is requested; absent once it has ended. */
+  /** The live status, if it was requested; absent once the run has ended. */
   live?: LiveStatus | null;
 }
 
@@ -1445,29 +1445,29 @@ export interface RunView {
   continues?: string | null;
   /** When it was accepted, in milliseconds since the Unix epoch. */
   acceptedAt: number;
-  /** What it does. */
+  /** The run's state. */
   state: ViewState;
-  /** How it ended; absent while it runs. */
+  /** The outcome; absent while the run is live. */
   status?: RunStatus | null;
-  /** The number of the newest entry of its log. */
+  /** The `seq` of the newest log entry. */
   seq: number;
-  /** When its log was last written to, in milliseconds since the Unix epoch. */
+  /** The time of the last write to the log, in milliseconds since the Unix epoch. */
   changedAt?: number | null;
-  /** The session of its agent, as far as it is known. */
+  /** The agent's session, if known. */
   sessionId?: string | null;
-  /** The tokens so far, as far as the agent reports them. */
+  /** The tokens used so far, if the agent reports them. */
   usage?: Usage | null;
-  /** The cost so far in US dollars, as far as it is known. */
+  /** The cost so far in US dollars, if known. */
   costUsd?: number | null;
-  /** How long it took, in milliseconds; absent while it runs. */
+  /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
-  /** Why it failed. */
+  /** The error of a failed run. */
   error?: AgentError | null;
-  /** Its requests that wait for an answer. */
+  /** The requests that wait for an answer. */
   requests: PendingRequest[];
-  /** What it is doing, where that is requested; absent once it has ended. */
+  /** The live status, if it was requested; absent once the run has ended. */
   live?: LiveStatus | null;
-  /** The result; absent while it runs. */
+  /** The result; absent while the run is live. */
   result?: RunResult | null;
 }
 
@@ -1497,7 +1497,7 @@ export interface SleepFile {
   last_error?: TickError | null;
 }
 
-/** A run to start. What is left out is as in `teamster run --detach`. */
+/** A run to start. Defaults are those of `teamster run --detach`. */
 export interface StartRun {
   /** The agent, such as `claude`. */
   provider: string;
@@ -1507,17 +1507,17 @@ export interface StartRun {
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
   effort?: string | null;
-  /** What the agent may do without approval. */
+  /** The permission mode. */
   permission?: PermissionMode;
   /** Tools that are allowed, in the CLI's own syntax. */
   allowedTools?: string[];
   /** Tools that are forbidden, in the CLI's own syntax. */
   deniedTools?: string[];
-  /** Where the agent works, an absolute path; the server's own working directory if left out. */
+  /** The agent's working directory, an absolute path. Default: the server's working directory. */
   workingDirectory?: string | null;
-  /** A git worktree of its own for the run: `true`, or the name of its branch. */
+  /** Run in a new git worktree: `true`, or the name of its branch. */
   worktree?: Worktree | null;
-  /** The session that it resumes. */
+  /** The session to resume. */
   sessionId?: string | null;
   /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
   sessionKey?: string | null;
@@ -1525,31 +1525,31 @@ export interface StartRun {
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
   systemPrompt?: string | null;
-  /** Is appended to the CLI's system prompt. */
+  /** Text that is appended to the CLI's system prompt. */
   appendSystemPrompt?: string | null;
   /** The JSON Schema of the answer. */
   outputSchema?: unknown;
-  /** The most turns. */
+  /** The maximum number of turns. */
   maxTurns?: number | null;
-  /** The most that it may cost, in US dollars. */
+  /** The maximum cost in US dollars. */
   maxBudgetUsd?: number | null;
-  /** The most tokens. */
+  /** The maximum number of tokens. */
   maxTokens?: number | null;
-  /** The longest time, in milliseconds, waiting included. */
+  /** The maximum duration in milliseconds, including waits. */
   maxTimeMs?: number | null;
-  /** How often transient failures are retried. */
+  /** The number of retries after transient failures. */
   retries?: number;
-  /** The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0. */
+  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
-  /** How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour. */
+  /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
-  /** A URL that gets a request when the run has ended, and when it needs an answer. */
+  /** A URL that receives a request when the run ends or needs an answer. */
   callback?: string | null;
 }
 
-/** A session to start. What is left out is as in `teamster chat --detach`. */
+/** A session to start. Defaults are those of `teamster chat --detach`. */
 export interface StartSession {
   /** The agent, such as `claude`. */
   provider: string;
@@ -1557,41 +1557,41 @@ export interface StartSession {
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
   effort?: string | null;
-  /** What the agent may do without approval. */
+  /** The permission mode. */
   permission?: PermissionMode;
   /** Tools that are allowed, in the CLI's own syntax. */
   allowedTools?: string[];
   /** Tools that are forbidden, in the CLI's own syntax. */
   deniedTools?: string[];
-  /** Where the agent works, an absolute path; the server's own working directory if left out. */
+  /** The agent's working directory, an absolute path. Default: the server's working directory. */
   workingDirectory?: string | null;
-  /** A git worktree of its own for the session: `true`, or the name of its branch. */
+  /** Work in a new git worktree: `true`, or the name of its branch. */
   worktree?: Worktree | null;
-  /** The agent's session that it continues. */
+  /** The agent's session to resume. */
   sessionId?: string | null;
   /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
   systemPrompt?: string | null;
-  /** Is appended to the CLI's system prompt. */
+  /** Text that is appended to the CLI's system prompt. */
   appendSystemPrompt?: string | null;
-  /** The most that all turns may cost together, in US dollars. */
+  /** The maximum cost of all turns together, in US dollars. */
   maxBudgetUsd?: number | null;
-  /** The most tokens of all turns together. */
+  /** The maximum number of tokens of all turns together. */
   maxTokens?: number | null;
-  /** The longest time of all turns together, in milliseconds. */
+  /** The maximum duration of all turns together, in milliseconds. */
   maxTimeMs?: number | null;
-  /** How often transient failures of a turn are retried. */
+  /** The number of retries of a turn after transient failures. */
   retries?: number;
-  /** The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0. */
+  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
-  /** How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour. */
+  /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
-  /** End the session when no turn was played for this long, in milliseconds. */
+  /** End the session after this time without a turn, in milliseconds. */
   endIdleMs?: number | null;
-  /** A URL that gets a request when the session has ended, and when it needs an answer. */
+  /** A URL that receives a request when the session ends or needs an answer. */
   callback?: string | null;
 }
 
@@ -1599,7 +1599,7 @@ export interface StartSession {
 export interface StartTurn {
   /** The prompt. */
   prompt: string;
-  /** The name of the sender, for the log and for other clients; that of the token if left out. */
+  /** The name of the sender, for the log and for other clients. Default: the token's name. */
   from?: string | null;
 }
 
@@ -1607,7 +1607,7 @@ export interface StartTurn {
 export interface Steer {
   /** The message. */
   text: string;
-  /** The name of the sender, for the log and for other clients; that of the token if left out. */
+  /** The name of the sender, for the log and for other clients. Default: the token's name. */
   from?: string | null;
 }
 
@@ -1701,11 +1701,11 @@ export interface TurnStatus {
 
 /** A turn of a session. */
 export interface TurnView {
-  /** Its id: that of the session, a dot and a number. */
+  /** The turn's id: the session's id, a dot and a number. */
   runId: string;
-  /** The number of the log's entry with the prompt. */
+  /** The `seq` of the log entry with the prompt. */
   seq: number;
-  /** Its result; absent while it is in progress. */
+  /** The result; absent while the turn is in progress. */
   result?: RunResult | null;
 }
 
@@ -1809,8 +1809,8 @@ export interface UsageSummary {
   diagnostics: Diagnostics2;
 }
 
-/** What a run does. */
+/** The state of a run. */
 export type ViewState = "running" | "waiting" | "ended";
 
-/** A git worktree of its own for a run. */
+/** A new git worktree for a run. */
 export type Worktree = boolean | string;

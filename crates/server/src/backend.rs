@@ -46,32 +46,32 @@ pub trait Backend: Send + Sync + 'static {
     fn history_of(&self, id: String) -> BoxFuture<'static, Result<RunRecord, BackendError>>;
 }
 
-/// What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept.
+/// Runs and logs to delete. Live runs are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ForgetRuns {
-    /// These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted.
+    /// Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
-    /// Runs that ended longer ago than this, in milliseconds.
+    /// Delete runs that ended longer ago than this, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_ms: Option<u64>,
-    /// The oldest logs, until the rest takes at most this many bytes.
+    /// Delete the oldest logs until the rest takes at most this many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_over: Option<u64>,
 }
 
-/// What was deleted.
+/// The number of deleted runs and logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Forgotten {
-    /// Runs of the history.
+    /// Deleted runs of the history.
     pub runs: u64,
-    /// Logs.
+    /// Deleted logs.
     pub logs: u64,
-    /// The size of these logs, in bytes.
+    /// The size of the deleted logs, in bytes.
     pub log_bytes: u64,
 }
 
@@ -96,20 +96,20 @@ pub enum BackendError {
     Failed(String),
 }
 
-/// The requested part of the usage.
+/// A query of the usage report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct UsageQuery {
-    /// `day` (the default), `week`, `month`, `session`, `model`, `agent`, `project`, `provider` or `key`.
+    /// Grouping: `day` (the default), `week`, `month`, `session`, `model`, `agent`, `project`, `provider` or `key`.
     pub by: Option<String>,
-    /// From when on: a date such as `2026-11-01`, a time, or a length of time back from now such as `7d`.
+    /// Start of the period: a date such as `2026-11-01`, a time, or a duration before now such as `7d`.
     pub since: Option<String>,
-    /// Until when, in the same forms.
+    /// End of the period, in the same formats.
     pub until: Option<String>,
-    /// Only these CLIs, with commas between them.
+    /// Only these CLIs, comma-separated.
     pub provider: Option<String>,
-    /// Whether each group has its models.
+    /// Include the models of each group.
     #[serde(default)]
     pub models: bool,
 }

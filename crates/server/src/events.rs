@@ -28,14 +28,13 @@ const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
-/// The requested entries.
+/// A query of log entries.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventsQuery {
-    /// Only entries with a greater number. The header `Last-Event-ID` goes before it.
+    /// Only entries with a greater `seq`. The header `Last-Event-ID` takes precedence.
     pub(crate) after: Option<u64>,
-    /// Answer with one page of JSON, as soon as there is an entry, and after so many seconds at the latest: 300 are
-    /// the most.
+    /// Respond with one page of JSON as soon as an entry exists, or after this many seconds, at most 300.
     pub(crate) wait: Option<f64>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct World {
     agents: Option<Arc<Value>>,
 }
 
-/// One message of the stream.
+/// A message of the state stream.
 #[derive(Serialize, JsonSchema)]
 #[serde(
     tag = "type",
@@ -38,28 +38,28 @@ pub(crate) struct World {
     rename_all_fields = "camelCase"
 )]
 pub(crate) enum Change {
-    /// How things stand: the first message.
+    /// The current state; always the first message.
     Snapshot {
-        /// The newest 50 runs and all that have not ended, the newest first.
+        /// The newest 50 runs and all that have not ended, newest first.
         runs: Vec<Arc<RunSummary>>,
         /// The agents; absent if the server has no configuration of them.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<AgentList>")]
         agents: Option<Arc<Value>>,
     },
-    /// A run has begun, has ended, or is not as it was: its requests are in it.
+    /// A run started, changed or ended.
     Run {
-        /// How it is now.
+        /// The run's current state, including its requests.
         run: Arc<RunSummary>,
     },
-    /// A run was forgotten, or is not among the newest any more.
+    /// A run was deleted, or is no longer among the newest.
     Gone {
-        /// Its id.
+        /// The run's id.
         run_id: String,
     },
-    /// The agents are not as they were.
+    /// The agents changed.
     Agents {
-        /// How they are now.
+        /// The current state of the agents.
         #[schemars(with = "AgentList")]
         agents: Arc<Value>,
     },

@@ -14,19 +14,19 @@ use crate::BackendError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Problem {
-    /// `about:blank`: `code` is the type.
+    /// Always `about:blank`; `code` has the error type.
     pub r#type: String,
-    /// The status in words.
+    /// The reason phrase of the status.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// The error as a word for programs.
+    /// The error code, for programs.
     pub code: ProblemCode,
-    /// The error, for people.
+    /// The error message, for people.
     pub detail: String,
 }
 
-/// An error of the API as a word for programs. Stable.
+/// A stable error code of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
@@ -35,13 +35,13 @@ pub enum ProblemCode {
     Unauthorized,
     /// 403: the token lacks the scope.
     InsufficientScope,
-    /// 421: the `Host` header names no name of this server.
+    /// 421: the `Host` header has a name that the server does not allow.
     HostNotAllowed,
-    /// 403: the request comes from the page of another origin.
+    /// 403: the request comes from a page of another origin.
     OriginNotAllowed,
-    /// 403: a run with the permission `bypass`, and the server does not allow it.
+    /// 403: the server or the token does not allow the permission `bypass`.
     BypassNotAllowed,
-    /// 403: an agent that is named by a command, and the server does not allow it.
+    /// 403: the server does not allow agents that are named by a command.
     CommandNotAllowed,
     /// 404: there is no such path.
     NotFound,
@@ -49,9 +49,9 @@ pub enum ProblemCode {
     MethodNotAllowed,
     /// 404: no run has this id.
     RunNotFound,
-    /// 409: several runs begin with this id.
+    /// 409: the id prefix matches several runs.
     RunIdAmbiguous,
-    /// 409: a run has this id already.
+    /// 409: a run with this id exists.
     RunExists,
     /// 409: the run has ended.
     RunEnded,
@@ -61,19 +61,19 @@ pub enum ProblemCode {
     SessionBusy,
     /// 409: no turn of the session is in progress.
     NoTurn,
-    /// 409: the session is being ended.
+    /// 409: the session is ending.
     SessionEnding,
     /// 409: the budget of the session is spent.
     OverBudget,
     /// 404: no request has this id.
     RequestNotFound,
-    /// 409: the request needs no answer any more.
+    /// 409: the request was already answered or withdrawn.
     AlreadyAnswered,
     /// 422: the answer does not fit the request.
     InvalidAnswer,
     /// 422: the key was used with another body.
     IdempotencyKeyReused,
-    /// 400: the body is no JSON, or broke off.
+    /// 400: the body is not JSON, or incomplete.
     InvalidBody,
     /// 422: a field or parameter is not valid.
     InvalidParams,

@@ -11,7 +11,7 @@ use crate::auth::Caller;
 use crate::callbacks::check_url;
 use crate::{Problem, ProblemCode, Scope, ServerConfig};
 
-/// A run to start. What is left out is as in `teamster run --detach`.
+/// A run to start. Defaults are those of `teamster run --detach`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub struct StartRun {
     /// Reasoning effort, in the CLI's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// What the agent may do without approval.
+    /// The permission mode.
     #[serde(default)]
     pub permission: Permission,
     /// Tools that are allowed, in the CLI's own syntax.
@@ -35,13 +35,13 @@ pub struct StartRun {
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_tools: Vec<String>,
-    /// Where the agent works, an absolute path; the server's own working directory if left out.
+    /// The agent's working directory, an absolute path. Default: the server's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
-    /// A git worktree of its own for the run: `true`, or the name of its branch.
+    /// Run in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
-    /// The session that it resumes.
+    /// The session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
@@ -53,38 +53,39 @@ pub struct StartRun {
     /// Replaces the CLI's system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Is appended to the CLI's system prompt.
+    /// Text that is appended to the CLI's system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_system_prompt: Option<String>,
     /// The JSON Schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The most turns.
+    /// The maximum number of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// The most that it may cost, in US dollars.
+    /// The maximum cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_budget_usd: Option<f64>,
-    /// The most tokens.
+    /// The maximum number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The longest time, in milliseconds, waiting included.
+    /// The maximum duration in milliseconds, including waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
-    /// How often transient failures are retried.
+    /// The number of retries after transient failures.
     #[serde(default)]
     pub retries: u32,
-    /// The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn
-    /// fails. 5 minutes with `retries`, else 0.
+    /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
+    /// fails. Default: 5 minutes with `retries`, else 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
-    /// How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
+    /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
-    /// A URL that gets a request when the run has ended, and when it needs an answer.
+    /// A URL that receives a request when the run ends or needs an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<String>,
 }
@@ -132,7 +133,7 @@ impl StartRun {
     }
 }
 
-/// A session to start. What is left out is as in `teamster chat --detach`.
+/// A session to start. Defaults are those of `teamster chat --detach`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -145,7 +146,7 @@ pub struct StartSession {
     /// Reasoning effort, in the CLI's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// What the agent may do without approval.
+    /// The permission mode.
     #[serde(default)]
     pub permission: Permission,
     /// Tools that are allowed, in the CLI's own syntax.
@@ -154,13 +155,13 @@ pub struct StartSession {
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_tools: Vec<String>,
-    /// Where the agent works, an absolute path; the server's own working directory if left out.
+    /// The agent's working directory, an absolute path. Default: the server's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
-    /// A git worktree of its own for the session: `true`, or the name of its branch.
+    /// Work in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
-    /// The agent's session that it continues.
+    /// The agent's session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// With `sessionId`: continue in a new session and leave that one unchanged.
@@ -169,35 +170,36 @@ pub struct StartSession {
     /// Replaces the CLI's system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Is appended to the CLI's system prompt.
+    /// Text that is appended to the CLI's system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_system_prompt: Option<String>,
-    /// The most that all turns may cost together, in US dollars.
+    /// The maximum cost of all turns together, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_budget_usd: Option<f64>,
-    /// The most tokens of all turns together.
+    /// The maximum number of tokens of all turns together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The longest time of all turns together, in milliseconds.
+    /// The maximum duration of all turns together, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
-    /// How often transient failures of a turn are retried.
+    /// The number of retries of a turn after transient failures.
     #[serde(default)]
     pub retries: u32,
-    /// The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn
-    /// fails. 5 minutes with `retries`, else 0.
+    /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
+    /// fails. Default: 5 minutes with `retries`, else 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<String>,
-    /// How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
+    /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
-    /// End the session when no turn was played for this long, in milliseconds.
+    /// End the session after this time without a turn, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_idle_ms: Option<u64>,
-    /// A URL that gets a request when the session has ended, and when it needs an answer.
+    /// A URL that receives a request when the session ends or needs an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<String>,
 }
@@ -303,17 +305,17 @@ pub(crate) fn check_bypass(config: &ServerConfig, caller: &Caller) -> Result<(),
     ))
 }
 
-/// What an agent may do without approval.
+/// The permission mode of an agent: what it may do without approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "PermissionMode")]
 pub enum Permission {
-    /// What the CLI's settings allow.
+    /// As the CLI's settings allow.
     #[default]
     Default,
-    /// No built-in tool that changes anything.
+    /// No changes by built-in tools.
     ReadOnly,
-    /// File changes as well.
+    /// As the CLI's settings allow, and file changes.
     AcceptEdits,
     /// Everything. Only if the server allows it, and for a token with the scope `admin`.
     Bypass,
@@ -342,12 +344,12 @@ impl From<Permission> for PermissionMode {
     }
 }
 
-/// A git worktree of its own for a run.
+/// A new git worktree for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Worktree {
-    /// Whether it has one, on a branch that is named after the run.
+    /// `true` for a worktree on a new branch that is named after the run.
     Switch(bool),
-    /// It has one, on a new branch of this name.
+    /// A worktree on a new branch of this name.
     Branch(String),
 }

@@ -28,20 +28,20 @@ const BYTES: usize = 32;
 /// The minimum length of a token that a user chooses, in bytes.
 const SHORTEST: usize = 16;
 
-/// What a token allows.
+/// A permission of a token.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scope {
-    /// To see runs, requests, agents and usage.
+    /// Read runs, requests, agents and usage.
     Read,
-    /// To start and stop runs, and to see them.
+    /// Start and stop runs. Includes `read`.
     Run,
-    /// To answer requests, and to see them.
+    /// Answer requests. Includes `read`.
     Answer,
-    /// Everything, the control of agents included.
+    /// Everything, including the control of agents.
     Admin,
 }
 

@@ -9,16 +9,16 @@ use teamster_core::{AgentError, Capabilities, RunResult, RunStatus, Usage};
 use teamster_runner::protocol::PendingRequest;
 use teamster_runner::{LiveStatus, RunInfo};
 
-/// What a run does.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ViewState {
-    /// It runs.
+    /// The run is live.
     Running,
-    /// It runs, and a request of it waits for an answer.
+    /// The run is live, and one of its requests waits for an answer.
     Waiting,
-    /// It has ended; `status` has the outcome.
+    /// The run has ended; `status` has the outcome.
     Ended,
 }
 
@@ -27,37 +27,37 @@ pub enum ViewState {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunSummary {
-    /// What the run is.
+    /// The run's id, agent and parameters.
     #[serde(flatten)]
     pub info: RunInfo,
-    /// What it does.
+    /// The run's state.
     pub state: ViewState,
-    /// How it ended; absent while it runs.
+    /// The outcome; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
-    /// The number of the newest entry of its log.
+    /// The `seq` of the newest log entry.
     pub seq: u64,
-    /// When its log was last written to, in milliseconds since the Unix epoch.
+    /// The time of the last write to the log, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_at: Option<u64>,
-    /// The session of its agent, as far as it is known.
+    /// The agent's session, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The tokens so far, as far as the agent reports them.
+    /// The tokens used so far, if the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The cost so far in US dollars, as far as it is known.
+    /// The cost so far in US dollars, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// How long it took, in milliseconds; absent while it runs.
+    /// The duration in milliseconds; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Why it failed.
+    /// The error of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
-    /// Its requests that wait for an answer.
+    /// The requests that wait for an answer.
     pub requests: Vec<PendingRequest>,
-    /// What it is doing, where that is requested; absent once it has ended.
+    /// The live status, if it was requested; absent once the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveStatus>,
 }
@@ -67,10 +67,10 @@ pub struct RunSummary {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunView {
-    /// What is known of it while it runs, too.
+    /// The run's summary.
     #[serde(flatten)]
     pub summary: Arc<RunSummary>,
-    /// The result; absent while it runs.
+    /// The result; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RunResult>>,
 }
@@ -87,58 +87,58 @@ pub struct RunList {
     pub next: Option<String>,
 }
 
-/// An agent of this machine, and what it can do.
+/// An agent of this machine and its capabilities.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderReport {
-    /// What `teamster doctor` found out.
+    /// The report of `teamster doctor`.
     #[serde(flatten)]
     pub facts: ProviderFacts,
-    /// What it can do.
+    /// The agent's capabilities.
     pub capabilities: Capabilities,
 }
 
-/// What `teamster doctor` found out about an agent: the JSON of its `--json`.
+/// The report of `teamster doctor --json` about an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProviderFacts {
-    /// Its id, such as `claude`.
+    /// The agent's id, such as `claude`.
     pub id: String,
     /// The CLI's own name.
     pub name: String,
-    /// It was found and reported its version; of one without a program: there is a key for a model's service.
+    /// The agent can be used: its program reported a version or, without a program, a key for a model service exists.
     pub usable: bool,
-    /// It has no program and runs in the process of the run.
+    /// The agent has no program and runs in the process of the run.
     pub in_process: bool,
-    /// Its program.
+    /// The path of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// The program that a run starts, if that is another one.
+    /// The path of the program that a run starts, if it differs from `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_path: Option<PathBuf>,
-    /// The version that it reports.
+    /// The version that the program reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The decoder is tested with real output of this very version.
+    /// The decoder is tested with recordings of this version.
     pub tested: bool,
-    /// The versions with whose real output the decoder is tested.
+    /// The versions whose recordings the decoder is tested with.
     pub tested_versions: Vec<String>,
-    /// The oldest version that works.
+    /// The oldest supported version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_version: Option<String>,
-    /// The version is older than that.
+    /// The version is older than `oldestVersion`.
     pub too_old: bool,
-    /// Why it cannot be used.
+    /// The reason why the agent cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The command that installs it.
     pub install: String,
-    /// Whether it is logged in.
+    /// The login state.
     pub login: ProviderLogin,
 }
 
-/// The login of an agent, as far as its files and the environment show it.
+/// The login state of an agent, from its files and the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ProviderLogin {

@@ -35,15 +35,15 @@ class AgentList(TypedDict):
     enabled: bool
     #: The agents, in the order of the configuration.
     agents: list["AgentStatus"]
-    #: What in the configuration has no effect, for people.
+    #: Warnings about settings without effect, for people.
     warnings: NotRequired[list[str]]
 
 class AgentSelection(TypedDict):
     """A selection of agents."""
 
-    #: These, by their ids.
+    #: The ids of the agents.
     agents: NotRequired[list[str]]
-    #: All of them.
+    #: Select all agents.
     all: NotRequired[bool]
 
 #: What the loop of an agent is in the eyes of the supervisor.
@@ -136,9 +136,9 @@ class Attempt(TypedDict):
 BudgetKind: TypeAlias = Literal["time", "tokens", "usd", "turns"]
 
 class Cancel(TypedDict):
-    """How a run is stopped."""
+    """Options for stopping a run."""
 
-    #: At once, by force.
+    #: Kill the run at once instead of stopping it cleanly.
     kill: NotRequired[bool]
 
 class Capabilities(TypedDict):
@@ -208,38 +208,38 @@ class Capabilities(TypedDict):
 
 class SnapshotChange(TypedDict):
     type: Literal["snapshot"]
-    #: The newest 50 runs and all that have not ended, the newest first.
+    #: The newest 50 runs and all that have not ended, newest first.
     runs: list["RunSummary"]
     #: The agents; absent if the server has no configuration of them.
     agents: NotRequired[Union["AgentList", None]]
 
 class RunChange(TypedDict):
     type: Literal["run"]
-    #: How it is now.
+    #: The run's current state, including its requests.
     run: "RunSummary"
 
 class GoneChange(TypedDict):
     type: Literal["gone"]
-    #: Its id.
+    #: The run's id.
     runId: str
 
 class AgentsChange(TypedDict):
     type: Literal["agents"]
-    #: How they are now.
+    #: The current state of the agents.
     agents: "AgentList"
 
-#: One message of the stream.
+#: A message of the state stream.
 Change: TypeAlias = Union["SnapshotChange", "RunChange", "GoneChange", "AgentsChange"]
 
 #: The kind of a file change.
 ChangeKind: TypeAlias = Literal["add", "delete", "move", "update"]
 
 class ChangeSession(TypedDict):
-    """What changes from the next turn on."""
+    """Settings to change from the next turn on."""
 
     #: The model, by the CLI's own name.
     model: NotRequired[Union[str, None]]
-    #: What the agent may do without approval.
+    #: The permission mode.
     permission: NotRequired[Union["PermissionMode", None]]
 
 #: Source of a cost.
@@ -852,23 +852,23 @@ class Figures(TypedDict):
     premiumRequests: NotRequired[Union[float, None]]
 
 class ForgetRuns(TypedDict):
-    """What is to be deleted of the history and of the logs of detached runs. Runs that go on are kept."""
+    """Runs and logs to delete. Live runs are kept."""
 
-    #: These runs, by their ids or unique beginnings of them: all of them, or none if one cannot be deleted.
+    #: Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is.
     ids: NotRequired[list[str]]
-    #: Runs that ended longer ago than this, in milliseconds.
+    #: Delete runs that ended longer ago than this, in milliseconds.
     olderThanMs: NotRequired[Union[int, None]]
-    #: The oldest logs, until the rest takes at most this many bytes.
+    #: Delete the oldest logs until the rest takes at most this many bytes.
     logsOver: NotRequired[Union[int, None]]
 
 class Forgotten(TypedDict):
-    """What was deleted."""
+    """The number of deleted runs and logs."""
 
-    #: Runs of the history.
+    #: Deleted runs of the history.
     runs: int
-    #: Logs.
+    #: Deleted logs.
     logs: int
-    #: The size of these logs, in bytes.
+    #: The size of the deleted logs, in bytes.
     logBytes: int
 
 class HistoryList(TypedDict):
@@ -894,9 +894,9 @@ class HistoryShare(TypedDict):
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
 class Interrupt(TypedDict):
-    """How a turn is interrupted."""
+    """Options for interrupting a turn."""
 
-    #: By force: the agent's process is ended, and the next turn starts another.
+    #: Kill the agent's process; the next turn starts another one.
     kill: NotRequired[bool]
 
 class LastError(TypedDict):
@@ -947,7 +947,7 @@ class LogPage(TypedDict):
     entries: list["Entry"]
     #: The `after` of the next page.
     next: int
-    #: Whether the log has its end here.
+    #: True if the log ends with this page.
     ended: bool
 
 #: What a loop is doing.
@@ -1142,7 +1142,7 @@ class PermissionDenial(TypedDict):
     #: Why, in the CLI's words.
     reason: NotRequired[Union[str, None]]
 
-#: What an agent may do without approval.
+#: The permission mode of an agent: what it may do without approval.
 PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass"]
 
 class PlanEntry(TypedDict):
@@ -1169,68 +1169,68 @@ class PriceSource(TypedDict):
 class Problem(TypedDict):
     """An error of the API: problem details of RFC 9457."""
 
-    #: `about:blank`: `code` is the type.
+    #: Always `about:blank`; `code` has the error type.
     type: str
-    #: The status in words.
+    #: The reason phrase of the status.
     title: str
     #: The HTTP status.
     status: int
-    #: The error as a word for programs.
+    #: The error code, for programs.
     code: "ProblemCode"
-    #: The error, for people.
+    #: The error message, for people.
     detail: str
 
-#: An error of the API as a word for programs. Stable.
+#: A stable error code of the API.
 ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "SESSION_NOT_FOUND", "SESSION_BUSY", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of this machine."""
 
-    #: One report for each.
+    #: One report for each agent.
     providers: list["ProviderReport"]
 
-#: The login of an agent, as far as its files and the environment show it.
+#: The login state of an agent, from its files and the environment.
 ProviderLogin = TypedDict("ProviderLogin", {
     "state": str,
     "from": NotRequired[Union[str, None]],
 })
 
 class ProviderReport(TypedDict):
-    """An agent of this machine, and what it can do."""
+    """An agent of this machine and its capabilities."""
 
-    #: Its id, such as `claude`.
+    #: The agent's id, such as `claude`.
     id: str
     #: The CLI's own name.
     name: str
-    #: It was found and reported its version; of one without a program: there is a key for a model's service.
+    #: The agent can be used: its program reported a version or, without a program, a key for a model service exists.
     usable: bool
-    #: It has no program and runs in the process of the run.
+    #: The agent has no program and runs in the process of the run.
     inProcess: bool
-    #: Its program.
+    #: The path of the program.
     path: NotRequired[Union[str, None]]
-    #: The program that a run starts, if that is another one.
+    #: The path of the program that a run starts, if it differs from `path`.
     resolvedPath: NotRequired[Union[str, None]]
-    #: The version that it reports.
+    #: The version that the program reports.
     version: NotRequired[Union[str, None]]
-    #: The decoder is tested with real output of this very version.
+    #: The decoder is tested with recordings of this version.
     tested: bool
-    #: The versions with whose real output the decoder is tested.
+    #: The versions whose recordings the decoder is tested with.
     testedVersions: list[str]
-    #: The oldest version that works.
+    #: The oldest supported version.
     oldestVersion: NotRequired[Union[str, None]]
-    #: The version is older than that.
+    #: The version is older than `oldestVersion`.
     tooOld: bool
-    #: Why it cannot be used.
+    #: The reason why the agent cannot be used.
     problem: NotRequired[Union[str, None]]
     #: The command that installs it.
     install: str
-    #: Whether it is logged in.
+    #: The login state.
     login: "ProviderLogin"
-    #: What it can do.
+    #: The agent's capabilities.
     capabilities: "Capabilities"
 
 class RequestList(TypedDict):
-    """What waits for an answer."""
+    """The pending requests of all runs."""
 
     #: The requests, those of the newest run first.
     requests: list["PendingRequest"]
@@ -1364,27 +1364,27 @@ class RunSummary(TypedDict):
     continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
-    #: What it does.
+    #: The run's state.
     state: "ViewState"
-    #: How it ended; absent while it runs.
+    #: The outcome; absent while the run is live.
     status: NotRequired[Union["RunStatus", None]]
-    #: The number of the newest entry of its log.
+    #: The `seq` of the newest log entry.
     seq: int
-    #: When its log was last written to, in milliseconds since the Unix epoch.
+    #: The time of the last write to the log, in milliseconds since the Unix epoch.
     changedAt: NotRequired[Union[int, None]]
-    #: The session of its agent, as far as it is known.
+    #: The agent's session, if known.
     sessionId: NotRequired[Union[str, None]]
-    #: The tokens so far, as far as the agent reports them.
+    #: The tokens used so far, if the agent reports them.
     usage: NotRequired[Union["Usage", None]]
-    #: The cost so far in US dollars, as far as it is known.
+    #: The cost so far in US dollars, if known.
     costUsd: NotRequired[Union[float, None]]
-    #: How long it took, in milliseconds; absent while it runs.
+    #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
-    #: Why it failed.
+    #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
-    #: Its requests that wait for an answer.
+    #: The requests that wait for an answer.
     requests: list["PendingRequest"]
-    #: What it is doing, where that is requested; absent once it has ended.
+    #: The live status, if it was requested; absent once the run has ended.
     live: NotRequired[Union["LiveStatus", None]]
 
 class RunView(TypedDict):
@@ -1406,29 +1406,29 @@ class RunView(TypedDict):
     continues: NotRequired[Union[str, None]]
     #: When it was accepted, in milliseconds since the Unix epoch.
     acceptedAt: int
-    #: What it does.
+    #: The run's state.
     state: "ViewState"
-    #: How it ended; absent while it runs.
+    #: The outcome; absent while the run is live.
     status: NotRequired[Union["RunStatus", None]]
-    #: The number of the newest entry of its log.
+    #: The `seq` of the newest log entry.
     seq: int
-    #: When its log was last written to, in milliseconds since the Unix epoch.
+    #: The time of the last write to the log, in milliseconds since the Unix epoch.
     changedAt: NotRequired[Union[int, None]]
-    #: The session of its agent, as far as it is known.
+    #: The agent's session, if known.
     sessionId: NotRequired[Union[str, None]]
-    #: The tokens so far, as far as the agent reports them.
+    #: The tokens used so far, if the agent reports them.
     usage: NotRequired[Union["Usage", None]]
-    #: The cost so far in US dollars, as far as it is known.
+    #: The cost so far in US dollars, if known.
     costUsd: NotRequired[Union[float, None]]
-    #: How long it took, in milliseconds; absent while it runs.
+    #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
-    #: Why it failed.
+    #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
-    #: Its requests that wait for an answer.
+    #: The requests that wait for an answer.
     requests: list["PendingRequest"]
-    #: What it is doing, where that is requested; absent once it has ended.
+    #: The live status, if it was requested; absent once the run has ended.
     live: NotRequired[Union["LiveStatus", None]]
-    #: The result; absent while it runs.
+    #: The result; absent while the run is live.
     result: NotRequired[Union["RunResult", None]]
 
 class SessionList(TypedDict):
@@ -1458,7 +1458,7 @@ class SleepFile(TypedDict):
     last_error: NotRequired[Union["TickError", None]]
 
 class StartRun(TypedDict):
-    """A run to start. What is left out is as in `teamster run --detach`."""
+    """A run to start. Defaults are those of `teamster run --detach`."""
 
     #: The agent, such as `claude`.
     provider: str
@@ -1468,17 +1468,17 @@ class StartRun(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
     effort: NotRequired[Union[str, None]]
-    #: What the agent may do without approval.
+    #: The permission mode.
     permission: NotRequired["PermissionMode"]
     #: Tools that are allowed, in the CLI's own syntax.
     allowedTools: NotRequired[list[str]]
     #: Tools that are forbidden, in the CLI's own syntax.
     deniedTools: NotRequired[list[str]]
-    #: Where the agent works, an absolute path; the server's own working directory if left out.
+    #: The agent's working directory, an absolute path. Default: the server's working directory.
     workingDirectory: NotRequired[Union[str, None]]
-    #: A git worktree of its own for the run: `true`, or the name of its branch.
+    #: Run in a new git worktree: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
-    #: The session that it resumes.
+    #: The session to resume.
     sessionId: NotRequired[Union[str, None]]
     #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
     sessionKey: NotRequired[Union[str, None]]
@@ -1486,31 +1486,31 @@ class StartRun(TypedDict):
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
     systemPrompt: NotRequired[Union[str, None]]
-    #: Is appended to the CLI's system prompt.
+    #: Text that is appended to the CLI's system prompt.
     appendSystemPrompt: NotRequired[Union[str, None]]
     #: The JSON Schema of the answer.
     outputSchema: NotRequired[Any]
-    #: The most turns.
+    #: The maximum number of turns.
     maxTurns: NotRequired[Union[int, None]]
-    #: The most that it may cost, in US dollars.
+    #: The maximum cost in US dollars.
     maxBudgetUsd: NotRequired[Union[float, None]]
-    #: The most tokens.
+    #: The maximum number of tokens.
     maxTokens: NotRequired[Union[int, None]]
-    #: The longest time, in milliseconds, waiting included.
+    #: The maximum duration in milliseconds, including waits.
     maxTimeMs: NotRequired[Union[int, None]]
-    #: How often transient failures are retried.
+    #: The number of retries after transient failures.
     retries: NotRequired[int]
-    #: The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0.
+    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
-    #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
-    #: A URL that gets a request when the run has ended, and when it needs an answer.
+    #: A URL that receives a request when the run ends or needs an answer.
     callback: NotRequired[Union[str, None]]
 
 class StartSession(TypedDict):
-    """A session to start. What is left out is as in `teamster chat --detach`."""
+    """A session to start. Defaults are those of `teamster chat --detach`."""
 
     #: The agent, such as `claude`.
     provider: str
@@ -1518,41 +1518,41 @@ class StartSession(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
     effort: NotRequired[Union[str, None]]
-    #: What the agent may do without approval.
+    #: The permission mode.
     permission: NotRequired["PermissionMode"]
     #: Tools that are allowed, in the CLI's own syntax.
     allowedTools: NotRequired[list[str]]
     #: Tools that are forbidden, in the CLI's own syntax.
     deniedTools: NotRequired[list[str]]
-    #: Where the agent works, an absolute path; the server's own working directory if left out.
+    #: The agent's working directory, an absolute path. Default: the server's working directory.
     workingDirectory: NotRequired[Union[str, None]]
-    #: A git worktree of its own for the session: `true`, or the name of its branch.
+    #: Work in a new git worktree: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
-    #: The agent's session that it continues.
+    #: The agent's session to resume.
     sessionId: NotRequired[Union[str, None]]
     #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
     systemPrompt: NotRequired[Union[str, None]]
-    #: Is appended to the CLI's system prompt.
+    #: Text that is appended to the CLI's system prompt.
     appendSystemPrompt: NotRequired[Union[str, None]]
-    #: The most that all turns may cost together, in US dollars.
+    #: The maximum cost of all turns together, in US dollars.
     maxBudgetUsd: NotRequired[Union[float, None]]
-    #: The most tokens of all turns together.
+    #: The maximum number of tokens of all turns together.
     maxTokens: NotRequired[Union[int, None]]
-    #: The longest time of all turns together, in milliseconds.
+    #: The maximum duration of all turns together, in milliseconds.
     maxTimeMs: NotRequired[Union[int, None]]
-    #: How often transient failures of a turn are retried.
+    #: The number of retries of a turn after transient failures.
     retries: NotRequired[int]
-    #: The longest wait for a limit to reset, in milliseconds; beyond it the next agent takes over, or the run or turn fails. 5 minutes with `retries`, else 0.
+    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
-    #: How long a request waits for an answer before it is denied, in milliseconds; 0 denies at once. 1 hour.
+    #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
-    #: End the session when no turn was played for this long, in milliseconds.
+    #: End the session after this time without a turn, in milliseconds.
     endIdleMs: NotRequired[Union[int, None]]
-    #: A URL that gets a request when the session has ended, and when it needs an answer.
+    #: A URL that receives a request when the session ends or needs an answer.
     callback: NotRequired[Union[str, None]]
 
 #: A prompt.
@@ -1655,11 +1655,11 @@ TurnStatus = TypedDict("TurnStatus", {
 class TurnView(TypedDict):
     """A turn of a session."""
 
-    #: Its id: that of the session, a dot and a number.
+    #: The turn's id: the session's id, a dot and a number.
     runId: str
-    #: The number of the log's entry with the prompt.
+    #: The `seq` of the log entry with the prompt.
     seq: int
-    #: Its result; absent while it is in progress.
+    #: The result; absent while the turn is in progress.
     result: NotRequired[Union["RunResult", None]]
 
 class UnpricedModel(TypedDict):
@@ -1762,8 +1762,8 @@ class UsageSummary(TypedDict):
     #: Statistics and problems of reading.
     diagnostics: "Diagnostics2"
 
-#: What a run does.
+#: The state of a run.
 ViewState: TypeAlias = Literal["running", "waiting", "ended"]
 
-#: A git worktree of its own for a run.
+#: A new git worktree for a run.
 Worktree: TypeAlias = Union[bool, str]

@@ -90,19 +90,19 @@ fn commands(operation: Operation) -> Operation {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AgentSelection")]
 struct Agents {
-    /// These, by their ids.
+    /// The ids of the agents.
     #[serde(default)]
     agents: Vec<String>,
-    /// All of them.
+    /// Select all agents.
     #[serde(default)]
     all: bool,
 }
 
-/// How much of a log is wanted.
+/// A query of an agent's log.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LogQuery {
-    /// How many of the last lines: 100 if left out.
+    /// The number of lines from the end. Default: 100.
     lines: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct AgentList {
     enabled: bool,
     /// The agents, in the order of the configuration.
     agents: Vec<AgentStatus>,
-    /// What in the configuration has no effect, for people.
+    /// Warnings about settings without effect, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }

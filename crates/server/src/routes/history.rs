@@ -45,7 +45,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Which runs are listed.
+/// A filter of the history.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HistoryQuery {
@@ -61,9 +61,9 @@ struct HistoryQuery {
     key: Option<String>,
     /// Only runs in this directory, an absolute path.
     directory: Option<std::path::PathBuf>,
-    /// The most runs of a page: 50 if left out, at most 1000.
+    /// The maximum number of runs in the page, up to 1000. Default: 50.
     limit: Option<u32>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     cursor: Option<String>,
 }
 

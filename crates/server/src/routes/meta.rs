@@ -52,7 +52,7 @@ pub(super) fn operations() -> Vec<Operation> {
 /// The agents of this machine.
 #[derive(Serialize, JsonSchema)]
 struct ProviderList {
-    /// One report for each.
+    /// One report for each agent.
     providers: Vec<ProviderReport>,
 }
 
@@ -61,10 +61,10 @@ struct ProviderList {
 #[serde(transparent)]
 struct Document(BTreeMap<String, Value>);
 
-/// That the server runs.
+/// The health of the server.
 #[derive(Serialize, JsonSchema)]
 struct Health {
-    /// `ok`.
+    /// Always `ok`.
     status: &'static str,
 }
 

@@ -59,7 +59,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// What waits for an answer.
+/// The pending requests of all runs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequestList {
     /// The requests, those of the newest run first.

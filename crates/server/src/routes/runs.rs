@@ -150,24 +150,24 @@ pub(super) struct LogPage {
     entries: Vec<Entry>,
     /// The `after` of the next page.
     next: u64,
-    /// Whether the log has its end here.
+    /// True if the log ends with this page.
     ended: bool,
 }
 
-/// Which runs are listed.
+/// A filter of runs.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
     /// Only runs in this state.
     state: Option<ViewState>,
-    /// Only runs that have not ended, each with what it is doing (`live`).
+    /// Only runs that have not ended, each with its live status (`live`).
     #[serde(default)]
     live: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     since: Option<u64>,
-    /// The most runs of a page: 50 if left out, at most 1000.
+    /// The maximum number of runs in the page, up to 1000. Default: 50.
     limit: Option<usize>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -239,11 +239,11 @@ async fn log(
     events::respond(shared, run, &headers, query).await
 }
 
-/// How a run is stopped.
+/// Options for stopping a run.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Cancel {
-    /// At once, by force.
+    /// Kill the run at once instead of stopping it cleanly.
     #[serde(default)]
     kill: bool,
 }

@@ -116,7 +116,7 @@ fn sessions() -> Vec<Operation> {
     ]
 }
 
-/// Which sessions are listed.
+/// A filter of sessions.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
@@ -131,22 +131,22 @@ struct SessionList {
     sessions: Vec<std::sync::Arc<RunSummary>>,
 }
 
-/// How a session is ended.
+/// Options for ending a session.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EndQuery {
-    /// At once, by force.
+    /// Kill the session at once instead of stopping it cleanly.
     #[serde(default)]
     kill: bool,
 }
 
-/// What changes from the next turn on.
+/// Settings to change from the next turn on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ChangeSession {
     /// The model, by the CLI's own name.
     model: Option<String>,
-    /// What the agent may do without approval.
+    /// The permission mode.
     permission: Option<Permission>,
 }
 

@@ -96,7 +96,7 @@ pub(super) fn operations() -> Vec<Operation> {
 struct StartTurn {
     /// The prompt.
     prompt: String,
-    /// The name of the sender, for the log and for other clients; that of the token if left out.
+    /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
 }
 
@@ -104,20 +104,20 @@ struct StartTurn {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TurnView {
-    /// Its id: that of the session, a dot and a number.
+    /// The turn's id: the session's id, a dot and a number.
     run_id: String,
-    /// The number of the log's entry with the prompt.
+    /// The `seq` of the log entry with the prompt.
     seq: u64,
-    /// Its result; absent while it is in progress.
+    /// The result; absent while the turn is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Box<RunResult>>,
 }
 
-/// How a turn is interrupted.
+/// Options for interrupting a turn.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Interrupt {
-    /// By force: the agent's process is ended, and the next turn starts another.
+    /// Kill the agent's process; the next turn starts another one.
     #[serde(default)]
     kill: bool,
 }
@@ -128,7 +128,7 @@ struct Interrupt {
 struct Steer {
     /// The message.
     text: String,
-    /// The name of the sender, for the log and for other clients; that of the token if left out.
+    /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
 }
 
