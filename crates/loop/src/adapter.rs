@@ -1,4 +1,4 @@
-//! How an agent is kept between two ticks.
+//! Adapters: how a loop reaches its agent.
 
 mod cold;
 mod hot;
@@ -16,37 +16,43 @@ pub use hot::HotAdapter;
 
 use crate::machine::TickEnd;
 
-/// What a call of an adapter gives, in time.
+/// Future of an [`Adapter`] call.
 pub type AdapterFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// An agent, as a loop has it.
+/// Interface of a loop to its agent.
 pub trait Adapter: Send {
-    /// The agent is wanted: the next tick begins it, in this session if there is one. What cannot work with
-    /// these parameters is an error.
+    /// Prepares the agent for the next tick, in this session if one is given.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent refuses its parameters.
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError>;
 
-    /// The next process has these parameters: a file that they come from may have changed. Nothing, for an
-    /// agent that has none.
+    /// Sets the parameters of the next process. Default: no effect.
     fn set_params(&mut self, params: ExecuteParams) {
         let _ = params;
     }
 
-    /// Its session, as soon as the id is known.
+    /// Returns the session, once its id is known.
     fn session(&self) -> Option<Id>;
 
-    /// Whether it is there for the next tick. One that has begun and needs no process before that is.
+    /// Returns whether the agent is ready for the next tick. A process need not be running yet.
     fn is_alive(&self) -> bool;
 
-    /// Whether its context lasts from one tick to the next.
+    /// Returns whether the context lasts from one tick to the next.
     fn keeps_context(&self) -> bool;
 
-    /// Whether [`clear`](Self::clear) leaves the process as it is. Only then clears are held back.
+    /// Returns whether [`clear`](Self::clear) keeps the process. Only then `clear_min_gap` applies.
     fn clears_in_session(&self) -> bool;
 
-    /// Empties the context. After an error its content is unknown.
+    /// Empties the context.
+    ///
+    /// # Errors
+    ///
+    /// After an error the content of the context is unknown.
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>>;
 
-    /// What the agent can do, as far as it matters for the limits of a tick.
+    /// Returns the agent's capabilities, which decide the limits that a tick can have.
     fn capabilities(&self) -> &Capabilities {
         const UNKNOWN: &Capabilities = &Capabilities::none();
         UNKNOWN
@@ -61,35 +67,35 @@ pub trait Adapter: Send {
         self.tick(&params.prompt)
     }
 
-    /// A tick has ended so.
+    /// Reports the end of a tick.
     fn tick_ended(&mut self, result: &RunResult);
 
-    /// A turn that the agent began by itself, about work in the background for example.
+    /// Returns the next turn that the agent began by itself, for example after work in the background.
     fn unasked(&mut self) -> Option<EventStream>;
 
-    /// Ends it, in the way that lets it clean up. A tick that is being played is broken off.
+    /// Ends the agent gracefully. A tick in progress is aborted.
     fn end(&mut self) -> AdapterFuture<'_, ()>;
 }
 
-/// What the end of a tick means for the loop. `overran` is whether it was interrupted because it took too
-/// long, `alive` whether the agent is there.
+/// Classifies the end of a tick. `overran`: it was interrupted at its time limit. `alive`: the agent is ready
+/// for the next tick.
 pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEnd {
     let has = |kind: ErrorKind| result.errors.iter().any(|error| error.kind == kind);
     match (overran, alive) {
-        // It may have come to its end in that moment.
+        // It may have completed at that moment.
         (true, _) if result.status == RunStatus::Completed => TickEnd::Completed,
         (true, true) => TickEnd::TimedOut,
         (true, false) => TickEnd::Stuck,
         _ if result.status == RunStatus::Completed => TickEnd::Completed,
         _ if has(ErrorKind::SessionNotFound) || has(ErrorKind::ContextWindow) => TickEnd::Unusable,
-        // An unknown error is in doubt too: a session that fails each time must not go on forever.
+        // Unknown errors count as well: a session that fails each time must be given up.
         (false, true) if has(ErrorKind::Invalid) || has(ErrorKind::Internal) => TickEnd::Refused,
         (false, true) => TickEnd::Failed,
         (false, false) => TickEnd::Died,
     }
 }
 
-/// Whether a run of its own ended without the CLI having come to an end of it: it died, or was never there.
+/// Returns whether a run ended because the CLI died or could not be started.
 fn died(result: &RunResult) -> bool {
     let of_the_process = |code: &ErrorCode| {
         matches!(
@@ -138,7 +144,7 @@ mod tests {
         let limit = Some((ErrorCode::CliError, ErrorKind::RateLimit));
         for (status, error, overran, alive, expected) in [
             (Completed, None, false, true, TickEnd::Completed),
-            // A process that ends after its turn is looked at when the next tick begins.
+            // A process that ends after its turn is noticed at the next tick.
             (Completed, None, false, false, TickEnd::Completed),
             (Completed, None, true, true, TickEnd::Completed),
             (Aborted, None, true, true, TickEnd::TimedOut),

@@ -1,4 +1,4 @@
-//! How an agent is started in its directory.
+//! Parameters of an agent's processes, from the files of its directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +15,21 @@ use crate::folder::{AgentFolder, ORCHESTRATOR};
 use crate::log::Log;
 use crate::settings::{Settings, SettingsError};
 
-/// The file with the agent's MCP servers, in the agent's directory.
+/// File with the agent's MCP servers, in the agent's directory.
 const MCP_CONFIG: &str = ".mcp.json";
-/// A copy of it without the servers that cannot be started.
+/// Copy of [`MCP_CONFIG`] without the servers that cannot be started, in `.orchestrator`.
 const MCP_AVAILABLE: &str = "mcp.json";
-/// The file with settings that the CLI is given beside its own.
+/// Settings file that the CLI gets in addition to its own.
 pub(crate) const SESSION_SETTINGS: &str = "session-settings.json";
-/// How much longer than a turn the CLI may be silent: the loop ends the turn before.
+/// Margin of the CLI's silence limits over the turn limit: the loop ends the turn first.
 const LONGER_THAN_A_TURN: Duration = Duration::from_mins(1);
 
-/// Parameters for all ticks of an agent, and what has no effect, for a person. `env` are the variables of its
-/// file.
+/// Builds the parameters for all ticks of an agent, and warnings about settings without effect. `env` has the
+/// variables of the agent's `.env`.
+///
+/// # Errors
+///
+/// Fails if `.mcp.json` cannot be read or parsed and the CLI does not read it itself.
 pub fn params(
     settings: &Settings,
     folder: &AgentFolder,
@@ -35,7 +39,7 @@ pub fn params(
     let mut ignored = Vec::new();
     params.working_directory = Some(folder.directory().to_owned());
     params.env.clone_from(env);
-    // A loop has no one to ask.
+    // There is no user to answer permission requests.
     params.permission = PermissionMode::Bypass;
     params.model.clone_from(&settings.model);
     params.effort.clone_from(&settings.reasoning);
@@ -91,8 +95,12 @@ pub fn params(
     Ok((params, ignored))
 }
 
-/// Parameters of a fallback, which plays a tick in a session of its own: those of an agent with these settings, with
-/// the file of settings that its CLI is given.
+/// Builds the parameters of a fallback, which plays a tick in a session of its own. Also writes the settings
+/// file that its CLI takes.
+///
+/// # Errors
+///
+/// Fails if [`params`] fails, or if the settings file cannot be written.
 pub fn fallback_params(
     settings: &Settings,
     folder: &AgentFolder,
@@ -107,7 +115,7 @@ pub fn fallback_params(
     Ok(params)
 }
 
-/// The variables of an agent: those of its file, then those of the loop.
+/// Looks up a variable in the agent's `.env`, then in the loop's environment.
 fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<String> {
     |name: &str| {
         let of_file = env.get(name).cloned();
@@ -115,8 +123,8 @@ fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<Strin
     }
 }
 
-/// The servers of a file that need a variable which is not set, each with the reason. Anything else that is wrong
-/// in it is for the CLI to report.
+/// Returns the servers of a file that need a variable which is not set, each with the reason. Other errors in
+/// the file are left to the CLI.
 fn unset_servers(file: &Path, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let text = read(file).unwrap_or_default();
     let parsed = parse_available(&text, &variables_of(env));
@@ -128,11 +136,11 @@ fn it_is_left_out(file: &Path, (server, why): &(String, String)) -> String {
     format!("{file}: the server {server} is left out: {why}")
 }
 
-/// Writes a copy of the file without these servers; its path from the agent's directory. A CLI may
-/// start such a server with `${NAME}` as it stands (measured with Claude Code 2.1.197 and 2.1.330).
+/// Writes a copy of the file without these servers and returns its path from the agent's directory. A CLI may
+/// start such a server with a literal `${NAME}` (measured with Claude Code 2.1.197 and 2.1.330).
 fn without(file: &Path, servers: &[(String, String)], folder: &AgentFolder) -> Option<String> {
     if servers.is_empty() {
-        // It may be that of an earlier start.
+        // An earlier start may have left it.
         let _ = folder.remove(MCP_AVAILABLE);
         return None;
     }
@@ -143,7 +151,7 @@ fn without(file: &Path, servers: &[(String, String)], folder: &AgentFolder) -> O
     Some(format!("{ORCHESTRATOR}/{MCP_AVAILABLE}"))
 }
 
-/// The text of a file. Anything else in its place is not waited for: a pipe may have no writer.
+/// Reads a regular file. Anything else is an error: a pipe without a writer would block.
 fn read(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is not a regular file"));
@@ -151,7 +159,7 @@ fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// Writes the settings file that the CLI is given, if it takes one.
+/// Writes the settings file for the CLI.
 pub(crate) fn write_session_settings(
     folder: &AgentFolder,
     file: &LoopSettings,
@@ -165,7 +173,7 @@ pub(crate) fn write_session_settings(
     folder.write_json(SESSION_SETTINGS, &value)
 }
 
-/// The skills of an agent: the folders with a `SKILL.md` in this one of its directory.
+/// Returns the names of an agent's skills: folders with a `SKILL.md`, below `skills` in the agent's directory.
 pub(crate) fn skills(folder: &AgentFolder, skills: &str) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder.directory().join(skills)) {
         Ok(entries) => entries,
@@ -240,7 +248,7 @@ mod tests {
         let why = "the server b is left out: args[0]: the variable NONE_SUCH is not set";
         assert!(ignored[0].ends_with(why), "{ignored:?}");
         let copy: Value = folder.read_json(MCP_AVAILABLE).unwrap();
-        // As it stands: what the variable holds is in no file.
+        // The value of the variable is in no file.
         let left = json!({"mcpServers": {"a": {"command": "x", "env": {"K": "${TOKEN}"}}}});
         assert_eq!(copy, left);
     }

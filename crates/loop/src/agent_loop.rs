@@ -1,4 +1,4 @@
-//! The loop itself: performs the actions of the [machine](crate::machine).
+//! Driver of the loop: performs the actions of the [machine](crate::machine).
 
 mod account;
 mod context;
@@ -36,7 +36,7 @@ use heartbeat::{Heartbeat, beat};
 use trouble::{Trouble, trouble};
 use turn::Played;
 
-/// How long a loop waits before it looks again whether its session is free.
+/// Pause before the next attempt to lock a session that is in use, in milliseconds.
 const IN_USE_PAUSE_MS: u64 = 10_000;
 
 /// Plays ticks in the directory of an agent until it is asked to end.
@@ -52,36 +52,36 @@ pub struct AgentLoop {
     meter: Option<TickMeter>,
     prices: PriceList,
     options: TickOptions,
-    /// Keeps other processes from the agent's session.
+    /// Lock that keeps other processes from the agent's session.
     writer: Option<SessionWriter>,
-    /// What runs the ticks, from the first one on.
+    /// Orchestrator of the ticks, created with the first one.
     orchestrator: Option<Orchestrator>,
-    /// A turn that the agent has begun by itself.
+    /// The turn in progress that the agent began by itself.
     playing_by_itself: Option<ByItself>,
     ticks: u64,
     ticks_limit: Option<u64>,
     /// The tick that is being played.
     playing: Option<TickBegin>,
-    /// A tick of an earlier loop that was cut off, which has not been accounted for.
+    /// A cut-off tick of an earlier loop that has no record yet.
     cut_off_tick: Option<CutOffTick>,
-    /// Whether this loop has written the session file, and which session that has.
+    /// The session file has `written_session`.
     written: bool,
     written_session: Option<Id>,
-    /// Flags that cannot be taken: they would be seen again and again.
+    /// Flags that could not be taken, ignored until the next tick.
     stuck: Vec<Flag>,
-    /// The variables of the agent's file, if its parameters are looked at again.
+    /// Variables of the agent's `.env`. Set, the parameters are read again before each process start.
     variables: Option<BTreeMap<String, String>>,
-    /// What was reported of them.
+    /// Warnings about the parameters that the log has.
     logged: Vec<String>,
-    /// Why the last tick, or a start since then, did not come to its own end.
+    /// Failure of the last tick, or of a start since then.
     trouble: Option<Trouble>,
-    /// Why the directory cannot be worked in any more.
+    /// Set when the agent's directory is no longer usable.
     lost: Option<AgentError>,
 }
 
 impl AgentLoop {
-    /// A loop in this directory. If an earlier one was cut off there, its session continues and its flags hold;
-    /// else flags that are there are stale and removed. What cannot be is in the log.
+    /// Creates a loop in this directory. If an earlier loop was cut off there, its session and flags are kept;
+    /// otherwise existing flags are stale and removed. Flags that cannot be removed are logged.
     pub fn new(
         folder: AgentFolder,
         settings: Settings,
@@ -148,37 +148,38 @@ impl AgentLoop {
         }
     }
 
-    /// Checks the files of the agent's [parameters](crate::params) before each process start, and logs
-    /// settings without effect. `variables` are those of the agent's file.
+    /// Checks the files of the agent's [parameters](crate::params) before each process start, and logs settings
+    /// without effect. `variables` are those of the agent's `.env`.
     #[must_use]
     pub fn variables(mut self, variables: BTreeMap<String, String>) -> Self {
         self.variables = Some(variables);
         self
     }
 
-    /// Reads what ticks used from the CLI's own files.
+    /// Reads the usage of ticks from the CLI's own files too.
     #[must_use]
     pub fn meter(mut self, meter: Option<TickMeter>) -> Self {
         self.meter = meter;
         self
     }
 
-    /// Estimates costs by these prices; unset, by those of the table in this repository.
+    /// Estimates costs with these prices. Default: the built-in table.
     #[must_use]
     pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
         self
     }
 
-    /// Runs the ticks so; unset, each has one attempt, no limit but its time, and no log.
+    /// Sets retries, budget, fallbacks and logs of the ticks. Default: one attempt, no limit but its time, no
+    /// log.
     #[must_use]
     pub fn tick_options(mut self, options: TickOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Locks the agent's session by these locks, so that no other process works with it as long as the loop
-    /// does. A session that another process has is waited for. Unset, nothing is locked.
+    /// Locks the agent's session while the loop uses it. The loop waits for a session that another process
+    /// holds. Default: no locks.
     #[must_use]
     pub fn session_locks(mut self, locks: Option<SessionLocks>) -> Self {
         self.writer = locks.map(|locks| {
@@ -188,16 +189,19 @@ impl AgentLoop {
         self
     }
 
-    /// Ends after so many ticks.
+    /// Ends the loop after this many ticks.
     #[must_use]
     pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
         self.ticks_limit = ticks;
         self
     }
 
-    /// Runs until it is stopped or has played its ticks, and ends the agent. Returns the error of the last
-    /// tick, if it failed. Fails if the first start does, because of settings that the agent cannot use, or
-    /// if the agent's directory is lost.
+    /// Runs the loop until it is stopped or has played its ticks, then ends the agent. Returns the error of the
+    /// last tick, if it failed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent refuses the settings at the first start, or if the agent's directory is lost.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
         self.meter = (self.meter.take()).map(|meter| meter.prices(self.prices.clone()));
         self.end_what_is_left().await;
@@ -216,7 +220,7 @@ impl AgentLoop {
         };
         self.log.line(format!("ending the agent: {why}"));
         self.adapter.end().await;
-        // What an earlier loop left is there for one that can begin; what another one has is its own.
+        // After a failed start the file stays for the next loop. Without the lock it belongs to another loop.
         if ended.is_ok() && self.folder.is_locked() && self.settings.keep_session {
             self.keep_session();
         } else if ended.is_ok()
@@ -241,7 +245,7 @@ impl AgentLoop {
             let seen = self.look();
             let step = self.machine.next(&seen);
             if !matches!(step, Action::Sleep(_) | Action::End) {
-                // What follows may leave nothing of them; a reset does not wait for them.
+                // The action may discard unasked turns. A reset interrupts them.
                 self.unasked(step == Action::Reset).await;
                 if self.control.is_stopping() {
                     continue;
@@ -331,7 +335,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Whether the loop or the process ends: after the latter the prompt is another.
+    /// Returns whether the loop is stopping or the process has ended. A new process needs the full prompt.
     fn has_ended(&self) -> bool {
         self.control.is_stopping() || !self.adapter.is_alive()
     }
@@ -370,7 +374,7 @@ impl AgentLoop {
             reason,
             self.clock.now(),
         ));
-        // The disk may have been slow.
+        // The writes may have taken long.
         if self.has_ended() {
             return self.note_tick(None);
         }
@@ -391,7 +395,7 @@ impl AgentLoop {
         self.note_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
         let end = match tick_end(&result, overran, self.adapter.is_alive()) {
-            // The agent's own session has nothing to do with it.
+            // The failure is that of the fallback's session.
             TickEnd::Unusable | TickEnd::Refused if fallback.is_some() => TickEnd::Failed,
             end => end,
         };
@@ -446,7 +450,7 @@ impl AgentLoop {
             return;
         }
         let session = match end {
-            // One that cannot be resumed yet continues too, as long as its process lives.
+            // A session without a resumable id continues while its process is alive.
             TickEnd::Refused => session.or_else(|| result.session_id.clone()),
             _ => session,
         };

@@ -1,4 +1,4 @@
-//! Which run is an agent's current tick, for those who want to see it.
+//! Run of an agent's current or last tick.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::folder::{read_json, read_last_json_line};
 use crate::status::SessionFile;
 use crate::tick_record::TickRecord;
 
-/// The run of an agent's tick.
+/// Run of an agent's tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentRun {
@@ -15,12 +15,12 @@ pub struct AgentRun {
     pub run_id: String,
     /// The number of the tick since the start of its loop.
     pub tick: u64,
-    /// It is being played, or was when the loop was killed. Else it is the last one that has ended.
+    /// The tick is in progress, or was when the loop was killed. Otherwise it is the last tick that ended.
     pub is_current: bool,
 }
 
 impl AgentRun {
-    /// The run of a tick.
+    /// Creates the run of a tick.
     pub fn new(run_id: impl Into<String>, tick: u64, is_current: bool) -> Self {
         Self {
             run_id: run_id.into(),
@@ -30,8 +30,8 @@ impl AgentRun {
     }
 }
 
-/// The run of the tick that the agent in this directory plays, or else of its last one. `None` if it has played
-/// none with a log, or if this is no agent's directory.
+/// Returns the run of the tick in progress of the agent in this directory, or else of its last tick. `None` if
+/// no tick has a log, or if this is no agent's directory.
 pub fn agent_run(directory: &Path) -> Option<AgentRun> {
     let folder = directory.join(ORCHESTRATOR);
     let session: Option<SessionFile> = read_json(&folder.join(SessionFile::NAME));

@@ -1,4 +1,4 @@
-//! What time it is.
+//! Clock of a loop.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,29 +7,29 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// Waits.
+/// Future of [`Clock::sleep`].
 pub type Waiting<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// The only source of time of a loop.
+/// Source of time of a loop.
 pub trait Clock: Send + Sync {
-    /// The time of day.
+    /// Returns the wall-clock time.
     fn now(&self) -> Timestamp;
 
-    /// Time since some moment. It never goes back.
+    /// Returns the time since a fixed moment. It never decreases.
     fn elapsed(&self) -> Duration;
 
-    /// Waits so long.
+    /// Waits for this duration.
     fn sleep(&self, duration: Duration) -> Waiting<'_>;
 }
 
-/// The machine's clock.
+/// System clock.
 #[derive(Debug)]
 pub struct SystemClock {
     begun: Instant,
 }
 
 impl SystemClock {
-    /// A clock that begins now.
+    /// Creates a clock whose [`elapsed`](Clock::elapsed) starts at zero.
     pub fn new() -> Self {
         Self {
             begun: Instant::now(),
@@ -45,7 +45,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // A clock outside the years that can be written is as good as none.
+        // A clock beyond the range of `Timestamp` is wrong.
         Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
@@ -58,8 +58,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that follows Tokio's, from a given time of day on: with Tokio's time paused, a day is over as
-/// soon as nothing is left to do in it.
+/// Clock that follows Tokio's, from a given wall-clock time. With Tokio's time paused, tests need no real time.
 #[derive(Debug)]
 pub struct TokioClock {
     start: Timestamp,
@@ -67,7 +66,7 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// It is `start` now.
+    /// Creates a clock that shows `start` now.
     pub fn new(start: Timestamp) -> Self {
         Self {
             start,
@@ -91,10 +90,10 @@ impl Clock for TokioClock {
     }
 }
 
-/// Waits until it is so much later by either clock: the time of day also advances while the machine is
-/// suspended, and the other one also when the time of day is set back.
+/// Waits until either clock has advanced by these seconds. The wall clock advances while the machine is
+/// suspended; the monotonic one is not affected when the wall clock is set back.
 pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
-    /// How often the time of day is looked at.
+    /// Interval at which the wall clock is read.
     const LOOK: Duration = Duration::from_secs(30);
     let duration = Duration::from_secs(seconds);
     let begun = clock.elapsed();
@@ -108,7 +107,7 @@ pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
     }
 }
 
-/// A time as in the log: `2026-11-21T20:00:00Z`.
+/// Formats a time as in the log: `2026-11-21T20:00:00Z`.
 pub(crate) fn stamp(now: Timestamp) -> impl std::fmt::Display {
     now.strftime("%Y-%m-%dT%H:%M:%SZ")
 }
@@ -127,7 +126,7 @@ mod tests {
         assert_eq!(clock.now().to_string(), "1970-01-01T01:00:01Z");
     }
 
-    /// The machine is suspended in the second sleep: the time of day advances, the other clock does not.
+    /// Clock of a machine that is suspended in the second sleep: only the wall clock advances.
     struct Suspended(Mutex<(i64, u32)>);
 
     impl Clock for Suspended {

@@ -1,4 +1,4 @@
-//! What is asked of a loop while it runs.
+//! Wake and stop requests for a running loop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Asks a loop for a tick, or for its end. Clones ask the same one.
+/// Handle that wakes or stops a loop. Clones control the same loop.
 #[derive(Debug, Clone, Default)]
 pub struct Control(Arc<State>);
 
@@ -19,31 +19,31 @@ struct State {
 }
 
 impl Control {
-    /// Nothing is asked.
+    /// Creates a handle without requests.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for a tick: a sleep ends at once, and while a tick is played the next one follows it without
-    /// a sleep. It is remembered until a tick has begun.
+    /// Requests a tick. A sleep ends at once; a tick in progress is followed by the next without a sleep. The
+    /// request is kept until a tick begins.
     pub fn wake(&self) {
         self.0.woken.store(true, Ordering::Release);
         self.0.wake.notify_one();
     }
 
-    /// Asks for the end: a sleep ends, a tick is broken off, the agent is ended.
+    /// Stops the loop: a sleep ends, a tick is aborted, and the agent is ended.
     pub fn stop(&self) {
         self.stop_because("the loop was stopped");
     }
 
-    /// [Stops](Self::stop) the loop for this reason, which the log has.
+    /// [Stops](Self::stop) the loop for this reason, which is logged.
     pub fn stop_because(&self, reason: impl Into<String>) {
-        // The first reason is the one that counts.
+        // The first reason is kept.
         let _ = self.0.why.set(reason.into());
         self.0.stop.cancel();
     }
 
-    /// Why the end was requested.
+    /// Returns the reason of the stop.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.0.why.get().map(String::as_str)
     }
@@ -52,17 +52,17 @@ impl Control {
         self.0.stop.is_cancelled()
     }
 
-    /// Waits until the end is requested.
+    /// Waits until the loop is stopped.
     pub async fn stopping(&self) {
         self.0.stop.cancelled().await;
     }
 
-    /// Whether a tick was requested since the last call.
+    /// Returns whether a tick was requested since the last call.
     pub(crate) fn take_wake(&self) -> bool {
         self.0.woken.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits until a tick is requested that [`take_wake`](Self::take_wake) has not returned yet.
+    /// Waits for a requested tick that [`take_wake`](Self::take_wake) has not returned.
     pub(crate) async fn woken(&self) {
         while !self.0.woken.load(Ordering::Acquire) {
             self.0.wake.notified().await;
@@ -82,7 +82,7 @@ mod tests {
         control.woken().await;
         assert!(control.take_wake());
         assert!(!control.take_wake());
-        // A request that was returned is not waited for again.
+        // A returned request does not end the next wait.
         tokio::select! {
             biased;
             () = control.woken() => panic!("no request"),

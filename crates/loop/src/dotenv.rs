@@ -1,8 +1,7 @@
-//! The file `.env` of an agent.
+//! The `.env` file of an agent.
 //!
-//! It is read by our own few lines and not by a crate, because the crates for it replace `$NAME` in values
-//! and refuse a file for one odd line: a token with a dollar sign in it would change, and an agent that
-//! another loop can start would not be started by this one.
+//! The available crates replace `$NAME` in values and refuse a whole file for one invalid line. This parser
+//! keeps tokens with a dollar sign, and accepts the files that other loops accept.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +11,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-/// The variables in the text of such a file: `KEY=VALUE` a line, with `#` comments and quotes that may be
-/// left out. What is no such line counts for nothing. The last of two wins.
+/// Parses the text of a `.env` file: lines of `KEY=VALUE`, with `#` comments and optional quotes. Other lines
+/// are ignored. The last of several values for a key wins.
 pub fn parse(text: &str) -> BTreeMap<String, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().filter_map(variable).collect()
@@ -28,7 +27,7 @@ fn variable(line: &str) -> Option<(String, String)> {
     let key = key.trim();
     let key = key.strip_prefix("export ").map_or(key, str::trim_start);
     let value = value.trim();
-    // What cannot be in an environment.
+    // These cannot be in an environment.
     if key.is_empty() || key.contains(char::is_whitespace) || line.contains('\0') {
         return None;
     }
@@ -37,13 +36,16 @@ fn variable(line: &str) -> Option<(String, String)> {
     Some((key.to_owned(), value.to_owned()))
 }
 
-/// The longest file of variables, in bytes.
+/// Maximum size of a file, in bytes.
 const LONGEST: u64 = 1 << 20;
-/// How long a pipe in its place may take. A program that keeps secrets may write one.
+/// Time limit for a pipe, through which a secret manager may provide the file.
 const PIPE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Reads such a file; `None` if there is none. Neither a pipe without a writer nor a file without an end is waited
-/// for.
+/// Reads a `.env` file or pipe. Returns `None` if there is none.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is longer than 1 MiB, or is a pipe to which nothing is written within 2 s.
 pub fn read(path: &Path) -> io::Result<Option<BTreeMap<String, String>>> {
     match read_bytes(path) {
         Ok(text) => Ok(Some(parse(&String::from_utf8_lossy(&text)))),
@@ -74,7 +76,7 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
         return read();
     }
     let (sender, receiver) = sync_channel(1);
-    // It stays behind if there is no writer. At the end of the program it goes.
+    // Without a writer the thread remains until the program exits.
     thread::spawn(move || sender.send(read()));
     receiver.recv_timeout(PIPE_LIMIT).unwrap_or_else(|_| {
         Err(io::Error::other(format!(

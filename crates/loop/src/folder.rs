@@ -1,4 +1,4 @@
-//! The directory of an agent, and what the loop and others leave for each other in `.orchestrator`.
+//! Directory of an agent, with the files and flags in `.orchestrator`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,34 +12,34 @@ use teamster_process::{DRAFT_PREFIX, FileMode, replace_file};
 #[cfg(test)]
 mod tests;
 
-/// Where everything lies that is not the agent's own work.
+/// Folder of the loop's files, in the agent's directory.
 pub const ORCHESTRATOR: &str = ".orchestrator";
 
-/// The loop holds the lock on this one.
+/// File that the loop locks.
 pub(crate) const LOCK: &str = "loop.lock";
 
-/// So much is read of a file of JSON, in bytes. All of them are far shorter.
+/// Longest JSON file that is read, in bytes. Usual files are far shorter.
 const LONGEST_JSON: u64 = 1 << 20;
-/// Longer than it takes to write one.
+/// Age from which a draft is stale. A write takes far less.
 const LONGEST_WRITE: Duration = Duration::from_mins(1);
 
-/// A file whose existence is a flag.
+/// Flag that is set by the existence of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flag {
-    /// The tick did something: sleep is short.
+    /// The tick did work: the next sleep is short.
     DidWork,
-    /// Begin the next tick with an empty context.
+    /// The next tick begins with an empty context.
     ClearSession,
-    /// End the agent and start another.
+    /// The agent is ended and started with a new session.
     ResetSession,
 }
 
 impl Flag {
-    /// All of them.
+    /// All flags.
     pub const ALL: [Self; 3] = [Self::DidWork, Self::ClearSession, Self::ResetSession];
 
-    /// The name of its file.
+    /// Returns the name of the flag's file.
     pub fn file_name(self) -> &'static str {
         match self {
             Self::DidWork => "did-work",
@@ -48,48 +48,48 @@ impl Flag {
         }
     }
 
-    /// Where it is while what it asks for is being done: it is consumed by this rename, so that one which is
-    /// set meanwhile is another one, and one whose loop is killed meanwhile is found by the next.
+    /// Returns the name of the file while the flag's request is being handled. The rename consumes the flag:
+    /// one that is set meanwhile is a new request, and a later loop finds the request of a killed one.
     fn taken_name(self) -> String {
         format!("{}.taken", self.file_name())
     }
 }
 
-/// Why an agent's directory cannot be used.
+/// Error when an agent's directory is opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// It is not there, or no directory, or cannot be entered.
+    /// The directory is missing, is no directory, or cannot be entered.
     #[error("the agent's directory {} cannot be used: {error}", path.display())]
     Unreachable {
-        /// Which.
+        /// Path of the directory or file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         error: io::Error,
     },
-    /// Something in it cannot be made or read.
+    /// A file or folder in the directory cannot be created or read.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// Path of the directory or file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         error: io::Error,
     },
-    /// Another loop is running there.
+    /// Another loop is running in the directory.
     #[error(
         "a loop is running in {} already{}; wake it with SIGUSR1 or end it with SIGTERM",
         path.display(),
         pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
     )]
     Busy {
-        /// Where.
+        /// Path of the directory.
         path: PathBuf,
-        /// Its process id, if it has reported it.
+        /// Process id of that loop, if its lock file has it.
         pid: Option<u32>,
     },
 }
 
-/// The directory of an agent. While this lives no other loop runs there.
+/// Directory of an agent, locked. No other loop runs there until this is dropped.
 #[derive(Debug)]
 pub struct AgentFolder {
     directory: PathBuf,
@@ -99,14 +99,18 @@ pub struct AgentFolder {
 }
 
 impl AgentFolder {
-    /// Opens it and makes what is missing: `.orchestrator` and an empty `MEMORY.md`.
+    /// Opens and locks the directory. Creates `.orchestrator` and an empty `MEMORY.md` if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory or a file in it cannot be used, or if another loop holds the lock.
     pub fn open(directory: &Path) -> Result<Self, FolderError> {
         let unreachable = |error| FolderError::Unreachable {
             path: directory.to_owned(),
             error,
         };
         let found = fs::canonicalize(directory).map_err(unreachable)?;
-        // It is entered and read, not only found.
+        // The directory must be readable, not only exist.
         fs::read_dir(&found).map_err(unreachable)?;
         let orchestrator = found.join(ORCHESTRATOR);
         let failed = |path: &Path| {
@@ -135,13 +139,16 @@ impl AgentFolder {
         })
     }
 
-    /// Makes `.orchestrator` again, with the lock in it, if they were removed; whether that was so.
-    /// The agent's directory is not made again.
+    /// Restores `.orchestrator` and the lock if they were removed. Returns whether they were.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent's directory is gone, which is not restored, or if another loop holds the lock.
     pub fn mend(&mut self) -> Result<bool, FolderError> {
         if self.is_locked() {
             return Ok(false);
         }
-        // Not the agent's directory too: if that is gone, it is not wanted.
+        // Not `create_dir_all`: an agent's directory that was removed stays so.
         match fs::create_dir(&self.orchestrator) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let path = self.directory.clone();
@@ -157,28 +164,28 @@ impl AgentFolder {
         Ok(true)
     }
 
-    /// Whether the lock that this has is still the one that others find.
+    /// Returns whether the locked file is still the one at its path.
     pub(crate) fn is_locked(&self) -> bool {
         is_same(&self.lock, &self.path(LOCK))
     }
 
-    /// The process id of the loop before this one, if it was killed.
+    /// Returns the process id of the previous loop, if it was killed.
     pub(crate) fn predecessor(&self) -> Option<u32> {
         self.predecessor
     }
 
-    /// Where the agent works.
+    /// Returns the directory, an absolute path without links.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A file in `.orchestrator`.
+    /// Returns the path of a file in `.orchestrator`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.orchestrator.join(name)
     }
 
-    /// Removes what a loop with a new session does not want: flags and lists of earlier ones. What cannot be
-    /// removed, such as a directory with something in it.
+    /// Removes the flags and the `tools.json` of earlier loops, before a loop with a new session. Returns the
+    /// errors, such as for a directory that is not empty.
     pub fn remove_stale(&self) -> Vec<io::Error> {
         let flags = Flag::ALL.map(|flag| [flag.file_name().to_owned(), flag.taken_name()]);
         let flags = flags.as_flattened().iter().map(String::as_str);
@@ -189,14 +196,14 @@ impl AgentFolder {
         errors.collect()
     }
 
-    /// Sets again what a loop had taken that was killed before it was done. What is in the way of that.
+    /// Sets the flags again that a killed loop had taken and not done. Returns the errors.
     pub fn set_again(&self) -> Vec<io::Error> {
         let errors = Flag::ALL.into_iter().filter_map(|flag| {
             let taken = flag.taken_name();
             let set = fs::rename(self.path(&taken), self.path(flag.file_name()));
             let error = match set {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                // One is a file and the other a directory; it is set in any case.
+                // One is a file and the other a directory; the flag is set.
                 Err(_) if self.is_set(flag) => self.remove(&taken).err(),
                 set => set.err(),
             };
@@ -205,7 +212,7 @@ impl AgentFolder {
         errors.collect()
     }
 
-    /// The error with the name of its file.
+    /// Adds the path of the file to an error.
     fn error_with_path(&self, name: &str, error: &io::Error) -> io::Error {
         io::Error::new(
             error.kind(),
@@ -213,13 +220,13 @@ impl AgentFolder {
         )
     }
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     pub fn is_set(&self, flag: Flag) -> bool {
         fs::symlink_metadata(self.path(flag.file_name())).is_ok()
     }
 
-    /// Takes a flag, to do what it asks for; whether it was set. Until it is [`done`](Self::done), it is not
-    /// lost.
+    /// Takes a flag to handle its request. Returns whether it was set. The flag is kept on disk until it is
+    /// [`done`](Self::done).
     pub fn take(&self, flag: Flag) -> io::Result<bool> {
         match fs::rename(self.path(flag.file_name()), self.path(&flag.taken_name())) {
             Ok(()) => Ok(true),
@@ -228,27 +235,27 @@ impl AgentFolder {
         }
     }
 
-    /// The request of a flag is done.
+    /// Removes a taken flag after its request was handled.
     pub fn done(&self, flag: Flag) -> io::Result<()> {
         remove(&self.path(&flag.taken_name()))
     }
 
-    /// Replaces a file of JSON in `.orchestrator` as a whole.
+    /// Replaces a JSON file in `.orchestrator` atomically.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
         write_json(&self.path(name), value)
     }
 
-    /// Reads one. A file that is missing or no such JSON is none.
+    /// Reads a JSON file in `.orchestrator`. Returns `None` if it is missing or invalid.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         read_json(&self.path(name))
     }
 
-    /// Removes a file in `.orchestrator`. One that is not there is no error.
+    /// Removes a file in `.orchestrator`. A missing file is no error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         remove(&self.path(name))
     }
 
-    /// Appends values to a file with one of JSON a line, all with one write.
+    /// Appends values to a JSON Lines file in `.orchestrator`, in one write.
     pub fn append_json_lines(&self, name: &str, values: &[impl Serialize]) -> io::Result<()> {
         append_json_lines(&self.path(name), values)
     }
@@ -256,19 +263,19 @@ impl AgentFolder {
 
 impl Drop for AgentFolder {
     fn drop(&mut self) {
-        // A later reader of the process id would take another process for this one. The lock goes after this.
+        // The process id may be reused. The lock is released after this.
         let _ = self.lock.set_len(0);
     }
 }
 
-/// Reads a file of JSON. One that is missing, no such JSON or much too long is none.
+/// Reads a JSON file. Returns `None` if it is missing, invalid or too long.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A pipe in its place, without a writer, is not waited for.
+        // A pipe without a writer must not block.
         options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
     }
     let mut text = Vec::new();
@@ -277,8 +284,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Appends values to a file with one of JSON a line, and rotates it when it has grown to so many bytes; the
-/// last is kept beside it.
+/// Appends values to a JSON Lines file. Rotates the file at `max_bytes` and keeps the previous one with the
+/// suffix `.1`.
 pub(crate) fn append_json_lines_within(
     path: &Path,
     values: &[impl Serialize],
@@ -287,7 +294,7 @@ pub(crate) fn append_json_lines_within(
     if fs::metadata(path).is_ok_and(|file| file.len() >= max_bytes) {
         let mut old = path.to_owned().into_os_string();
         old.push(".1");
-        // What is in the way of the old one must not end the new one.
+        // Without a place for the old file, it is removed.
         fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
     }
     append_json_lines(path, values)
@@ -301,7 +308,7 @@ fn append_json_lines(path: &Path, values: &[impl Serialize]) -> io::Result<()> {
     }
     let mut options = OpenOptions::new();
     let mut file = (options.create(true).append(true).read(true)).open(path)?;
-    // A line that was cut off stays one line.
+    // An incomplete last line is ended first.
     let mut last = [b'\n'];
     if file.seek(SeekFrom::End(0))? > 0 {
         file.seek(SeekFrom::End(-1))?;
@@ -313,9 +320,9 @@ fn append_json_lines(path: &Path, values: &[impl Serialize]) -> io::Result<()> {
     file.write_all(&lines)
 }
 
-/// Reads the last whole line of a file with one JSON value a line.
+/// Reads the last complete line of a JSON Lines file.
 pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    /// So much of the end is read, in bytes. A line is far shorter.
+    /// Bytes that are read from the end. A line is far shorter.
     const END: u64 = 64 << 10;
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -330,15 +337,15 @@ pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T>
     lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
-/// Replaces a file of JSON as a whole: a reader sees the old one or the new one.
+/// Replaces a JSON file atomically: readers see the old or the new content.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    // Others read these files.
+    // Other users may read these files.
     replace_file(path, &text, FileMode::New)
 }
 
-/// Removes what a writer has left that was killed. One that cannot be removed does no harm.
+/// Removes drafts of killed writers. A draft that cannot be removed does no harm.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_new = entry
@@ -347,7 +354,7 @@ fn sweep(folder: &Path) {
             .starts_with(DRAFT_PREFIX.as_bytes());
         let written = entry.metadata().and_then(|file| file.modified());
         let age = written.map(|written| written.elapsed().unwrap_or_default());
-        // A younger one may be that of a supervisor, who is about to put it in its place.
+        // A younger draft may belong to a supervisor that is about to rename it.
         if is_new && age.is_ok_and(|age| age > LONGEST_WRITE) {
             let _ = fs::remove_file(entry.path());
         }
@@ -357,13 +364,13 @@ fn sweep(folder: &Path) {
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        // A flag may be set by `mkdir`.
+        // A flag may have been set with `mkdir`.
         Err(error) => fs::remove_dir(path).map_err(|_| error),
         Ok(()) => Ok(()),
     }
 }
 
-/// Whether this file is the one that is found there.
+/// Returns whether the open file is the one at this path.
 fn is_same(file: &File, path: &Path) -> bool {
     let Ok(there) = fs::metadata(path) else {
         return false;
@@ -376,14 +383,14 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
     #[cfg(not(unix))]
     {
-        // There an open file cannot be removed.
+        // An open file cannot be removed on these systems.
         let _ = (file, there);
         true
     }
 }
 
-/// The lock of a directory, with the process id of its holder in its file; and that of a holder that was
-/// killed.
+/// Locks a directory and writes the own process id to the lock file. Also returns the process id of a previous
+/// holder that was killed.
 fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderError> {
     let failed = |error| FolderError::File {
         path: path.to_owned(),
@@ -394,7 +401,7 @@ fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderErro
     let mut file = options.open(path).map_err(failed)?;
     let locked = file.try_lock();
     let mut pid = String::new();
-    // It is no process id.
+    // Longer content is no process id.
     let _ = (&mut file).take(20).read_to_string(&mut pid);
     let pid = pid.trim().parse().ok();
     match locked {

@@ -1,12 +1,12 @@
-//! The files that an agent may have its instructions in.
+//! Instruction files of agents.
 
 use std::path::Path;
 
 use teamster_core::CliInfo;
 use teamster_core::provider::COMMON_INSTRUCTIONS;
 
-/// The files that the agent's CLI reads, its own first; then those of the usual CLI, for which an agent may have
-/// been written, and the one that most CLIs share. The full prompt names them all.
+/// Returns the instruction files of an agent: first those of its CLI, then those of the default CLI, for which
+/// the agent may have been written, then the one that most CLIs share. The full prompt names them all.
 pub(crate) fn instruction_files(
     agent: Option<&CliInfo>,
     usual: Option<&CliInfo>,
@@ -22,7 +22,7 @@ pub(crate) fn instruction_files(
     files
 }
 
-/// Whether one of them is in this directory.
+/// Returns whether one of the files is in this directory.
 pub(crate) fn has_instructions(directory: &Path, files: &[&str]) -> bool {
     files.iter().any(|file| directory.join(file).is_file())
 }

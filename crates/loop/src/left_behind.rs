@@ -1,4 +1,4 @@
-//! What the agent of a loop that is gone has left running.
+//! Processes that the agent of an ended loop left running.
 
 use std::io;
 use std::thread::sleep;
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use teamster_process::leftovers;
 
-/// How long a loop that begins looks for what is left: a process that is about to die may start others.
+/// Time limit of the search: a process may start others before it dies.
 const LOOK_FOR: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Ends the processes of runs whose ids begin so and whose owner is gone; how many there were. Of several
-/// errors the first.
+/// Kills the processes of runs with this id prefix whose owner has ended. Returns their number, or the first
+/// error.
 pub(crate) fn end(runs: &str) -> io::Result<usize> {
     let mut done = Ok(());
     let mut count = 0;
@@ -24,7 +24,7 @@ pub(crate) fn end(runs: &str) -> io::Result<usize> {
     done.map(|()| count)
 }
 
-/// Ends what the loop with this process id has left, which is gone; how many processes there were.
+/// Kills the processes that the ended loop with this process id left running. Returns their number.
 pub(crate) fn end_all_of(pid: u32) -> io::Result<usize> {
     let runs = format!("{pid}-");
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! The long-running agent loop, and the supervisor of many.
+//! Long-running agent loop, and the supervisor of many loops.
 #![warn(missing_docs)]
 
 mod adapter;

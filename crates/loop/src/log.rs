@@ -1,4 +1,4 @@
-//! The log of a loop: `agent-loop.log`, to which the agent's hooks append too.
+//! Log of a loop: `agent-loop.log`, to which the agent's hooks append too.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -13,18 +13,17 @@ use teamster_core::sync::lock;
 
 use crate::clock::{Clock, stamp};
 
-/// The longest line that is written, in bytes; of a longer one the beginning.
+/// Maximum length of a line, in bytes. A longer line is cut.
 const LONGEST_LINE: usize = 4000;
-/// How many lines wait for the reader of the copy.
+/// Capacity of the queue of a copy, in writes.
 const WAITING: usize = 1000;
-/// How long the last of them wait at the end.
+/// Time limit for the last writes of a copy.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Appends lines with their time.
+/// Log file whose lines have a timestamp.
 ///
-/// Each is written by itself to the file of this name, whichever that is then: others append to it as well,
-/// and it is renamed when it has become too large. For the same reason no crate for logs is used, whose
-/// files belong to one writer.
+/// Each write opens the file by its path, because other programs append to it and it is renamed when it is too
+/// large. Logging crates assume a single writer.
 #[derive(Clone)]
 pub struct Log(Arc<Inner>);
 
@@ -36,10 +35,11 @@ struct Inner {
 }
 
 impl Log {
-    /// The name of the file in `.orchestrator`.
+    /// Name of the file in `.orchestrator`.
     pub const NAME: &str = "agent-loop.log";
 
-    /// A log in this file, which is rotated when it is larger than `max_bytes`.
+    /// Creates a log in this file. The file is rotated at `max_bytes`, and the previous one is kept with the
+    /// suffix `.1`.
     pub fn new(path: PathBuf, max_bytes: u64, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Inner {
             path,
@@ -49,14 +49,14 @@ impl Log {
         }))
     }
 
-    /// Every line is written to this one too. Its reader is not waited for: what it does not read in
-    /// time is only in the file.
+    /// Copies every line to this writer too. A slow reader does not block the log: lines that it does not read
+    /// in time are only in the file.
     pub fn copy_to(&self, copy: impl Write + Send + 'static) {
         // Without a thread there is no copy.
         *self.copy() = LossyWriter::new(copy).ok();
     }
 
-    /// No more is written to the copy. What waits for it has a second to get there.
+    /// Ends the copy. Queued lines have a second to be written.
     pub fn end_copy(&self) {
         let copy = self.copy().take();
         drop(copy);
@@ -66,12 +66,12 @@ impl Log {
         lock(&self.0.copy)
     }
 
-    /// Writes one line, or several if the text has several. That it cannot be written stops nothing.
+    /// Writes a text of one or more lines. Write errors are ignored.
     pub fn line(&self, text: impl fmt::Display) {
         self.lines("", &text.to_string());
     }
 
-    /// Writes the lines of a text with something before each.
+    /// Writes the lines of a text, each after a prefix.
     pub fn lines(&self, before: &str, text: &str) {
         let stamp = stamp(self.0.clock.now()).to_string();
         let mut written = String::new();
@@ -79,7 +79,7 @@ impl Log {
             let line = anstream::adapter::strip_str(line.trim_end()).to_string();
             let line = teamster_core::text::excerpt(&line, LONGEST_LINE);
             written.extend(["[", &stamp, "] ", before]);
-            // No text of an agent moves the cursor of a terminal, or shows in another order.
+            // Text of an agent must not move a terminal's cursor or change the text direction.
             written.extend(line.chars().map(|c| match c {
                 '\t' => ' ',
                 c if c.is_control() || teamster_core::text::is_bidi_control(c) => {
@@ -89,16 +89,16 @@ impl Log {
             }));
             written.push('\n');
         }
-        // One after the other: two that find it too large would rename it twice, and the old one be lost.
+        // Locked: two concurrent rotations would lose the old file.
         let mut copy = self.copy();
-        // There is nowhere to say that it failed.
+        // There is no place to report a write error.
         let _ = self.append(&written);
         if (copy.as_mut()).is_some_and(|copy| copy.write_lines(written.into_bytes()).is_err()) {
             *copy = None;
         }
     }
 
-    /// Appends lines to the file, and rotates it before one that finds no room there.
+    /// Appends lines to the file. Rotates it before a line that would exceed its limit.
     fn append(&self, mut lines: &str) -> io::Result<()> {
         let path = &self.0.path;
         while !lines.is_empty() {
@@ -115,7 +115,7 @@ impl Log {
                 if size > 0 {
                     let mut old = path.clone().into_os_string();
                     old.push(".1");
-                    // What is in the way of the old one must not end the new one.
+                    // Without a place for the old file, it is removed.
                     fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
                 }
                 bytes = lines.find('\n').map_or(lines.len(), |end| end + 1);
@@ -133,14 +133,14 @@ impl Log {
         #[cfg(unix)]
         {
             use std::os::unix::fs::OpenOptionsExt;
-            // A pipe in its place, without a reader, is not waited for.
+            // A pipe without a reader must not block.
             options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
         }
         options.open(&self.0.path)?.write_all(lines.as_bytes())
     }
 }
 
-/// A writer that never blocks: what cannot be written in time is left out, and that is reported.
+/// Writer that never blocks. It drops what cannot be written in time and reports how often.
 #[derive(Debug)]
 pub struct LossyWriter {
     lines: Option<SyncSender<Vec<u8>>>,
@@ -149,7 +149,11 @@ pub struct LossyWriter {
 }
 
 impl LossyWriter {
-    /// Writes to this one, in a thread of its own. When dropped, it gives that a second for what is left.
+    /// Starts a thread that writes to `to`. On drop, queued lines have a second to be written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the thread cannot be started.
     pub fn new(mut to: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, waiting) = sync_channel::<Vec<u8>>(WAITING);
         let (end, ended) = sync_channel(1);
@@ -161,7 +165,7 @@ impl LossyWriter {
                         break;
                     }
                 }
-                // It must not block.
+                // The receiver may be gone.
                 let _ = end.send(());
             })?;
         Ok(Self {
@@ -171,7 +175,11 @@ impl LossyWriter {
         })
     }
 
-    /// Writes whole lines. An error if nothing can be written any more.
+    /// Queues complete lines for the thread.
+    ///
+    /// # Errors
+    ///
+    /// Fails after a write error of the thread.
     pub fn write_lines(&mut self, mut lines: Vec<u8>) -> io::Result<()> {
         let Some(to) = &self.lines else {
             return Ok(());
@@ -193,7 +201,7 @@ impl LossyWriter {
 impl Drop for LossyWriter {
     fn drop(&mut self) {
         self.lines = None;
-        // It is only for the last lines.
+        // Waits for the last lines.
         let _ = self.ended.recv_timeout(PATIENCE);
     }
 }
@@ -257,7 +265,7 @@ mod tests {
         let old = fs::read_to_string(directory.path().join("agent-loop.log.1")).unwrap();
         let new = fs::read_to_string(path).unwrap();
         assert!(old.len() <= 1000 && new.len() <= 1000, "{old}{new}");
-        // The last ones, in their order, and as many as there is room for.
+        // The last lines are kept in order, as many as fit.
         let kept: Vec<_> = (old.lines().chain(new.lines()))
             .map(|line| line.split_once("> ").unwrap().1)
             .collect();
@@ -278,7 +286,7 @@ mod tests {
                     scope.spawn(lines);
                 }
             });
-            // All of them are more than one file holds, and less than two.
+            // All lines fill more than one file and less than two.
             let old = fs::read_to_string(directory.path().join("agent-loop.log.1")).unwrap();
             let new = fs::read_to_string(path).unwrap();
             assert_eq!(old.lines().count() + new.lines().count(), 4 * EACH);
@@ -309,7 +317,7 @@ mod tests {
         struct Gate(Receiver<()>, SyncSender<Vec<u8>>);
         impl Write for Gate {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                // An error, too, when the gate is open for good.
+                // Returns an error once the gate is dropped.
                 let _ = self.0.recv();
                 self.1.send(bytes.to_owned()).unwrap();
                 Ok(bytes.len())

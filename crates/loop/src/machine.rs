@@ -12,18 +12,18 @@ use teamster_core::Id;
 #[cfg(test)]
 mod tests;
 
-/// How fast the loop goes. All in seconds.
+/// Intervals of a loop, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pace {
-    /// Sleep after a tick that did something. 60.
+    /// Sleep after a tick that did work. Default: 60.
     pub min_sleep: u64,
-    /// What each idle tick adds to the sleep. 60.
+    /// Increase of the sleep with each idle tick. Default: 60.
     pub idle_step: u64,
-    /// The longest sleep; never less than the shortest. 3600.
+    /// Longest sleep, at least `min_sleep`. Default: 3600.
     pub max_sleep: u64,
-    /// Time between two clears in one session. 600.
+    /// Minimum time between two clears in one session. Default: 600.
     pub clear_min_gap: u64,
 }
 
@@ -38,23 +38,23 @@ impl Default for Pace {
     }
 }
 
-/// After a failure, so many seconds for each one in a row.
+/// Seconds to wait after a failure, for each failure in a row.
 const FAILURE_STEP: u64 = 5;
 /// The longest wait after a failure, in seconds.
 const LONGEST_FAILURE_WAIT: u64 = 60;
-/// So many failures in a row with one session, and it is given up.
+/// Failures in a row after which a session is given up.
 const FAILURES_OF_A_SESSION: u32 = 2;
 
-/// What the driver sees when it asks what to do.
+/// State that the driver observes before each action.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Input {
     /// Time since the loop began.
     pub(crate) now: Duration,
-    /// The loop is asked to end.
+    /// The loop was asked to end.
     pub(crate) stop: bool,
-    /// A tick was requested since this was last returned.
+    /// A tick was requested since the previous input.
     pub(crate) woken: bool,
-    /// The agent's process is there, or none is needed before the next tick.
+    /// The agent's process runs, or the next tick starts it.
     pub(crate) alive: bool,
     /// The agent's session, if its id is known.
     pub(crate) session: Option<Id>,
@@ -64,34 +64,34 @@ pub(crate) struct Input {
     pub(crate) reset: bool,
 }
 
-/// What the driver is to do.
+/// Next action of the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Start the agent.
     Start {
-        /// The session that continues.
+        /// Session to resume.
         resume: Option<Id>,
-        /// Why, for the log.
+        /// Reason, for the log.
         why: StartReason,
     },
-    /// Take `clear-session` and begin with an empty context, in the same process if the agent can.
+    /// Take `clear-session` and empty the context, in the same process if the agent supports it.
     Clear,
-    /// Take `reset-session`, and `clear-session` with it, and end the agent.
+    /// Take `reset-session` and `clear-session`, and end the agent.
     Reset,
     /// Play a tick.
     Tick(Prompt),
-    /// Wait so long, or until a tick is requested.
+    /// Sleep for this time, or until a tick is requested.
     Sleep(Sleep),
-    /// End the agent and leave.
+    /// End the agent and the loop.
     End,
 }
 
-/// Why the agent is started.
+/// Reason for a start of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartReason {
     /// The loop has begun.
     First,
-    /// An earlier loop was cut off: its session continues.
+    /// An earlier loop was cut off; its session is resumed.
     Recovered,
     /// Its process has ended.
     Died,
@@ -105,7 +105,7 @@ pub(crate) enum StartReason {
     NotCleared,
 }
 
-/// Which prompt a tick has.
+/// Prompt of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -115,15 +115,15 @@ pub(crate) enum StartReason {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Prompt {
-    /// The agent has its instructions in its context.
+    /// Short prompt: the context has the instructions.
     Light,
-    /// The agent has to read its instructions; also what only a newer version knows.
+    /// Full prompt: the agent reads its instructions. Also stands for values of later versions.
     #[serde(other)]
     Full,
 }
 
 impl Prompt {
-    /// Its name, in capitals.
+    /// Returns the name in capitals.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "FULL",
@@ -132,47 +132,47 @@ impl Prompt {
     }
 }
 
-/// How long the loop rests, and why.
+/// Sleep of the loop, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sleep {
     /// Seconds.
     pub(crate) seconds: u64,
-    /// Why, for a person.
+    /// Reason, for people.
     pub(crate) reason: String,
 }
 
-/// How a tick ended.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TickEnd {
-    /// The agent came to its end.
+    /// The agent completed its turn.
     Completed,
-    /// The agent reported a failure, and is live. With another session it would fail too.
+    /// The agent reported a failure and is alive. A new session would fail too.
     Failed,
-    /// The agent is there, but what it asks is refused, and what is in its session may be why.
+    /// The service refused the request and the agent is alive. The content of the session may be the cause.
     Refused,
-    /// It took too long and was interrupted.
+    /// The turn exceeded its limit and was interrupted.
     TimedOut,
-    /// It took too long, did not obey the interrupt, and its process was ended.
+    /// The turn exceeded its limit, ignored the interrupt, and its process was ended.
     Stuck,
     /// The agent's process ended, or could not be started.
     Died,
-    /// The session cannot go on: the CLI does not know it any more, or its context is full.
+    /// The session cannot be resumed: the CLI does not know it, or its context is full.
     Unusable,
 }
 
-/// Decides what the loop does.
+/// Decides the next action of the loop.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pace: Pace,
-    /// Whether the agent keeps in its context what it got in one tick for the next.
+    /// The agent's context lasts from one tick to the next.
     keeps_context: bool,
-    /// Why the agent is to be started, if it is.
+    /// Reason of the pending start, if one is pending.
     to_start: Option<StartReason>,
-    /// The session that continues at the next start.
+    /// Session to resume at the next start.
     session: Option<Id>,
     /// The next tick needs the full prompt.
     fresh: bool,
-    /// What is due after the last tick.
+    /// Pending sleep after the last tick.
     rest: Option<Sleep>,
     /// A tick was requested and has not begun.
     woken: bool,
@@ -181,13 +181,13 @@ pub(crate) struct Machine {
     failures: u32,
     /// Ticks and starts in a row that failed.
     failed_ticks: u32,
-    /// A session and how often it failed in a row.
+    /// The session that failed last, and its failures in a row.
     failed: Option<(Id, u32)>,
     last_clear: Option<Duration>,
 }
 
 impl Machine {
-    /// A loop that begins. `recovered` is the session of an earlier one that was cut off.
+    /// Creates the machine of a new loop. `recovered` is the session of an earlier loop that was cut off.
     pub(crate) fn new(pace: Pace, keeps_context: bool, recovered: Option<Id>) -> Self {
         let pace = Pace {
             max_sleep: pace.max_sleep.max(pace.min_sleep),
@@ -213,7 +213,7 @@ impl Machine {
         }
     }
 
-    /// The sleep after the last tick, in seconds.
+    /// Returns the sleep after the last tick, in seconds.
     pub(crate) fn current_sleep(&self) -> u64 {
         self.current_sleep
     }
@@ -224,12 +224,12 @@ impl Machine {
         self.failures
     }
 
-    /// Ticks and starts in a row that failed; 0 after a tick that completed.
+    /// Returns the failed ticks and starts in a row; 0 after a completed tick.
     pub(crate) fn failed_ticks(&self) -> u32 {
         self.failed_ticks
     }
 
-    /// What to do now. Called again without an input in between, it returns the same.
+    /// Returns the next action. A repeated call without new input returns the same action.
     pub(crate) fn next(&mut self, seen: &Input) -> Action {
         self.woken |= seen.woken;
         if seen.stop {
@@ -254,7 +254,7 @@ impl Machine {
         if seen.clear && self.clear_held_back(seen.now).is_none() {
             return Action::Clear;
         }
-        // This tick answers all requests until now.
+        // This tick serves all requests so far.
         self.woken = false;
         let whole = self.fresh || !self.keeps_context;
         Action::Tick(if whole { Prompt::Full } else { Prompt::Light })
@@ -274,14 +274,14 @@ impl Machine {
         }
     }
 
-    /// Whether the session has failed too often to go on.
+    /// Returns whether the session has reached its failure limit.
     fn is_given_up(&self) -> bool {
         (self.failed.as_ref()).is_some_and(|(id, times)| {
             self.session.as_ref() == Some(id) && *times >= FAILURES_OF_A_SESSION
         })
     }
 
-    /// How many seconds a clear is still held back, if it is.
+    /// Returns the seconds until a clear is allowed; `None` if it is allowed now.
     pub(crate) fn clear_held_back(&self, now: Duration) -> Option<u64> {
         let since = now.saturating_sub(self.last_clear?);
         let gap = Duration::from_secs(self.pace.clear_min_gap);
@@ -289,7 +289,7 @@ impl Machine {
         (!left.is_zero()).then(|| left.as_secs().max(1))
     }
 
-    /// The agent was started by [`Action::Start`]. Its process may come with the next tick only.
+    /// Reports the success of [`Action::Start`]. The process may start only with the next tick.
     pub(crate) fn started(&mut self) {
         if self.is_given_up() {
             self.session = None;
@@ -297,38 +297,38 @@ impl Machine {
         }
         self.to_start = None;
         self.fresh = true;
-        // The gap is one between clears within a session.
+        // `clear_min_gap` applies within one session.
         self.last_clear = None;
     }
 
-    /// The context is empty, in the same process if that could be.
+    /// Reports the success of [`Action::Clear`].
     pub(crate) fn cleared(&mut self, now: Duration) {
         self.fresh = true;
         self.last_clear = Some(now);
     }
 
-    /// The agent was ended because of `reset-session`.
+    /// Reports that the agent was ended for `reset-session`.
     pub(crate) fn reset(&mut self) {
         self.session = None;
         self.to_start = Some(StartReason::Reset);
     }
 
-    /// The agent was ended because it could not be cleared.
+    /// Reports that the agent was ended because its context could not be cleared.
     pub(crate) fn not_cleared(&mut self) {
         self.session = None;
         self.to_start = Some(StartReason::NotCleared);
     }
 
-    /// The agent could not be started: as a tick that [died](TickEnd::Died).
+    /// Reports a failed start, which counts as a tick that [died](TickEnd::Died).
     pub(crate) fn start_failed(&mut self) {
         let session = self.session.take();
         self.failed_ticks = self.failed_ticks.saturating_add(1);
-        // A request for a tick does not mean to try all the time.
+        // A requested tick does not skip the wait after a failure.
         self.woken = false;
         self.failed_with(session);
     }
 
-    /// The agent cannot be started yet, but in so many seconds: that is no failure, and its session continues.
+    /// Delays the start by these seconds. This is no failure, and the session is kept.
     pub(crate) fn start_later(&mut self, seconds: u64) {
         self.woken = false;
         self.rest = Some(Sleep {
@@ -337,14 +337,14 @@ impl Machine {
         });
     }
 
-    /// The session that was to go on is none that can: the agent is started without it.
+    /// Drops a session that cannot be resumed and starts the agent without it.
     pub(crate) fn start_anew(&mut self) {
         self.session = None;
         self.to_start = Some(StartReason::First);
     }
 
-    /// A tick has ended. `did_work` is whether `did-work` is set; the result is whether it is taken: one
-    /// that was cut off by the end of its process has not come to its own end, and leaves it for the next.
+    /// Reports the end of a tick; `did_work` is whether `did-work` is set. Returns whether the flag is taken: a
+    /// tick whose process ended leaves it to the next tick.
     pub(crate) fn tick_ended(&mut self, end: TickEnd, did_work: bool, session: Option<Id>) -> bool {
         self.failed_ticks = match end {
             TickEnd::Completed => 0,
@@ -414,13 +414,12 @@ impl Machine {
         self.session = session;
     }
 
-    /// Another agent has played the tick in this one's place: this one does not know the prompt.
+    /// Reports that a fallback played the tick: the agent's own context lacks the prompt.
     pub(crate) fn played_by_fallback(&mut self) {
         self.fresh = true;
     }
 
-    /// The service must get no request for so many seconds: the rest is as long, but never longer than the
-    /// longest sleep.
+    /// Extends the pending sleep to these seconds, at most `max_sleep`, because the service is limited.
     pub(crate) fn hold_off(&mut self, seconds: u64) {
         let seconds = seconds.min(self.pace.max_sleep);
         if let Some(rest) = (self.rest.as_mut()).filter(|rest| rest.seconds < seconds) {
@@ -429,7 +428,7 @@ impl Machine {
         }
     }
 
-    /// The rest is over, or a tick was requested.
+    /// Reports the end of the sleep.
     pub(crate) fn rested(&mut self) {
         self.rest = None;
     }

@@ -1,4 +1,4 @@
-//! What an agent is asked in a tick.
+//! Prompts of a tick.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::machine::Prompt;
 use crate::settings::{Settings, SettingsError};
 
-/// What stands in the full prompt for the names of the instruction files.
+/// Placeholder for the names of the instruction files in the full prompt.
 const INSTRUCTIONS: &str = "{instructions}";
 
-/// Tells everything: for a context in which nothing is.
+/// Full prompt, for an empty context.
 const FULL: &str = "\
 Polling tick in a fresh session. Your instructions file ({instructions}) says what your work is; this message says only what surrounds it.
 
@@ -34,7 +34,7 @@ next tick then begins with an empty context.
 done, do not.
 ";
 
-/// For a context in which the instructions are.
+/// Short prompt, for a context that has the instructions.
 const LIGHT: &str = "\
 Next polling tick. Your instructions, your memory and your tools are in the context already: read nothing of \
 that again unless it has changed. Run your polling loop.
@@ -43,7 +43,7 @@ AT THE END OF THE TICK: overwrite ./status.json. If the task is finished, run \
 `touch ./.orchestrator/clear-session`. If you did anything meaningful, run `touch ./.orchestrator/did-work`.
 ";
 
-/// The two prompts of an agent.
+/// Full and short prompt of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
     full: String,
@@ -51,8 +51,12 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// The prompts of the settings: their files, from the agent's directory on, or else the usual ones. A file
-    /// that cannot be read or is empty is an error, with the variable and the path.
+    /// Reads the prompt files of the settings, relative to the agent's directory. Default: the built-in
+    /// prompts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read or is empty. The error has the variable and the path.
     pub fn read(settings: &Settings, directory: &Path) -> Result<Self, SettingsError> {
         let text = |name: &str, file: &Option<_>, usual: &str| match file {
             None => Ok(usual.to_owned()),
@@ -74,7 +78,7 @@ impl Prompts {
         })
     }
 
-    /// The text of a prompt.
+    /// Returns the text of a prompt.
     pub fn text(&self, prompt: Prompt) -> &str {
         match prompt {
             Prompt::Full => &self.full,

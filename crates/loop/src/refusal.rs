@@ -1,4 +1,4 @@
-//! `.orchestrator/last-error.json`: why a loop could not run, as data for its supervisor.
+//! `.orchestrator/last-error.json`: the reason that a loop could not run, for its supervisor.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,20 @@ use teamster_core::AgentError;
 
 use crate::folder::{read_json, write_json};
 
-/// The content of the file.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Refusal {
-    /// The loop's process.
+    /// Process id of the loop.
     pid: u32,
     #[serde(flatten)]
     error: AgentError,
 }
 
-/// Records why the loop of this process cannot run in this directory. The folder of the agent is not made
-/// for that.
+/// Records why this process cannot run a loop in this directory.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written. `.orchestrator` is not created.
 pub fn record_refusal(working_dir: &Path, error: &AgentError) -> io::Result<()> {
     let refusal = Refusal {
         pid: std::process::id(),
@@ -27,7 +30,7 @@ pub fn record_refusal(working_dir: &Path, error: &AgentError) -> io::Result<()> 
     write_json(&file(working_dir), &refusal)
 }
 
-/// Why the loop of this process could not run.
+/// Returns why the loop with this process id could not run.
 pub(crate) fn refusal(working_dir: &Path, pid: u32) -> Option<String> {
     let refusal: Refusal = read_json(&file(working_dir))?;
     (refusal.pid == pid).then_some(refusal.error.message)

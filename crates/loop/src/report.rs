@@ -1,4 +1,4 @@
-//! Lines of a loop's log about its settings and the processes that it starts.
+//! Log lines about a loop's settings and the processes that it starts.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::instructions::has_instructions;
 use crate::{Log, Settings};
 
 impl Settings {
-    /// Writes to the log how the loop in this directory is set, and what is missing there.
+    /// Logs the settings of the loop in this directory, and warnings about missing files.
     pub fn report(&self, directory: &Path, has_variables: bool, log: &Log) {
         let pace = self.pace;
         log.line(format!(
@@ -38,17 +38,17 @@ impl Settings {
         }
     }
 
-    /// Writes what the agent's CLI prints on stderr to the log.
+    /// Returns an observer that logs the stderr of the agent's CLI.
     pub fn stderr_to(&self, log: &Log) -> LineObserver {
         let before = format!("{} stderr: ", self.name());
         let log = log.clone();
         LineObserver::new(move |line| log.lines(&before, line))
     }
 
-    /// Writes each process of the agent's CLI to the log when it is started.
+    /// Returns an observer that logs each start of the agent's CLI.
     pub fn starts_to(&self, log: &Log) -> StartObserver {
         let name = self.name().to_owned();
-        // The arguments of a command of the user's own may be secret.
+        // The arguments of a user's own command may be secret.
         let with_args = !self.agent.id.contains(':');
         let log = log.clone();
         StartObserver::new(move |process| {
@@ -63,7 +63,7 @@ impl Settings {
     }
 }
 
-/// Arguments for the log, each on one line and with its beginning only: a prompt is long.
+/// Formats arguments for the log, each shortened to one line of 80 bytes.
 fn short(args: &[String]) -> String {
     const LONGEST: usize = 80;
     let words = args.iter().map(|arg| {

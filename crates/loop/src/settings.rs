@@ -1,4 +1,4 @@
-//! The settings of a loop: variables of its environment, and of the agent's `.env`.
+//! Settings of a loop, from its environment and the agent's `.env`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,22 +13,22 @@ use teamster_core::{AgentError, CliInfo, ErrorDetail};
 use crate::instructions::instruction_files;
 use crate::machine::Pace;
 
-/// The smallest log, in bytes. In less there would not be a tick.
+/// Smallest allowed `LOG_MAX_BYTES`. A smaller log would not hold a tick.
 const SMALLEST_LOG: u64 = 64 << 10;
 
-/// Why a loop cannot begin as it is set.
+/// Error in the settings of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {problem}")]
 #[non_exhaustive]
 pub struct SettingsError {
     /// The variable, such as `MIN_SLEEP`, or the path of the file.
     pub name: String,
-    /// What is wrong with it.
+    /// The problem with its value.
     pub problem: String,
 }
 
 impl SettingsError {
-    /// What is wrong with this variable or file.
+    /// Creates an error about this variable or file.
     pub fn new(name: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -37,73 +37,74 @@ impl SettingsError {
     }
 }
 
-/// With the variable or the file as the parameter.
+/// The variable or file becomes the parameter of the error.
 impl From<SettingsError> for AgentError {
     fn from(error: SettingsError) -> Self {
         Self::refused(error.name, error.problem)
     }
 }
 
-/// The settings of a loop.
+/// Settings of a loop.
 #[derive(Debug, Clone, PartialEq, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct Settings {
-    /// `RUNTIME`: which agent, such as `claude`.
+    /// `RUNTIME`: the agent, such as `claude`.
     pub agent: &'static CliInfo,
-    /// The files that it may have its instructions in, those of its own CLI first.
+    /// Instruction files of the agent, those of its own CLI first.
     pub instructions: Vec<&'static str>,
-    /// `ADAPTER`: whether its process stays. Unset, the agent decides ([`LoopSupport::keeps_process`](teamster_core::provider::LoopSupport)).
+    /// `ADAPTER`: whether the agent's process is kept between ticks. Default: as the provider prefers
+    /// ([`LoopSupport::keeps_process`](teamster_core::provider::LoopSupport)).
     pub adapter: Option<AdapterKind>,
     /// `MIN_SLEEP`, `IDLE_STEP`, `MAX_SLEEP`, `CLEAR_MIN_GAP`.
     pub pace: Pace,
-    /// `TIMEOUT_SECS`: how long one turn may take. 600 s.
+    /// `TIMEOUT_SECS`: time limit of a turn. Default: 600 s.
     pub turn_limit: Duration,
-    /// `CHROME`: the agent gets a browser, if it has one.
+    /// `CHROME`: gives the agent a browser, if its CLI has one. Default: off.
     pub chrome: bool,
-    /// `COPILOT_MODEL` and so on: the runtime's name in capitals before `_MODEL`, for a command `ACP`.
+    /// `COPILOT_MODEL` and so on: the runtime's name in capitals and `_MODEL`. `ACP_MODEL` for an ACP command.
     #[setters(into)]
     pub model: Option<String>,
-    /// `COPILOT_REASONING` and so on: how hard the model is to think, in the CLI's own word.
+    /// `COPILOT_REASONING` and so on: reasoning effort, as the CLI names it.
     #[setters(into)]
     pub reasoning: Option<String>,
     /// `FULL_PROMPT_FILE`: a file whose text replaces the full prompt.
     #[setters(into)]
     pub full_prompt: Option<PathBuf>,
-    /// `LIGHT_PROMPT_FILE`: the same of the short prompt.
+    /// `LIGHT_PROMPT_FILE`: a file whose text replaces the short prompt.
     #[setters(into)]
     pub light_prompt: Option<PathBuf>,
-    /// `KEEP_SESSION`: the next loop continues the session after an end in order, too.
+    /// `KEEP_SESSION`: the next loop resumes the session after a clean exit too. Default: off.
     pub keep_session: bool,
-    /// `RETRIES`: how often a tick is tried again within its time, with each agent. 0.
+    /// `RETRIES`: retries of a tick within its time limit, for each agent. Default: 0.
     pub retries: u32,
-    /// `MAX_WAIT`: how long a tick waits for a limit of the service to reset, in seconds. Unset, 300 s with
-    /// retries, and not at all without.
+    /// `MAX_WAIT`: longest wait of a tick for a limit of the service to reset, in seconds. Default: 300 s with
+    /// retries, 0 without.
     pub max_wait: Option<Duration>,
-    /// `FALLBACK`: who plays a tick when the agent cannot, each as `AGENT` or `AGENT:MODEL`.
+    /// `FALLBACK`: agents that play a tick when the agent cannot, each as `AGENT` or `AGENT:MODEL`.
     pub fallback: Vec<String>,
-    /// `MAX_TOKENS`, `MAX_BUDGET_USD`, `MAX_TURNS`: what one tick may use, all its attempts together.
+    /// `MAX_TOKENS`, `MAX_BUDGET_USD`, `MAX_TURNS`: limits of one tick, all its attempts together.
     pub budget: TickBudget,
-    /// `TICK_LOGS`: of so many ticks the logs are kept. 100; 0 keeps none.
+    /// `TICK_LOGS`: number of ticks whose logs are kept. Default: 100; 0 keeps none.
     pub tick_logs: usize,
-    /// `LOG_MAX_BYTES`: the size at which the log is rotated; the last is kept beside it. 10 MiB.
+    /// `LOG_MAX_BYTES`: size at which the log is rotated; the previous one is kept. Default: 10 MiB.
     pub log_max_bytes: u64,
 }
 
-/// What one tick may use.
+/// Limits of one tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TickBudget {
-    /// `MAX_TOKENS`.
+    /// `MAX_TOKENS`: tokens.
     pub tokens: Option<u64>,
-    /// `MAX_BUDGET_USD`.
+    /// `MAX_BUDGET_USD`: cost in USD.
     pub usd: Option<f64>,
-    /// `MAX_TURNS`.
+    /// `MAX_TURNS`: turns of the agent.
     pub turns: Option<u32>,
 }
 
-/// Whether an agent's process stays from one tick to the next.
+/// Lifetime of an agent's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -115,7 +116,7 @@ pub enum AdapterKind {
 }
 
 impl AdapterKind {
-    /// Its name, as in the settings.
+    /// Returns the name, as in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hot => "hot",
@@ -131,7 +132,7 @@ impl fmt::Display for AdapterKind {
 }
 
 impl Settings {
-    /// The settings of an agent where no variable is set.
+    /// Returns the default settings for an agent.
     pub fn new(agent: &'static CliInfo) -> Self {
         Self {
             agent,
@@ -154,9 +155,13 @@ impl Settings {
         }
     }
 
-    /// Reads them: a variable of the environment goes before one of the agent's file. One that is empty is
-    /// not set. `agent_of` gives the agent of a name, the usual one where none is
-    /// set, or why there is none of this name.
+    /// Reads the settings. The environment takes precedence over the agent's `.env` in `file`. An empty
+    /// variable counts as unset. `agent_of` returns the agent of a name, or the default agent for `None`, or
+    /// the reason that the name is unknown.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the variable's name if a value is invalid.
     pub fn read(
         environment: &dyn Fn(&str) -> Option<String>,
         file: &BTreeMap<String, String>,
@@ -169,7 +174,7 @@ impl Settings {
             Some(value.trim().to_owned())
         };
         let name = variable("RUNTIME").map(|name| match name.split_once(':') {
-            // What follows `acp:` is a command.
+            // The text after `acp:` is a command.
             Some(_) => name,
             None => name.to_lowercase(),
         });
@@ -240,7 +245,7 @@ impl Settings {
                 .filter(|name| !name.is_empty());
             settings.fallback = names.map(str::to_owned).collect();
         }
-        // Other loops take anything else for "no", and agents that say so should go on working.
+        // Other loops take any other value for "no", and agents with such a value must keep working.
         settings.chrome = variable("CHROME").as_deref() == Some("1");
         settings.keep_session = variable("KEEP_SESSION").as_deref() == Some("1");
         let prefix = settings.prefix();
@@ -251,19 +256,19 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The runtime for the eyes of others. Of a command this is the program: what it is given may be secret.
+    /// Returns the runtime's name for display. For an ACP command this is the program alone: its arguments may
+    /// be secret.
     pub fn name(&self) -> &str {
         self.agent.id.split_whitespace().next().unwrap_or_default()
     }
 
-    /// What the names of its own variables begin with.
+    /// Returns the prefix of the runtime's own variables.
     fn prefix(&self) -> String {
         let name = self.agent.id.split(':').next().unwrap_or_default();
         name.to_uppercase()
     }
 
-    /// What is wrong, by the variable or the file that sets it: the error names the parameter that this has
-    /// become.
+    /// Returns the error's message with the variable or file in place of the parameter that it sets.
     pub fn explain(&self, error: &AgentError) -> String {
         let Some(ErrorDetail::Parameter {
             name,
@@ -282,13 +287,13 @@ impl Settings {
             ("budget.tokens", _) => format!("MAX_TOKENS: {problem}"),
             ("budget.usd", _) => format!("MAX_BUDGET_USD: {problem}"),
             ("budget.turns", _) => format!("MAX_TURNS: {problem}"),
-            // No setting has it.
+            // No setting sets the permission.
             ("permission", _) => problem.clone(),
             _ => error.message.clone(),
         }
     }
 
-    /// Whether the agent's process stays.
+    /// Returns the adapter of the agent: the setting, or the default of its provider.
     pub fn adapter_kind(&self) -> AdapterKind {
         let usual = if self.agent.agent_loop.keeps_process {
             AdapterKind::Hot
@@ -318,7 +323,7 @@ fn number<T: FromStr>(
     Ok(())
 }
 
-/// The same of one that has no default. None of nothing is a limit.
+/// Parses an optional number. 0 is invalid except for `MAX_WAIT`.
 fn optional<T: FromStr + Default + PartialEq>(
     name: &str,
     variable: &dyn Fn(&str) -> Option<String>,

@@ -1,4 +1,4 @@
-//! What a loop leaves for others to read, as JSON.
+//! JSON files in which a loop reports its status.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,35 +6,35 @@ use teamster_core::ErrorKind;
 
 use crate::tick_record::TickBegin;
 
-/// `sleep.json`: what the loop is doing.
+/// `sleep.json`: current status of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SleepFile {
-    /// Whether it sleeps.
+    /// State of the loop.
     pub state: LoopState,
-    /// The sleep that it has come to, in seconds.
+    /// Current sleep between ticks, in seconds.
     pub current_sleep_seconds: u64,
-    /// Why, for a person, with the last error.
+    /// Reason of the state, for people, with the last error.
     pub reason: String,
-    /// The same without the last error, where `reason` has one.
+    /// `reason` without the last error, if `reason` has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_reason: Option<String>,
-    /// When this was written, in seconds since 1970.
+    /// Time of writing, in seconds since the Unix epoch.
     pub updated_at_epoch: i64,
-    /// When the sleep is over, in seconds since 1970; only while it sleeps.
+    /// End of the sleep, in seconds since the Unix epoch; only while the loop sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep_until_epoch: Option<i64>,
-    /// Ticks and starts in a row that failed; left out at 0.
+    /// Failed ticks and starts in a row; left out at 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_ticks: u32,
-    /// Why the last of them failed.
+    /// Error of the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<TickError>,
 }
 
 impl SleepFile {
-    /// A loop in this state, without a sleep and without failures.
+    /// Creates a status without a sleep and without failures.
     pub fn new(state: LoopState, reason: impl Into<String>, updated_at_epoch: i64) -> Self {
         Self {
             state,
@@ -49,21 +49,21 @@ impl SleepFile {
     }
 }
 
-/// Why a tick failed.
+/// Error of a tick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TickError {
-    /// The class of the error.
+    /// Class of the error.
     pub kind: ErrorKind,
-    /// The error, for a person, on one line of limited length.
+    /// The error, for people, on one line of limited length.
     pub message: String,
-    /// When it happened, in seconds since 1970.
+    /// Time of the error, in seconds since the Unix epoch.
     pub at_epoch: i64,
 }
 
 impl TickError {
-    /// An error at this time, in seconds since 1970.
+    /// Creates an error at this time, in seconds since the Unix epoch.
     pub fn new(kind: ErrorKind, message: impl Into<String>, at_epoch: i64) -> Self {
         Self {
             kind,
@@ -72,7 +72,7 @@ impl TickError {
         }
     }
 
-    /// Whether the service has refused more work for now, so that waiting is all there is to do.
+    /// Returns whether the error is a rate limit or a spent quota, which only waiting resolves.
     pub fn is_limit(&self) -> bool {
         matches!(self.kind, ErrorKind::RateLimit | ErrorKind::Quota)
     }
@@ -86,28 +86,28 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What a loop is doing.
+/// State of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LoopState {
-    /// It waits.
+    /// The loop sleeps between two ticks.
     Sleeping,
-    /// It plays a tick.
+    /// The loop plays a tick.
     Tick,
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
 impl SleepFile {
-    /// The reason without the last error.
+    /// Returns the reason without the last error.
     pub fn plain_reason(&self) -> &str {
         self.plain_reason.as_deref().unwrap_or(&self.reason)
     }
 
-    /// The name of the file.
+    /// Name of the file.
     pub const NAME: &str = "sleep.json";
 
     pub(crate) fn tick(current: u64, reason: String, now: Timestamp) -> Self {
@@ -137,7 +137,7 @@ impl SleepFile {
         }
     }
 
-    /// Adds why the last tick failed to the reason: for readers who see nothing else of the loop.
+    /// Appends the error of the last tick to the reason, for readers that show only the reason.
     pub(crate) fn after(mut self, error: &str) -> Self {
         let reason = format!("{}; the last error: {error}", self.reason);
         self.plain_reason = Some(std::mem::replace(&mut self.reason, reason));
@@ -145,18 +145,18 @@ impl SleepFile {
     }
 }
 
-/// `session.json`: there from the beginning of a loop to its end, so that one which was cut off is known by
-/// it, with the session that continues then. With `KEEP_SESSION` it stays at the end in order, too.
+/// `session.json`: session of a running loop. The loop removes the file at its end, so a remaining file shows a
+/// loop that was cut off, and its session is resumed. With `KEEP_SESSION` the file is kept at a clean exit too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionFile {
     pub(crate) runtime: String,
     pub(crate) session_id: Option<String>,
     pub(crate) pid: u32,
     pub(crate) updated_at_epoch: i64,
-    /// The loop ended in order.
+    /// The loop ended cleanly.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended: bool,
-    /// The tick that is being played.
+    /// The tick in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tick: Option<TickBegin>,
 }

@@ -1,16 +1,15 @@
-//! Keeps the loops of many agents running.
+//! Supervisor of the loops of many agents.
 //!
-//! A [`Supervisor`] starts a loop for every agent of an [`agents.config.json`](Config), starts those again
-//! that crash, after longer and longer delays, and takes commands over a Unix socket
-//! ([`protocol`], [`Client`]). What is wanted and what runs is on the disk, so the next supervisor finds the
-//! loops that a killed one has left, and takes them over.
+//! A [`Supervisor`] starts a loop for every agent of an [`agents.config.json`](Config), restarts crashed loops
+//! with exponential backoff, and takes commands over a Unix socket ([`protocol`], [`Client`]). Its state is on
+//! disk, so the next supervisor takes over the loops that a killed one left.
 //!
-//! - An agent has at most one loop, also when processes are killed at any moment: a loop begins only after it has been written
-//!   down.
-//! - A process is known by its id and its start, so that one which later has the same id is left alone.
-//! - A stop is remembered: nothing but a start undoes it.
+//! - An agent has at most one loop, even if processes are killed at any moment: a loop begins only after its
+//!   process is recorded.
+//! - A process is identified by its id and start time, so a later process with the same id is left alone.
+//! - A stop is persistent: only a start undoes it.
 //!
-//! Unix only.
+//! This module is for Unix only.
 
 use std::ffi::OsString;
 use std::io;
@@ -47,30 +46,31 @@ pub use offline::status as offline_status;
 pub use process::log_path;
 pub use task::{Handle, Supervisor};
 
-/// The CLI of a runtime's name, or why there is none; the usual one where none is named.
+/// Looks up the CLI of a runtime's name, or the default CLI for `None`. The error is the reason that the name
+/// is unknown.
 pub type AgentOf = fn(Option<&str>) -> Result<&'static CliInfo, String>;
 
-/// How a supervisor works.
+/// Settings of a supervisor.
 #[derive(Debug, Clone, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The program of a loop.
+    /// Program of a loop.
     #[setters(skip)]
     pub program: PathBuf,
     /// Its arguments, before the directory of the agent.
     #[setters(skip)]
     pub args: Vec<OsString>,
-    /// Delays and limits.
+    /// Delays and time limits.
     pub policy: Policy,
-    /// At its own end the supervisor leaves the loops running, for the next one.
+    /// Leave the loops running at the supervisor's end, for the next supervisor. Default: false.
     pub keep_agents: bool,
-    /// The agent of a runtime's name, or why there is none. Without it each loop reports it.
+    /// Lookup of a runtime's CLI. Default: none; each loop reports an unknown runtime itself.
     pub agent_of: Option<AgentOf>,
 }
 
 impl Settings {
-    /// Loops are `PROGRAM ARGS… DIRECTORY`.
+    /// Creates the default settings. A loop is started as `PROGRAM ARGS… DIRECTORY`.
     pub fn new(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = impl Into<OsString>>,
@@ -84,24 +84,24 @@ impl Settings {
         }
     }
 
-    /// The CLI of this agent, if its runtime is known here.
+    /// Returns the CLI of this agent, if the configuration names its runtime.
     fn cli_of(&self, agent: &AgentConfig) -> Option<Result<&'static CliInfo, String>> {
         let name = agent.runtime.as_deref()?;
         Some(self.agent_of?(Some(name)))
     }
 
-    /// Why the runtime of this agent cannot be used.
+    /// Returns why the runtime of this agent cannot be used.
     fn runtime_error(&self, agent: &AgentConfig) -> Option<String> {
         let error = self.cli_of(agent)?.err()?;
         Some(format!("runtime: {error}"))
     }
 
-    /// Why this agent cannot be started.
+    /// Returns why this agent cannot be started.
     fn obstacle(&self, agent: &AgentConfig) -> Option<Obstacle> {
         let own = match self.cli_of(agent) {
             Some(Err(error)) => return Some(Obstacle::Runtime(error)),
             Some(Ok(info)) => Some(info),
-            // The runtime may be set where only the loop reads it.
+            // The runtime may be set in the agent's `.env`, which only the loop reads.
             None => None,
         };
         let usual = self.agent_of.and_then(|agent_of| agent_of(None).ok());
@@ -109,14 +109,14 @@ impl Settings {
     }
 }
 
-/// Why a supervisor cannot begin, or not be talked to.
+/// Error of a supervisor's start, or of a request to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is one already.
+    /// Another supervisor is running.
     #[error(
         "a supervisor is already running in {}{}: `teamster agents` talks to it",
         folder.display(),
@@ -125,10 +125,10 @@ pub enum Error {
     AlreadyRunning {
         /// The folder of the configuration.
         folder: PathBuf,
-        /// Its process id, if it has reported it.
+        /// Its process id, if its lock file has it.
         pid: Option<u32>,
     },
-    /// There is none.
+    /// No supervisor is running.
     #[error(
         "no supervisor is running for {}: start one with `teamster supervise {}`",
         config.display(),
@@ -138,7 +138,7 @@ pub enum Error {
         /// The configuration.
         config: PathBuf,
     },
-    /// The one that is running in this folder has another configuration.
+    /// The supervisor in this folder has another configuration.
     #[error(
         "the supervisor in this folder has the configuration {}, and not {}",
         theirs.display(),
@@ -147,10 +147,10 @@ pub enum Error {
     OtherConfig {
         /// The requested configuration.
         ours: PathBuf,
-        /// What it has.
+        /// The supervisor's configuration.
         theirs: PathBuf,
     },
-    /// The previous supervisor's state in this folder is of another configuration.
+    /// The state in this folder is that of another configuration.
     #[error(
         "the supervisor of this folder had the configuration {}, and that of {} would end its loops and forget \
          its stops: put one of the two files into a folder of its own, or move the first one away",
@@ -160,10 +160,10 @@ pub enum Error {
     OtherState {
         /// The requested configuration.
         ours: PathBuf,
-        /// The configuration of the previous one.
+        /// The configuration of the previous supervisor.
         theirs: PathBuf,
     },
-    /// The state of the previous one cannot be read.
+    /// The state of the previous supervisor cannot be read.
     #[error(
         "cannot read which agents were stopped from {}: {error}; put it right, or move it away: then all agents \
          are switched on, and loops that run are taken over",
@@ -172,34 +172,34 @@ pub enum Error {
     State {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// I/O error.
         error: io::Error,
     },
-    /// It has refused the request.
+    /// The supervisor refused the request.
     #[error("{message}")]
     Refused {
-        /// Why, for programs.
+        /// Reason, for programs.
         code: protocol::ErrorCode,
-        /// Why, for people.
+        /// Reason, for people.
         message: String,
     },
-    /// It does not answer as it should.
+    /// The supervisor does not answer, or not as expected.
     #[error("the supervisor does not answer: {0}")]
     NoAnswer(io::Error),
-    /// Something on the disk is in the way.
+    /// A file, folder or socket cannot be used.
     #[error("{what} {}: {error}", path.display())]
     Disk {
-        /// What was to be done.
+        /// The operation that failed.
         what: &'static str,
-        /// With what.
+        /// Path of the file, folder or socket.
         path: PathBuf,
-        /// Why it was not.
+        /// I/O error.
         error: io::Error,
     },
 }
 
 impl Error {
-    /// For `map_err`: this was to be done with this.
+    /// Returns a conversion of I/O errors of this operation on this path, for `map_err`.
     fn disk<'a>(
         what: &'static str,
         path: &'a std::path::Path,

@@ -1,4 +1,4 @@
-//! The logs of ticks: each tick is a run of which the loop's process is the runner.
+//! Run logs of ticks: each tick is a run, and the loop's process is its runner.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,24 +15,24 @@ use teamster_runner::{
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The time for which writing a log is retried. The tick continues meanwhile, and without its log then.
+/// Time for which writing a log is retried. After it the tick continues without its log.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The most entries that are written at once.
+/// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
-/// The location of the logs of an agent's ticks, and the number that is kept.
+/// Location and retention of the logs of an agent's ticks.
 #[derive(Debug, Clone)]
 pub struct TickLogs {
     runs: Runs,
     keep: usize,
-    /// Of the logs of all runs.
+    /// Retention of the logs of all runs.
     retention: Option<Retention>,
-    /// The agent's own, the oldest first, once they are known.
+    /// Run ids of the agent's own ticks, oldest first, once they have been listed.
     own: Option<VecDeque<String>>,
 }
 
 impl TickLogs {
-    /// The logs of the last 100 ticks, in the folders of these runs.
+    /// Keeps the logs of the last 100 ticks, among the logs of these runs.
     pub fn new(runs: Runs) -> Self {
         Self {
             runs,
@@ -42,22 +42,22 @@ impl TickLogs {
         }
     }
 
-    /// Keeps so many.
+    /// Keeps the logs of this many ticks.
     #[must_use]
     pub fn keep(mut self, ticks: usize) -> Self {
         self.keep = ticks;
         self
     }
 
-    /// Keeps the logs of all ended runs, those of other programs included, so long. Unset, only those of ticks
-    /// that are too many are removed.
+    /// Applies this retention to the logs of all ended runs, those of other programs included. Default: only
+    /// surplus logs of ticks are removed.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// Begins the log of a tick in this directory.
+    /// Begins the log of a tick.
     pub(crate) fn begin(
         &mut self,
         info: &RunInfo,
@@ -70,8 +70,8 @@ impl TickLogs {
         Ok(log)
     }
 
-    /// Removes the oldest logs of ticks in this directory, so that one more is not too many, and what the logs of
-    /// all runs are too much.
+    /// Removes the oldest logs of ticks in this directory until there is room for one more. Then applies the
+    /// retention for the logs of all runs.
     pub(crate) fn make_room(&mut self, directory: &Path) -> Result<(), RunsError> {
         if self.own.is_none() {
             let mut own: VecDeque<String> = VecDeque::new();
@@ -98,7 +98,7 @@ impl TickLogs {
         Ok(())
     }
 
-    /// Gives the log of a tick its end whose loop was killed.
+    /// Completes the log of a tick whose loop was killed.
     pub(crate) fn settle(&self, run_id: &str) -> Result<(), RunsError> {
         match self.runs.find(run_id).and_then(|run| run.settle()) {
             Ok(_) | Err(RunsError::NotFound { .. }) => Ok(()),
@@ -107,19 +107,19 @@ impl TickLogs {
     }
 }
 
-/// The log of the tick that is being played.
+/// Log of the tick in progress.
 pub(crate) struct TickLog {
     folder: RunFolder,
     writer: RunLogWriter,
     announce: watch::Sender<Position>,
     door: JoinHandle<io::Result<()>>,
-    /// Entries that were taken since the last flush.
+    /// Number of entries since the last flush.
     waiting: usize,
-    /// Since when the log cannot be written, and why.
+    /// Start of a series of write errors, and the last error.
     failing: Option<(Instant, io::Error)>,
-    /// It is given up: what comes is not written.
+    /// The log was given up: further entries are dropped.
     lost: bool,
-    /// The lock of a live runner. It is dropped last.
+    /// Lock of a live runner. Declared last, so it is released last.
     _lock: RunLock,
 }
 
@@ -157,24 +157,23 @@ impl TickLog {
         }
     }
 
-    /// Whether something waits that can be written now.
+    /// Returns whether entries wait for a flush.
     pub(crate) fn has_unwritten(&self) -> bool {
         self.waiting > 0
     }
 
-    /// When deltas that wait for others have to be written.
+    /// Returns when buffered deltas are due for writing.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.writer.due().filter(|_| !self.lost)
     }
 
-    /// Ends the wait of deltas.
+    /// Writes buffered deltas without waiting for more.
     pub(crate) fn end_frame(&mut self) {
         self.writer.end_frame();
         self.flush();
     }
 
-    /// Writes pending entries and wakes the readers. What could not be written is written with the next
-    /// entries.
+    /// Writes pending entries and wakes the readers. After an error they are written with the next entries.
     pub(crate) fn flush(&mut self) {
         self.waiting = 0;
         match self.writer.flush() {
@@ -197,7 +196,7 @@ impl TickLog {
         }
     }
 
-    /// Ends the log; why it is not complete, if it is not. Its next reader gives it an end then.
+    /// Ends the log. Returns the error if the log is incomplete; its next reader completes it.
     pub(crate) fn end(mut self) -> Option<io::Error> {
         self.end_frame();
         self.door.abort();

@@ -1,4 +1,4 @@
-//! `ticks.jsonl`: what became of each tick.
+//! `ticks.jsonl`: one record for each tick.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,42 +7,42 @@ use teamster_core::{CostSource, ErrorKind};
 use crate::machine::{Prompt, TickEnd};
 use crate::tick_usage::UsageRecord;
 
-/// The beginning of a tick, as it is written down before the prompt is sent.
+/// Start of a tick, recorded before the prompt is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TickBegin {
     pub(crate) tick: u64,
     pub(crate) prompt: Prompt,
     pub(crate) begin: Timestamp,
-    /// The tick as a run: the name of its log, and its row in the history.
+    /// Id of the tick's run: the name of its log, and its row in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run_id: Option<String>,
 }
 
-/// How a tick ended.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TickResult {
-    /// The agent came to its end.
+    /// The agent completed its turn.
     Completed,
     /// The agent reported a failure.
     Failed,
-    /// Its request was refused, and its session may be why.
+    /// The service refused the request; the content of the session may be the cause.
     Refused,
-    /// It took too long and was interrupted.
+    /// The turn exceeded its limit and was interrupted.
     TimedOut,
-    /// It took too long, and its process had to be ended.
+    /// The turn exceeded its limit and ignored the interrupt, so its process was ended.
     Stuck,
-    /// Its process died.
+    /// The agent's process died or could not be started.
     Died,
-    /// Its session cannot go on.
+    /// The session cannot be resumed.
     Unusable,
-    /// The loop was asked to end.
+    /// The loop was stopped.
     Stopped,
-    /// The loop was killed. The next one has written the record.
+    /// The loop was killed. The next loop wrote the record.
     Killed,
-    /// Another one, of a later version.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
@@ -66,34 +66,34 @@ impl From<TickEnd> for TickResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TickRecord {
-    /// Its number since the start of its loop, from 1.
+    /// Number of the tick since the start of its loop, from 1.
     pub tick: u64,
-    /// The process id of its loop.
+    /// Process id of its loop.
     pub pid: u32,
-    /// The tick as a run: the name of its log, and its row in the history.
+    /// Id of the tick's run: the name of its log, and its row in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Which prompt it had.
+    /// Prompt of the tick.
     pub prompt: Prompt,
-    /// When it began.
+    /// Time of its start.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub begin: Timestamp,
-    /// When it ended; of one whose loop was killed, when the next loop began.
+    /// Time of its end. If its loop was killed: the start of the next loop.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub end: Timestamp,
-    /// How it ended.
+    /// Outcome of the tick.
     pub result: TickResult,
-    /// The class of its error.
+    /// Class of its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
     /// Its error, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The flags that were set at its end, by the names of their files.
+    /// Flags that were set at its end, by the names of their files.
     pub flags: Vec<String>,
-    /// The session that it was in.
+    /// Session of the tick.
     pub session_id: Option<String>,
-    /// Input tokens beside the cache, over all models.
+    /// Input tokens outside the cache, over all models.
     pub input_tokens: u64,
     /// Output tokens, reasoning included.
     pub output_tokens: u64,
@@ -101,17 +101,17 @@ pub struct TickRecord {
     pub cache_read_tokens: u64,
     /// Tokens written to the cache.
     pub cache_write_tokens: u64,
-    /// What it cost in USD, if that is known of all its models.
+    /// Cost in USD, if it is known for all models of the tick.
     pub cost_usd: Option<f64>,
-    /// Where the cost is from; an estimate if that of any model is one.
+    /// Source of the cost: an estimate if the cost of any model is one.
     pub cost_source: Option<CostSource>,
 }
 
 impl TickRecord {
-    /// The name of the file.
+    /// Name of the file.
     pub const NAME: &str = "ticks.jsonl";
 
-    /// A tick that ended so, of which nothing else is known.
+    /// Creates a record without usage, error and run id.
     pub fn new(
         tick: u64,
         prompt: Prompt,

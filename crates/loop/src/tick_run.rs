@@ -1,4 +1,4 @@
-//! Ticks as runs: retry, fallback, budget, history and log as those of any other run.
+//! Ticks as runs, with retries, fallbacks, budget, history and log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +16,23 @@ use crate::adapter::Adapter;
 use crate::settings::Settings;
 use crate::tick_log::TickLogs;
 
-/// How the ticks of a loop are run.
+/// Options of the runs of ticks.
 #[derive(Clone, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct TickOptions {
-    /// What to do when an attempt of a tick fails. Unset, the tick fails: the loop continues with the next one
-    /// after its sleep.
+    /// Retries after a failed attempt. Default: none; the loop continues with the next tick after its sleep.
     pub retry: RetryPolicy,
-    /// What all attempts of one tick may use together. Its time is that of a turn too
-    /// ([`Settings::turn_limit`](crate::Settings::turn_limit)), whichever is less.
+    /// Limits of all attempts of one tick together. The time is also limited by
+    /// [`Settings::turn_limit`](crate::Settings::turn_limit).
     pub budget: Budget,
-    /// Who plays a tick when the agent cannot, in order of preference. Each plays it in a session of its own
-    /// and with the full prompt; the next tick is the agent's again.
+    /// Fallbacks that play a tick when the agent cannot, in order of preference. A fallback has a session of
+    /// its own and gets the full prompt. The next tick is the agent's again.
     pub fallbacks: Vec<Candidate>,
-    /// Keeps account of the ticks, for example in the history of runs.
+    /// Observer of the ticks, for example the history of runs.
     #[setters(skip)]
     pub observer: Option<Arc<dyn RunObserver>>,
-    /// Where the ticks have their logs. Unset, they have none.
+    /// Logs of the ticks. Default: none.
     pub logs: Option<TickLogs>,
 }
 
@@ -50,8 +49,8 @@ impl Default for TickOptions {
 }
 
 impl TickOptions {
-    /// The same with what the settings of an agent say of retries and limits. Fallbacks need providers, and are the
-    /// caller's.
+    /// Applies the retries and limits of an agent's settings. Fallbacks need providers, so the caller sets
+    /// them.
     #[must_use]
     pub fn with_settings(mut self, settings: &Settings) -> Self {
         if settings.retries > 0 {
@@ -61,7 +60,7 @@ impl TickOptions {
         if let Some(longest) = settings.max_wait {
             self.retry.max_wait = longest;
             if settings.retries == 0 {
-                // To wait for a limit is no retry; the other kinds of limits are waited for anyhow.
+                // Waiting for a rate limit is no retry. Other limits are waited for by default.
                 let wait = (ErrorKind::RateLimit, Action::Wait);
                 self.retry.actions.extend([wait]);
             }
@@ -73,7 +72,11 @@ impl TickOptions {
         self
     }
 
-    /// Whether the agent and its fallbacks can be held to the budget; if not, an error with the reason.
+    /// Checks that the agent and its fallbacks support the budget.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if one of them does not.
     pub fn check(&self, settings: &Settings, agent: &dyn Adapter) -> Result<(), AgentError> {
         let (turns, _) = Turns::new(settings.name(), agent.capabilities().clone());
         let own = Candidate::new(Arc::new(turns), ExecuteParams::new(""));
@@ -81,7 +84,7 @@ impl TickOptions {
         candidates.try_for_each(|candidate| self.budget.check(candidate))
     }
 
-    /// Sets who keeps account of the ticks.
+    /// Sets the observer of the ticks.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn RunObserver>) -> Self {
         self.observer = Some(observer);
@@ -89,13 +92,13 @@ impl TickOptions {
     }
 }
 
-/// An attempt of a tick that wants to begin.
+/// Request of the orchestrator to begin an attempt.
 pub(crate) struct AttemptRequest {
     pub(crate) params: ExecuteParams,
     pub(crate) reply: oneshot::Sender<Result<EventStream, AgentError>>,
 }
 
-/// The loop's agent as a runtime, for one tick: every attempt is a turn that the loop begins.
+/// Runtime of one tick: the loop begins each attempt as a turn of its agent.
 pub(crate) struct Turns {
     id: String,
     capabilities: Capabilities,
@@ -103,7 +106,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// The runtime, and the attempts that it wants to begin.
+    /// Creates the runtime and the receiver of its attempts.
     pub(crate) fn new(
         id: &str,
         capabilities: Capabilities,
@@ -130,7 +133,7 @@ impl AgentRuntime for Turns {
     fn execute(&self, params: ExecuteParams) -> EventStream {
         let abort = AbortHandle::new(&params.cancel);
         let (reply, begun) = oneshot::channel();
-        // Without a receiver the reply is dropped, which is what the stream then sees.
+        // Without a receiver the reply is dropped, and the stream ends with an error.
         let _ = self.attempts.send(AttemptRequest { params, reply });
         let stop = abort.clone();
         let batches = async_stream::stream! {

@@ -10,17 +10,17 @@ use teamster_usage::{ModelTick, Provider};
 
 use crate::clock::stamp;
 
-/// `usage.jsonl`: one for each model and tick.
+/// One line of `usage.jsonl`, for one model of a tick.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UsageRecord {
-    /// When the tick ended.
+    /// Time of the tick's end.
     pub ts: String,
     /// The session.
     pub session_id: Option<String>,
     /// The model, in the CLI's own name.
     pub model: Option<String>,
-    /// Input tokens outside the cache. Like all figures 0 if the CLI reports none.
+    /// Input tokens outside the cache. 0 if the CLI reports none, like all counts.
     pub input_tokens: u64,
     /// Output tokens, reasoning included.
     pub output_tokens: u64,
@@ -33,17 +33,17 @@ pub struct UsageRecord {
     /// Premium requests, which Copilot counts.
     #[serde(serialize_with = "number")]
     pub premium_requests: f64,
-    /// What it cost, in USD, if that is known.
+    /// Cost in USD, if it is known.
     pub cost_usd: Option<f64>,
-    /// The source: the CLI, or the table of prices.
+    /// Source of the cost: the CLI, or the price table.
     pub cost_source: Option<CostSource>,
 }
 
 impl UsageRecord {
-    /// The name of the file.
+    /// Name of the file.
     pub const NAME: &str = "usage.jsonl";
 
-    /// A tick that ended at this time and used nothing.
+    /// Creates a record of a tick that ended at this time, without usage.
     pub fn new(ts: impl Into<String>) -> Self {
         Self {
             ts: ts.into(),
@@ -61,7 +61,7 @@ impl UsageRecord {
     }
 }
 
-/// A whole number without a point, as readers of these files expect.
+/// Serializes a whole number without a decimal point, as readers of these files expect.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 #[expect(
     clippy::cast_possible_truncation,
@@ -75,26 +75,26 @@ fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// What is known of a tick.
+/// Sources for the usage records of a tick.
 pub(crate) struct Known<'a> {
     pub(crate) provider: Option<Provider>,
     pub(crate) prices: &'a PriceList,
     pub(crate) result: &'a RunResult,
-    /// What the CLI's own files say of it.
+    /// Usage from the CLI's own files.
     pub(crate) measured: &'a [ModelTick],
     pub(crate) session: Option<&'a str>,
     pub(crate) now: Timestamp,
 }
 
-/// The tick's records, by model.
+/// Returns the tick's records, one for each model.
 ///
-/// Tokens are the stream's by model, else those of the CLI's files, else the stream's sum. The cost is the
-/// CLI's own, else an estimate.
+/// Tokens are taken from the stream by model, else from the CLI's files, else from the stream's total. The cost
+/// is the CLI's own, else an estimate.
 pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
     let Known {
         result, measured, ..
     } = known;
-    // The agent's own, such as that of one which runs in this process.
+    // The agent's own estimate, such as that of the embedded agent.
     let is_estimate = result.cost_source == Some(CostSource::Estimated);
     let mut records: Vec<UsageRecord> = if !result.usage_by_model.is_empty() {
         let models = result.usage_by_model.iter();
@@ -135,7 +135,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         (only.cost_usd, only.cost_source) = (None, None);
         only.reported(result.total_cost_usd);
     }
-    // If tokens come from the files, so does the estimate, even if there is none: the files have the model
+    // If the tokens come from the files, the estimate does too, even if there is none: the files have the model
     // that answered.
     let of_files = result.usage_by_model.is_empty() && !measured.is_empty();
     for record in records.iter_mut().filter(|_| !of_files) {
@@ -204,8 +204,7 @@ impl UsageRecord {
     }
 }
 
-/// The tick's line in the log: its cost and the source, what the CLI's own files make of it, and its
-/// tokens.
+/// Formats the tick's line in the log: cost and its source, the estimate from the CLI's own files, and tokens.
 pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
     if records.is_empty() {
         return "cost unknown: no usage was reported for this tick".to_owned();
@@ -220,7 +219,7 @@ pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
         (None, Some(cost)) => format!("cost ~${cost:.6} estimated"),
         (None, None) => "cost unknown".to_owned(),
     };
-    // The other witness, where it is another one.
+    // The estimate from the files, if the cost has another source.
     if reported.is_some() || !result.usage_by_model.is_empty() {
         let estimates = known.measured.iter().map(|tick| tick.estimated_cost_usd);
         let estimate: Option<f64> = estimates.sum();
@@ -252,7 +251,7 @@ pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
     line
 }
 
-/// The sum of what has this source, if every record of the tick has it.
+/// Sums the costs with this source. `None` unless every record has one.
 fn sum_of(records: &[UsageRecord], source: CostSource) -> Option<f64> {
     let costs = records.iter().map(|record| {
         let cost = record.cost_usd?;

@@ -1,4 +1,4 @@
-//! A process for each tick.
+//! Adapter with one process for each tick.
 
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, Id, RunResult,
@@ -7,7 +7,7 @@ use teamster_core::{
 
 use super::{Adapter, AdapterFuture, died};
 
-/// An agent whose session is carried from one process to the next.
+/// Adapter of an agent whose session is resumed by each tick's process.
 pub struct ColdAdapter {
     runtime: SharedRuntime,
     params: ExecuteParams,
@@ -16,7 +16,8 @@ pub struct ColdAdapter {
 }
 
 impl ColdAdapter {
-    /// An agent of this runtime. The parameters hold for every tick; their prompt and session do not count.
+    /// Creates an adapter for this runtime. The parameters apply to every tick; their prompt and session are
+    /// ignored.
     pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
         Self {
             runtime,
@@ -26,7 +27,7 @@ impl ColdAdapter {
         }
     }
 
-    /// Those of a tick.
+    /// Returns the parameters of a tick.
     fn params(&self, prompt: &str, session: Option<&Id>) -> ExecuteParams {
         let mut params = self.params.clone();
         prompt.clone_into(&mut params.prompt);
@@ -37,7 +38,7 @@ impl ColdAdapter {
 
 impl Adapter for ColdAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
-        // Any prompt will do, but an empty one is refused.
+        // The prompt is not sent, but an empty one is refused.
         let params = self.params("tick", resume.as_ref());
         self.runtime.check(&params)?;
         self.session = resume;
@@ -89,7 +90,7 @@ impl Adapter for ColdAdapter {
     }
 
     fn tick_ended(&mut self, result: &RunResult) {
-        // One that was cut off before it reported its id is tried again with its last one.
+        // Without a reported id the next tick resumes the previous session.
         if result.session_id.is_some() {
             self.session.clone_from(&result.session_id);
         }

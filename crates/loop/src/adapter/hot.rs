@@ -1,4 +1,4 @@
-//! One process for all ticks.
+//! Adapter with one process for all ticks.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use teamster_core::{
 
 use super::{Adapter, AdapterFuture};
 
-/// An agent whose process stays: ticks are turns of a session.
+/// Adapter of an agent whose process is kept: ticks are turns of a live session.
 pub struct HotAdapter {
     runtime: Arc<dyn SessionRuntime>,
     options: SessionOptions,
     session: Option<Box<dyn AgentSession>>,
-    /// Limits of a single run hold for the whole session, not for a turn.
+    /// Without the limits of a single run: they would apply to the whole session.
     capabilities: Capabilities,
-    /// A turn was played, so there is a process, unless it has ended.
+    /// A turn was sent, so a process was started.
     played: bool,
 }
 
 impl HotAdapter {
-    /// An agent of this runtime. The options hold for every session that is opened.
+    /// Creates an adapter for this runtime. The options apply to every session.
     pub fn new(runtime: Arc<dyn SessionRuntime>, options: SessionOptions) -> Self {
         let mut capabilities = runtime.capabilities().clone();
         capabilities.resume = true;
@@ -41,7 +41,7 @@ impl Adapter for HotAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         let mut options = self.options.clone();
         options.params.session_id = resume.as_deref().map(str::to_owned);
-        // The previous one ends when it is dropped, if it has not.
+        // Dropping the previous session ends it.
         self.session = Some(self.runtime.open(options)?);
         self.played = false;
         Ok(())
@@ -77,7 +77,7 @@ impl Adapter for HotAdapter {
                 if session.is_live() {
                     return Ok(());
                 }
-                // The process was gone: the next turn begins with a new one.
+                // The process has ended: the next turn starts a new one.
             }
             session.close().await;
             self.begin(None)

@@ -1,4 +1,4 @@
-//! What a tick used and what it cost.
+//! Usage and cost of ticks.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::turn::result_of;
 use crate::log::Log;
 use crate::tick_usage::{self, Known, UsageRecord};
 
-/// How often the CLI's files are read again while they lag behind the stream. Claude writes its last message
-/// about 0.1 s after printing it.
+/// Reads of the CLI's files while they lag behind the stream. Claude writes its last message about 0.1 s after
+/// printing it.
 const LOOKS_AT_FILES: u32 = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// The same while they have nothing: there may be none.
+/// Reads while the files have no usage of the tick: the CLI may write none.
 const LOOKS_FOR_FILES: u32 = 2;
-/// How often a loop that sleeps looks for turns that the agent has begun by itself.
+/// Interval at which a sleeping loop polls for unasked turns.
 const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
 
-/// A turn that the agent has begun by itself.
+/// A turn that the agent began by itself.
 pub(super) struct ByItself {
     stream: EventStream,
-    /// When it is interrupted, by the clock's time; unset when it was.
+    /// Deadline by the loop's clock. `None` after the interrupt.
     until: Option<Duration>,
 }
 
@@ -36,9 +36,8 @@ impl ByItself {
 }
 
 impl AgentLoop {
-    /// Turns that the agent has begun by itself since the last tick: they belong to no tick, and have accounts of
-    /// their own. One that is still being played may take as long as any other, or is interrupted
-    /// at once.
+    /// Plays and records the turns that the agent began by itself since the last tick. They belong to no tick.
+    /// A turn in progress has the usual time limit, or is interrupted at once with `interrupt`.
     pub(super) async fn unasked(&mut self, interrupt: bool) {
         let control = self.control.clone();
         while self.take_unasked() {
@@ -61,8 +60,8 @@ impl AgentLoop {
         }
     }
 
-    /// Waits for the end of the next such turn, in a sleep: of those that are not taken only the last few are
-    /// kept. Cancel-safe.
+    /// Waits for the end of the next unasked turn. Needed during a sleep: the session keeps only the last few.
+    /// Cancel-safe.
     pub(super) async fn next_unasked(&mut self) -> RunResult {
         loop {
             if self.take_unasked() {
@@ -72,7 +71,7 @@ impl AgentLoop {
         }
     }
 
-    /// Whether there is one, which then is the one that is being played.
+    /// Takes the next unasked turn, unless one is in progress. Returns whether one is in progress.
     fn take_unasked(&mut self) -> bool {
         if self.playing_by_itself.is_none() {
             let limit = self.settings.turn_limit;
@@ -85,7 +84,7 @@ impl AgentLoop {
         self.playing_by_itself.is_some()
     }
 
-    /// Waits for its end, and interrupts it when it has taken too long. Cancel-safe.
+    /// Waits for the end of the unasked turn and interrupts it at its deadline. Cancel-safe.
     async fn end_of_unasked(&mut self) -> RunResult {
         while let Some(turn) = &mut self.playing_by_itself {
             let left = turn.until.map(|it| it.saturating_sub(self.clock.elapsed()));
@@ -107,15 +106,15 @@ impl AgentLoop {
         self.log.line("the agent played a turn by itself");
         let session = result.session_id.clone();
         let session = session.or_else(|| self.adapter.session());
-        // From the mark of the previous tick, so the files include this one.
+        // The meter still counts from the previous tick, so its files include this turn.
         self.record(result, &[], session.as_ref(), None);
     }
 
-    /// Starts the next tick's share of the CLI's files.
+    /// Sets the position in the CLI's files from which the next tick counts.
     pub(super) async fn mark(&mut self) {
         let session = self.adapter.session();
         if let Some(mut meter) = self.meter.take() {
-            // Files are read, and for a database there is a runtime of its own.
+            // This reads files, and a database has a runtime of its own.
             let marked = tokio::task::spawn_blocking(move || {
                 meter.mark(session.as_deref());
                 meter
@@ -165,12 +164,12 @@ impl AgentLoop {
         records
     }
 
-    /// Usage of the tick in the CLI's files. They may lag behind the stream, so they are read until they have
-    /// caught up.
+    /// Returns the usage of the tick from the CLI's files. They lag behind the stream, so they are read until
+    /// they catch up.
     ///
-    /// Mutable, because an adapter is not shared between threads, and the loop shall be able to be a task.
+    /// Takes `&mut self` because adapters are not `Sync`, and the future must be `Send`.
     async fn measured(&mut self, result: &RunResult, session: Option<Id>) -> Vec<ModelTick> {
-        // Without an id other agents' sessions would be counted.
+        // Without an id the sessions of other agents would count too.
         let (Some(meter), Some(session)) = (self.meter.clone(), session) else {
             return Vec::new();
         };

@@ -1,11 +1,11 @@
-//! Emptying the agent's context, as a flag asks for.
+//! Clear and reset of the agent's context on the request of a flag.
 
 use std::time::Duration;
 
 use super::AgentLoop;
 use crate::folder::Flag;
 
-/// How long an agent may take to empty its context.
+/// Time limit for emptying the context.
 const CLEAR_LIMIT: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
@@ -14,7 +14,7 @@ impl AgentLoop {
             return;
         }
         self.log.line("clear-session: clearing the context");
-        // Where that takes another process.
+        // A clear may start another process.
         self.look_at_params();
         let limit = self.clock.sleep(CLEAR_LIMIT);
         let cleared = tokio::select! {

@@ -1,4 +1,4 @@
-//! What an earlier loop has left that was killed.
+//! Cleanup after an earlier loop that was killed.
 
 use teamster_core::{Id, RunResult};
 
@@ -8,7 +8,7 @@ use crate::left_behind;
 use crate::status::SessionFile;
 use crate::tick_record::{TickBegin, TickRecord, TickResult};
 
-/// A tick that an earlier loop had begun when it was killed.
+/// A tick that was in progress when its loop was killed.
 pub(super) struct CutOffTick {
     begin: TickBegin,
     pid: u32,
@@ -16,7 +16,7 @@ pub(super) struct CutOffTick {
 }
 
 impl CutOffTick {
-    /// That of this file.
+    /// Reads the cut-off tick from a session file, if it has one.
     pub(super) fn of(file: &SessionFile) -> Option<Self> {
         Some(Self {
             begin: file.tick.clone()?,
@@ -27,9 +27,9 @@ impl CutOffTick {
 }
 
 impl AgentLoop {
-    /// Ends what the agent of a loop that was killed has left running.
+    /// Ends the processes that a killed loop's agent left running.
     ///
-    /// Mutable, because an adapter is not shared between threads.
+    /// Takes `&mut self` because adapters are not `Sync`.
     pub(super) async fn end_what_is_left(&mut self) {
         let Some(pid) = self.folder.predecessor() else {
             return;
@@ -46,7 +46,7 @@ impl AgentLoop {
         }
     }
 
-    /// Writes down what the tick used in which an earlier loop was killed, as far as the CLI's own files have it.
+    /// Records the tick in which an earlier loop was killed, with the usage that the CLI's own files have.
     pub(super) async fn account_for_cut_off_tick(&mut self) {
         let Some(CutOffTick {
             begin,
@@ -56,7 +56,7 @@ impl AgentLoop {
         else {
             return;
         };
-        // It was killed after it had accounted for the tick.
+        // The loop was killed after it had recorded the tick.
         let last: Option<TickRecord> = read_last_json_line(&self.folder.path(TickRecord::NAME));
         if last.is_some_and(|last| (last.pid, last.begin) == (pid, begin.begin)) {
             return;

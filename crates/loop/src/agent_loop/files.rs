@@ -1,4 +1,4 @@
-//! What the loop leaves for others, and takes from them.
+//! Files that the loop writes for others, and flags that it takes.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
@@ -10,8 +10,8 @@ use crate::status::{SessionFile, SleepFile};
 use crate::tick_record::{TickBegin, TickRecord};
 
 impl AgentLoop {
-    /// An agent that cleans up its directory may have removed `.orchestrator`. Then neither flags nor files
-    /// have a place, and another loop could begin. Without the directory itself this one would be unknown.
+    /// Restores `.orchestrator` if the agent removed it: without it flags and files are lost, and another loop
+    /// could begin. Stops the loop if the agent's directory is gone or locked by another loop.
     pub(super) fn mend(&mut self) {
         match self.folder.mend() {
             Ok(false) => {}
@@ -34,7 +34,7 @@ impl AgentLoop {
         }
     }
 
-    /// Writes the settings file that the CLI is given at each start, if it takes one.
+    /// Writes the settings file for the CLI's next start, if the CLI takes one.
     pub(super) fn write_session_settings(&self) {
         let Some(file) = &self.settings.agent.agent_loop.settings else {
             return;
@@ -52,8 +52,7 @@ impl AgentLoop {
         }
     }
 
-    /// Looks again at the files that the agent's parameters come from. If one cannot be used, what was there
-    /// before holds.
+    /// Reads the agent's parameters from their files again. After an error the previous parameters hold.
     pub(super) fn look_at_params(&mut self) {
         let Some(variables) = &self.variables else {
             return;
@@ -73,7 +72,7 @@ impl AgentLoop {
         }
     }
 
-    /// Keeps other processes from this session, and from no other any more.
+    /// Locks this session and releases the previous one.
     pub(super) fn lock_session(&mut self, session: Option<&Id>) -> Result<(), AgentError> {
         match &mut self.writer {
             Some(writer) => writer.follow(session.map(|id| &**id)),
@@ -83,7 +82,7 @@ impl AgentLoop {
 
     /// Records the session that continues if the loop is cut off now.
     pub(super) fn note_session(&mut self, session: Option<Id>) {
-        // Another holder of a session that has just begun cannot be kept from it any more.
+        // The session is in use already, so a failed lock changes nothing.
         let _ = self.lock_session(session.as_ref());
         if self.written && self.written_session == session {
             return;
@@ -101,7 +100,7 @@ impl AgentLoop {
             Err(error) => {
                 self.failed(SessionFile::NAME, &error);
                 self.written = false;
-                // It would bring back a session that was left. On a full disk, too, it can be removed.
+                // The old file would resume a session that was left. Removing it works on a full disk too.
                 if self.written_session != session
                     && let Err(error) = self.folder.remove(SessionFile::NAME)
                 {
@@ -111,14 +110,14 @@ impl AgentLoop {
         }
     }
 
-    /// Writes down that this tick is being played, or none.
+    /// Records the tick in progress, or that there is none.
     pub(super) fn note_tick(&mut self, tick: Option<TickBegin>) {
         self.playing = tick;
         self.written = false;
         self.note_session(self.written_session.clone());
     }
 
-    /// Leaves the session to the next loop at the end in order.
+    /// Keeps the session for the next loop at a clean exit.
     pub(super) fn keep_session(&self) {
         let file = SessionFile {
             runtime: self.settings.name().to_owned(),
@@ -143,7 +142,7 @@ impl AgentLoop {
         }
     }
 
-    /// Writes `sleep.json`, with what has failed.
+    /// Writes `sleep.json`, with the failure count and the last error.
     pub(super) fn write_sleep(&self, mut file: SleepFile) {
         file.failed_ticks = self.machine.failed_ticks();
         file.last_error = self.trouble.as_ref().map(Trouble::short);
@@ -164,8 +163,8 @@ impl AgentLoop {
         })
     }
 
-    /// Once a tick, so that nothing turns without a pause, flags that could not be taken are tried again.
-    /// `did-work` not before it is gone: each tick would seem to have done something.
+    /// Makes flags that could not be taken visible again, once a tick to avoid a busy loop. `did-work` stays
+    /// ignored until its file is gone: otherwise each tick would count as work.
     pub(super) fn unstick(&mut self) {
         let folder = &self.folder;
         (self.stuck).retain(|flag| *flag == Flag::DidWork && folder.is_set(*flag));

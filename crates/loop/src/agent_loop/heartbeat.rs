@@ -1,4 +1,4 @@
-//! A sign of life.
+//! Heartbeat of the loop.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::folder::write_json;
 
-/// How often it is given.
+/// Interval between two heartbeats.
 const BETWEEN: Duration = Duration::from_secs(30);
 
-/// `heartbeat.json`: written every 30 s for as long as the loop works, in ticks and in sleeps.
+/// `heartbeat.json`: written every 30 s while the loop runs, in ticks and in sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heartbeat {
     /// In milliseconds since the Unix epoch.
@@ -26,14 +26,14 @@ impl Heartbeat {
     pub(crate) const NAME: &str = "heartbeat.json";
 }
 
-/// Writes the file again and again.
+/// Writes the file at each interval.
 pub(super) async fn beat(clock: Arc<dyn Clock>, path: PathBuf) -> Infallible {
     loop {
         let heartbeat = Heartbeat {
             epoch_ms: clock.now().as_millisecond(),
             pid: std::process::id(),
         };
-        // A folder that is gone is made again at the next tick.
+        // A missing folder is restored at the next tick.
         let _ = write_json(&path, &heartbeat);
         clock.sleep(BETWEEN).await;
     }

@@ -1,4 +1,4 @@
-//! The time between two ticks.
+//! Sleep between two ticks.
 
 use std::fs;
 use std::io;
@@ -13,11 +13,11 @@ use crate::clock::{Clock, rest};
 use crate::machine::Sleep;
 use crate::status::SleepFile;
 
-/// How often a loop that sleeps looks whether the agent's directory is still there.
+/// Interval at which a sleeping loop checks that the agent's directory exists.
 const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
-    /// How many seconds a limit of the service holds that the tick has met, if it is known.
+    /// Returns the seconds until the limit resets that the tick ran into, if the service reported them.
     pub(super) fn limited_for(&self, result: &RunResult) -> Option<u64> {
         let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
         let limits = (result.errors.iter())
@@ -36,7 +36,7 @@ impl AgentLoop {
         if let Some(trouble) = &self.trouble {
             file = file.after(&trouble.short().message);
         }
-        // First the file: a reader of the line may look at it.
+        // The file comes first: a reader of the log line may open it.
         self.write_sleep(file);
         self.log.line(line);
         let (clock, control) = (self.clock.clone(), self.control.clone());

@@ -1,4 +1,4 @@
-//! Why a tick did not come to its own end.
+//! Failure of a tick or a start.
 
 use jiff::Timestamp;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
@@ -6,10 +6,10 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 use crate::machine::TickEnd;
 use crate::status::TickError;
 
-/// How much of it is shown beside the reason of a sleep, in bytes.
+/// Maximum length of an error in `sleep.json`, in bytes.
 const LONGEST: usize = 200;
 
-/// Why the last tick or start failed.
+/// Failure of the last tick or start.
 pub(super) struct Trouble {
     pub(super) error: AgentError,
     at: Timestamp,
@@ -20,12 +20,12 @@ impl Trouble {
         Self { error, at }
     }
 
-    /// The agent's program did not come to work at all.
+    /// Returns whether the agent's program could not be started.
     pub(super) fn is_of_the_start(&self) -> bool {
         matches!(self.error.code, ErrorCode::CliNotFound)
     }
 
-    /// The error as `sleep.json` has it.
+    /// Returns the error in the form of `sleep.json`.
     pub(super) fn short(&self) -> TickError {
         TickError {
             kind: self.error.kind,
@@ -40,13 +40,13 @@ fn one_line(message: &str) -> String {
     teamster_core::text::excerpt(&words.join(" "), LONGEST)
 }
 
-/// Why the tick failed, if it did.
+/// Returns the error of the tick, if it failed.
 pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
     let last = || result.errors.last().cloned();
     let error = AgentError::new;
     match end {
         TickEnd::Completed => None,
-        // The CLI's answer to an interrupt is not the reason for it.
+        // The CLI's error after an interrupt is not the cause.
         TickEnd::TimedOut | TickEnd::Stuck => Some(error(
             ErrorCode::Aborted,
             ErrorKind::Timeout,

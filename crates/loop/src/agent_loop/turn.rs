@@ -19,7 +19,7 @@ use crate::settings::AdapterKind;
 use crate::tick_log::TickLog;
 use crate::tick_run::Turns;
 
-/// How a tick was played.
+/// Result of a played tick.
 pub(super) struct Played {
     pub(super) result: RunResult,
     pub(super) overran: bool,
@@ -29,7 +29,8 @@ pub(super) struct Played {
 }
 
 impl AgentLoop {
-    /// What runs the ticks: made with the first one, because it needs a Tokio runtime.
+    /// Returns the orchestrator of the ticks. It is created with the first tick, because it needs a Tokio
+    /// runtime.
     fn orchestrator(&mut self) -> Result<Orchestrator, AgentError> {
         if let Some(orchestrator) = &self.orchestrator {
             return Ok(orchestrator.clone());
@@ -39,7 +40,7 @@ impl AgentLoop {
         config.clock =
             Arc::new(move || u64::try_from(clock.now().as_millisecond()).unwrap_or_default());
         if self.options.fallbacks.is_empty() {
-            // The sleep between two ticks is pause enough, where the service does not say how long.
+            // The sleep between ticks suffices where the service gives no delay.
             config.rate_limit_hold = Duration::ZERO;
             config.quota_hold = Duration::ZERO;
         }
@@ -48,16 +49,17 @@ impl AgentLoop {
         Ok(orchestrator)
     }
 
-    /// Lets the next tick ask the service despite a hold: the user requested the tick.
+    /// Releases a hold on the provider, because the user requested the next tick.
     ///
-    /// Mutable, because an adapter is not shared between threads.
+    /// Takes `&mut self` because adapters are not `Sync`.
     pub(super) async fn release_hold(&mut self) {
         if let Some(orchestrator) = &mut self.orchestrator {
             orchestrator.release(self.settings.name()).await;
         }
     }
 
-    /// Parameters of a tick for the history and the fallbacks. The adapter knows how its process starts.
+    /// Returns the parameters of a tick for the history and the fallbacks. The adapter has those of its
+    /// process.
     fn tick_params(&self, text: &str) -> ExecuteParams {
         let mut params = ExecuteParams::new(text);
         params.working_directory = Some(self.folder.directory().to_owned());
@@ -73,7 +75,7 @@ impl AgentLoop {
         let mut request = RunRequest::new(Arc::new(turns), params).run_id(run_id);
         for candidate in &self.options.fallbacks {
             let mut candidate = candidate.clone();
-            // A new conversation: it needs the full prompt.
+            // A fallback has a new conversation, so it needs the full prompt.
             self.prompts
                 .text(Prompt::Full)
                 .clone_into(&mut candidate.params.prompt);
@@ -85,7 +87,7 @@ impl AgentLoop {
         request
     }
 
-    /// Begins the log of a tick. Without one the tick is played all the same.
+    /// Begins the log of a tick. A failure is logged and does not stop the tick.
     fn begin_log(&mut self, run_id: &str, abort: AbortHandle) -> Option<TickLog> {
         let directory = self.folder.directory().to_owned();
         let logs = self.options.logs.as_mut()?;
@@ -104,7 +106,7 @@ impl AgentLoop {
             .ok()
     }
 
-    /// Plays a turn to its end, at most as long as it may take.
+    /// Plays a turn to its end or its time limit.
     pub(super) async fn play(&mut self, prompt: Prompt, run_id: &str) -> Played {
         let mut played = Played {
             result: RunResult::default(),
@@ -120,7 +122,7 @@ impl AgentLoop {
             }
         };
         if self.options.fallbacks.is_empty() {
-            // The sleep was as long as the service required, or as the settings allow.
+            // The sleep covered the limit of the service, as far as the settings allow.
             self.release_hold().await;
         }
         let (turns, mut attempts) =
@@ -128,7 +130,7 @@ impl AgentLoop {
         let mut run = orchestrator.log(self.request(prompt, run_id, turns));
         let abort = run.abort_handle();
         let mut log = self.begin_log(run_id, abort.clone());
-        // The text of a process that stays is in its session; of one that goes, this is all that is left.
+        // A cold adapter's process ends with the tick, so its text is logged.
         let goes = self.settings.adapter_kind() == AdapterKind::Cold;
         let mut said = TextLedger::without_text();
         let clock = self.clock.clone();
@@ -152,7 +154,7 @@ impl AgentLoop {
                     abort.abort();
                 }
                 Some(attempt) = attempts.recv() => {
-                    // One that is no longer waited for has been aborted.
+                    // A dropped receiver means that the attempt was aborted.
                     let _ = attempt.reply.send(self.adapter.attempt(&attempt.params));
                 }
                 entry = next(&mut run) => {
@@ -198,7 +200,7 @@ impl AgentLoop {
         played
     }
 
-    /// An event of an agent, which is the loop's own or a fallback.
+    /// Logs an event of an agent; `own` is false for a fallback.
     fn event(&mut self, event: &AgentEvent, own: bool) {
         let runtime = self.settings.name();
         match event {
@@ -223,7 +225,7 @@ impl AgentLoop {
         }
     }
 
-    /// An event of the run itself.
+    /// Logs an event of the run itself.
     fn run_event(&self, event: &RunEvent, played: &mut Played) {
         match event {
             RunEvent::Retry {
@@ -255,8 +257,8 @@ impl AgentLoop {
     }
 }
 
-/// The next entry. Of a CLI that prints without end there is always one: now and then it is kept back, so that
-/// other branches of a `select!` have their turn. Cancel-safe.
+/// Returns the next entry. Yields to other branches of a `select!` when the coop budget is spent, because a CLI
+/// may print without pause. Cancel-safe.
 async fn next(run: &mut RunLog) -> Option<RunLogEntry> {
     tokio::task::coop::consume_budget().await;
     run.next().await
@@ -276,7 +278,7 @@ async fn rest_of(run: &mut RunLog, log: &mut Option<TickLog>) -> RunResult {
     RunResult::default()
 }
 
-/// What came of the run, if this is its end.
+/// Returns the result if this entry is the end of the run.
 fn result_in(entry: &RunLogEntry) -> Option<RunResult> {
     match entry {
         RunLogEntry::Agent(entry) => match &entry.event {

@@ -8,8 +8,8 @@ fn folder() -> (tempfile::TempDir, AgentFolder) {
     (directory, folder)
 }
 
-/// Opens a directory that another had. A process that another test starts may have its lock until it is the
-/// program that it shall be.
+/// Opens a directory that was locked before. A process that another test forks may hold the lock until its
+/// `exec`.
 fn open_again(directory: &Path) -> AgentFolder {
     let mut opened = AgentFolder::open(directory);
     wait_until(Duration::from_mins(1), || {
@@ -61,7 +61,7 @@ fn a_second_loop_is_refused_and_informed_of_the_first() {
     assert!(error.contains(&pid), "{error}");
     let lock = first.path(LOCK);
     drop(first);
-    // The process id may be another's by now.
+    // The process id may be reused.
     assert_eq!(fs::read_to_string(lock).unwrap(), "");
     open_again(directory.path());
 }
@@ -75,12 +75,12 @@ fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
     assert!(!first.mend().unwrap());
     let error = AgentFolder::open(directory.path()).unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }), "{error}");
-    // The slower one gets an error.
+    // The loop that comes second gets an error.
     fs::remove_dir_all(first.path("")).unwrap();
     let _second = AgentFolder::open(directory.path()).unwrap();
     let error = first.mend().unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }), "{error}");
-    // An agent's directory that is gone stays so.
+    // An agent's directory that was removed is not restored.
     fs::remove_dir_all(directory.path()).unwrap();
     let error = first.mend().unwrap_err();
     assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
@@ -124,12 +124,12 @@ fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
         let text = errors.iter().map(io::Error::to_string);
         text.collect::<Vec<_>>()
     };
-    // Set by `mkdir`, while a loop that was killed had taken a file.
+    // The flag is set with `mkdir`, and a killed loop had taken a file.
     fs::write(folder.path("clear-session.taken"), "").unwrap();
     fs::create_dir(folder.path("clear-session")).unwrap();
     assert_eq!(errors(folder.set_again()), [""; 0]);
     assert_eq!(names(&folder), ["clear-session"]);
-    // What cannot be removed does no harm.
+    // A flag that cannot be removed is reported.
     fs::create_dir_all(folder.path("did-work/x")).unwrap();
     fs::write(folder.path("tools.json"), "{}").unwrap();
     let reported = errors(folder.remove_stale());

@@ -13,7 +13,7 @@ fn id(text: &str) -> Option<Id> {
     (!text.is_empty()).then(|| Id::from(text))
 }
 
-/// The agent is there, and nothing else.
+/// Input of a loop whose agent is alive, without flags.
 fn there(session: &str) -> Input {
     Input {
         alive: true,
@@ -26,7 +26,7 @@ fn machine() -> Machine {
     Machine::new(PACE, true, None)
 }
 
-/// A machine whose agent was started and has played its first tick.
+/// Returns a machine that has completed its first tick.
 fn running() -> Machine {
     let mut machine = machine();
     assert_eq!(
@@ -73,12 +73,12 @@ fn a_wake_in_a_tick_is_not_lost_and_one_before_it_is_answered_by_it() {
         woken: true,
         ..there("a")
     };
-    // In the tick that has just ended: no sleep.
+    // Woken during the last tick: no sleep.
     assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
-    // It was answered: this time there is one.
+    // The wake is served: the next sleep is not skipped.
     assert_eq!(sleep_of(&mut machine, &there("a")), 180);
-    // In the sleep.
+    // Woken during the sleep.
     assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
 }
 
@@ -109,7 +109,7 @@ fn a_clear_comes_before_the_tick_and_the_next_one_is_held_back() {
     assert_eq!(machine.next(&seen), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
-    // Sooner than the gap: it stays where it is, and the tick is played.
+    // Within the gap the flag stays set, and the tick is played.
     seen.clear = true;
     seen.now = Duration::from_secs(1599);
     assert_eq!(machine.clear_held_back(seen.now), Some(1));
@@ -185,7 +185,7 @@ fn a_session_that_fails_twice_in_a_row_is_given_up_and_delays_grow() {
     }
     assert_eq!(resumed, [id("a"), None, id("b"), None]);
     assert_eq!(waits, [5, 10, 15, 20]);
-    // One that goes well ends the row.
+    // A completed tick ends the series.
     machine.tick_ended(TickEnd::Completed, true, id("c"));
     assert_eq!(machine.failures(), 0);
     assert_eq!(sleep_of(&mut machine, &there("c")), 60);
@@ -233,7 +233,7 @@ fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
     for sleep in [180, 200] {
         machine.rested();
         assert!(matches!(machine.next(&there("a")), Action::Tick(_)));
-        // As slow as after any other tick: this costs nothing but time.
+        // The usual sleep applies: a refusal costs no tokens.
         machine.tick_ended(TickEnd::Refused, false, id("a"));
         assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
     }
@@ -246,7 +246,7 @@ fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
         }
     );
     machine.started();
-    // It is another session that is refused now.
+    // The refusals are now counted for the new session.
     assert_eq!(machine.next(&there("")), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Refused, false, id("b"));
     machine.rested();
@@ -260,7 +260,7 @@ fn a_limit_of_the_service_makes_a_sleep_longer_and_a_wake_ends_it() {
         machine.hold_off(seconds);
         assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
     }
-    // It is none that later ones grow from.
+    // Later sleeps do not grow from it.
     assert_eq!(machine.current_sleep(), 120);
     let woken = Input {
         woken: true,

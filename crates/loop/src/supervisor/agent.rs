@@ -1,4 +1,4 @@
-//! One agent: what is wanted of it and what runs. Pure: the time is given, and what is to be done comes out.
+//! State machine of one agent's process. Pure: the caller gives the time and performs the actions.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,24 +8,24 @@ use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_process::ProcessIdentity;
 
-/// The times of a supervisor.
+/// Delays and time limits of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
-    /// The delay before a loop that crashed is started again, the first time. It doubles with every crash.
+    /// Delay before the first restart of a crashed loop. It doubles with every crash. Default: 1 s.
     #[serde(with = "humantime_serde")]
     pub first_delay: Duration,
-    /// The longest delay.
+    /// Longest delay before a restart. Default: 5 min.
     #[serde(with = "humantime_serde")]
     pub longest_delay: Duration,
-    /// A loop that ran for so long before it crashed begins with the first delay again.
+    /// Run time after which a crash counts as the first one again. Default: 5 min.
     #[serde(with = "humantime_serde")]
     pub settled_after: Duration,
-    /// How long until an agent whose directory or instructions are missing is looked at again.
+    /// Interval of the checks for a missing directory or instructions file. Default: 30 s.
     #[serde(with = "humantime_serde")]
     pub look_again: Duration,
-    /// How long a loop that was asked to end may take before it is killed.
+    /// Time that a loop may take to end before it is killed. Default: 5 s.
     #[serde(with = "humantime_serde")]
     pub grace: Duration,
 }
@@ -52,22 +52,22 @@ impl Policy {
     }
 }
 
-/// How a loop ended.
+/// Exit of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself, with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// By this signal.
+    /// The process was killed by this signal.
     Signal(i32),
-    /// Unknown: it was no child of this supervisor's.
+    /// The process was no child of this supervisor.
     Unknown,
 }
 
-/// So many crashes in a row make a crash loop: a single one may come from outside.
+/// Crashes in a row that make a crash loop. A single crash may have an external cause.
 const CRASHES_IN_A_ROW: u32 = 2;
-/// In order: another program asked the loop to end.
+/// Exit code of a clean exit: another program asked the loop to end.
 const IN_ORDER: i32 = 0;
-/// The loop reports that its directory or its settings are wrong. It is started again after the longest delay.
+/// Exit code of a loop whose directory or settings are invalid. It is restarted after the longest delay.
 pub(super) const UNUSABLE: i32 = 2;
 
 impl fmt::Display for Exit {
@@ -91,62 +91,62 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The state of an agent.
+/// State of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing runs, and nothing shall.
+    /// No loop runs, and none is to be started.
     Stopped,
-    /// It ended in order without being asked from here. It is not started again by itself.
+    /// The loop ended cleanly without a request of this supervisor. It is not restarted automatically.
     Ended,
-    /// It cannot run before something is put right. It is tried again then.
+    /// The loop cannot run until a problem is fixed. The next attempt is at `until`.
     Failed { until: Instant },
-    /// Nothing runs; it is to be started then.
+    /// No loop runs. It is started at `until`.
     Waiting { until: Instant },
-    /// It is being started.
+    /// The loop is being started.
     Starting,
     Running {
         process: ProcessIdentity,
         since: Instant,
     },
-    /// It is to end.
+    /// The loop is being stopped.
     Stopping {
         process: ProcessIdentity,
         stage: StopStage,
     },
 }
 
-/// How far the stopping is.
+/// Stage of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopStage {
-    /// The request is still to be sent.
+    /// SIGTERM has not been sent yet.
     Ask,
-    /// The request was sent; it is killed then.
+    /// SIGTERM was sent. The process is killed at `until`.
     Wait { until: Instant },
-    /// It has been killed.
+    /// SIGKILL was sent.
     Killed,
 }
 
-/// What is to be done now.
+/// Action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Start a loop, and report [`Agent::started`] or [`Agent::not_started`].
+    /// Start a loop and report it with [`Agent::started`] or [`Agent::not_started`].
     Start,
-    /// Ask this one to end, with its group.
+    /// Send SIGTERM to the group of this process.
     Terminate(ProcessIdentity),
-    /// Kill it, with its group.
+    /// Send SIGKILL to the group of this process.
     Kill(ProcessIdentity),
 }
 
-/// One agent.
+/// State machine of one agent.
 #[derive(Debug)]
 pub(crate) struct Agent {
     policy: Policy,
     wanted: bool,
     phase: Phase,
     delays: ExponentialBackoff,
-    /// How often it was restarted automatically since the last requested start.
+    /// Automatic restarts since the last requested start.
     restarts: u32,
-    /// Crashes in a row, without a loop that ran well for a while between them.
+    /// Crashes in a row, without a loop that ran for `settled_after` between them.
     crashes: u32,
 }
 
@@ -162,7 +162,7 @@ impl Agent {
         }
     }
 
-    /// Whether the loop that runs has crashed repeatedly and has not run well for a while since.
+    /// Returns whether the running loop has crashed repeatedly and has not run for `settled_after` since.
     pub(crate) fn is_crash_looping(&self, now: Instant) -> bool {
         let Phase::Running { since, .. } = self.phase else {
             return false;
@@ -179,7 +179,7 @@ impl Agent {
         self.restarts
     }
 
-    /// The current process, also while it is being stopped.
+    /// Returns the current process, even while it is being stopped.
     pub(crate) fn process(&self) -> Option<ProcessIdentity> {
         match self.phase {
             Phase::Running { process, .. } | Phase::Stopping { process, .. } => Some(process),
@@ -187,7 +187,7 @@ impl Agent {
         }
     }
 
-    /// Whether a loop is started as soon as nothing is in its way.
+    /// Returns whether a start is due, or follows the current stop.
     pub(crate) fn comes_next(&self, now: Instant) -> bool {
         match self.phase {
             Phase::Starting => true,
@@ -197,7 +197,7 @@ impl Agent {
         }
     }
 
-    /// A loop was found that runs already.
+    /// Adopts a loop that runs already.
     pub(crate) fn adopt(&mut self, process: ProcessIdentity, restarts: u32, now: Instant) {
         self.restarts = restarts;
         self.phase = Phase::Running {
@@ -206,7 +206,7 @@ impl Agent {
         };
     }
 
-    /// A requested start. A loop that runs continues.
+    /// Requests a start. A running loop continues.
     pub(crate) fn start(&mut self, now: Instant) {
         self.wanted = true;
         match self.phase {
@@ -214,12 +214,12 @@ impl Agent {
                 self.afresh();
                 self.phase = Phase::Waiting { until: now };
             }
-            // One that is ending is started when it has ended.
+            // A stopping loop is started after its end.
             Phase::Starting | Phase::Running { .. } | Phase::Stopping { .. } => {}
         }
     }
 
-    /// A requested stop.
+    /// Requests a stop.
     pub(crate) fn stop(&mut self) {
         self.wanted = false;
         match self.phase {
@@ -231,7 +231,7 @@ impl Agent {
         }
     }
 
-    /// A requested restart.
+    /// Requests a restart.
     pub(crate) fn restart(&mut self, now: Instant) {
         if let Phase::Running { process, .. } = self.phase {
             self.wanted = true;
@@ -242,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// If it is to end, no more waiting for that.
+    /// Skips the grace period of a stop.
     pub(crate) fn hurry(&mut self, now: Instant) {
         if let Phase::Stopping {
             stage: StopStage::Ask | StopStage::Wait { .. },
@@ -256,7 +256,7 @@ impl Agent {
         }
     }
 
-    /// What is to be done now, if anything. To be asked until nothing is.
+    /// Returns the next action. The caller repeats the call until it returns `None`.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Action> {
         match self.phase {
             Phase::Waiting { until } | Phase::Failed { until } if until <= now => {
@@ -289,7 +289,7 @@ impl Agent {
         }
     }
 
-    /// When [`poll`](Self::poll) has something to say if nothing happens before.
+    /// Returns when [`poll`](Self::poll) has the next action, without further input.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Waiting { until }
@@ -302,7 +302,7 @@ impl Agent {
         }
     }
 
-    /// The loop of [`Action::Start`] runs.
+    /// Reports that the loop of [`Action::Start`] runs.
     pub(crate) fn started(&mut self, process: ProcessIdentity, now: Instant) {
         self.phase = Phase::Running {
             process,
@@ -313,7 +313,7 @@ impl Agent {
         }
     }
 
-    /// When a start is due by itself, if one is.
+    /// Returns the time of the next scheduled start.
     pub(crate) fn starts_at(&self) -> Option<Instant> {
         match self.phase {
             Phase::Waiting { until } | Phase::Failed { until } => Some(until),
@@ -321,8 +321,7 @@ impl Agent {
         }
     }
 
-    /// The loop of [`Action::Start`] does not run. `hopeless`: it will not, before something is put
-    /// right.
+    /// Reports that [`Action::Start`] failed. `hopeless`: it fails until a problem is fixed.
     pub(crate) fn not_started(&mut self, hopeless: bool, now: Instant) {
         self.phase = match (self.wanted, hopeless) {
             (false, _) => Phase::Stopped,
@@ -331,7 +330,7 @@ impl Agent {
         };
     }
 
-    /// This process has ended. Of another one than that of the agent nothing follows.
+    /// Reports the exit of a process. The exit of any other process than the agent's is ignored.
     pub(crate) fn exited(&mut self, process: ProcessIdentity, exit: Exit, now: Instant) {
         match self.phase {
             Phase::Running {
@@ -377,7 +376,7 @@ impl Agent {
         self.crashes = 0;
     }
 
-    /// What keeps it from running can be looked at without starting it: soon again.
+    /// Schedules an early retry, because the problem can be checked without a start.
     pub(crate) fn look_again(&mut self, now: Instant) {
         if let Phase::Failed { .. } = self.phase {
             self.phase = self.failed(now);
@@ -390,7 +389,7 @@ impl Agent {
         }
     }
 
-    /// Only another start shows whether it can run now.
+    /// Schedules a late retry, because only a start shows whether the problem is fixed.
     fn later_failed(&mut self, now: Instant) -> Phase {
         self.restarts = self.restarts.saturating_add(1);
         Phase::Failed {
@@ -400,7 +399,7 @@ impl Agent {
 
     fn later(&mut self, now: Instant) -> Phase {
         self.restarts = self.restarts.saturating_add(1);
-        // It has no end.
+        // The iterator is endless.
         let delay = self.delays.next().unwrap_or(self.policy.longest_delay);
         Phase::Waiting {
             until: later(now, delay),
@@ -408,7 +407,7 @@ impl Agent {
     }
 }
 
-/// A time beyond the clock's range is never reached either.
+/// Adds a delay to a time. A result beyond the clock's range becomes a time in a year.
 fn later(now: Instant, delay: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(24 * 365);
     now.checked_add(delay).unwrap_or(now + YEAR)

@@ -1,4 +1,4 @@
-//! Talks to a supervisor.
+//! Client of a supervisor.
 
 use std::io;
 use std::path::Path;
@@ -13,17 +13,22 @@ use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
 use super::state_folder::{StateFolder, real};
 
-/// How long the supervisor may take for an answer: it may have many loops to start first.
+/// Time limit for a response. The supervisor may have to start many loops first.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A connection to the supervisor of a configuration.
+/// Connection to the supervisor of a configuration.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
 }
 
 impl Client {
-    /// Connects to the supervisor of this configuration, which need not be running.
+    /// Connects to the supervisor of this configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::NotRunning`] if there is none, and with [`Error::OtherConfig`] if it has another
+    /// configuration.
     pub async fn connect(config: &Path) -> Result<Self, Error> {
         let config = std::path::absolute(config)
             .map_err(Error::disk("cannot find the directory of", config))?;
@@ -61,7 +66,11 @@ impl Client {
         })
     }
 
-    /// Asks for something; how things stand then.
+    /// Sends a command and returns the status after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the supervisor refuses the command or does not answer within 60 s.
     pub async fn ask(&mut self, command: Command) -> Result<Status, Error> {
         let response = timeout(PATIENCE, self.exchange(command))
             .await
@@ -90,19 +99,27 @@ impl Client {
 }
 
 impl Client {
-    /// Asks for how things stand and for all that changes from then on.
+    /// Returns the current status and the stream of later changes.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`ask`](Self::ask) does.
     pub async fn subscribe(mut self) -> Result<(Status, Updates), Error> {
         let status = self.ask(Command::Subscribe).await?;
         Ok((status, Updates(self.stream)))
     }
 }
 
-/// What changes at a supervisor.
+/// Stream of the changes at a supervisor.
 #[derive(Debug)]
 pub struct Updates(BufReader<UnixStream>);
 
 impl Updates {
-    /// Waits for the next change; `None` when the supervisor has ended or has closed the connection.
+    /// Waits for the next change. Returns `None` when the supervisor has ended or closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the connection breaks or a line cannot be parsed.
     pub async fn next(&mut self) -> Result<Option<Update>, Error> {
         let mut line = String::new();
         let count = self.0.read_line(&mut line).await.map_err(Error::NoAnswer)?;

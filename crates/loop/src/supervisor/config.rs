@@ -1,4 +1,4 @@
-//! `agents.config.json`: which agents there are.
+//! `agents.config.json`: the agents of a supervisor.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,47 +15,47 @@ use teamster_mcp::config::is_slip;
 use super::state_folder::real;
 use crate::instructions::has_instructions;
 
-/// The name of the file where none is given.
+/// Default name of the file.
 pub const FILE_NAME: &str = "agents.config.json";
-/// The environment variable that names the file.
+/// Environment variable with the path of the file.
 pub const FILE_VARIABLE: &str = "AGENTS_CONFIG";
 
-/// The agents of a company.
+/// Configuration of the agents of a company.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The file that it was read from, absolute.
+    /// Absolute path of the file.
     pub file: PathBuf,
-    /// What the company is called.
+    /// Name of the company.
     pub company_name: Option<String>,
-    /// In the order of the file. No two have the same id or the same directory.
+    /// Agents in the order of the file. Ids and directories are unique.
     pub agents: Vec<AgentConfig>,
-    /// Fields that are not known but look like slips of known ones, for a person.
+    /// Warnings about unknown fields that look like misspelled known ones, for people.
     pub warnings: Vec<String>,
 }
 
-/// One agent.
+/// Configuration of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// By what it is named. It is the name of a folder.
+    /// Id of the agent, which is also the default name of its folder.
     pub id: String,
-    /// By what its colleagues call it, such as `@pm-bot`.
+    /// Name that other agents use for it, such as `@pm-bot`.
     pub alias: Option<String>,
-    /// What it is there for.
+    /// Role of the agent, for people.
     pub role: Option<String>,
-    /// The adapter of its loop. Without one the loop's own default holds.
+    /// Runtime of its loop. Default: as the loop's own settings have it.
     pub runtime: Option<String>,
-    /// Whether it has a browser. A loop whose runtime has none reports it.
+    /// Gives the agent a browser. A loop whose runtime has none logs a warning. Default: false.
     pub chrome: bool,
-    /// Where it works, absolute.
+    /// Absolute path of its working directory.
     pub working_dir: PathBuf,
-    /// Its instructions file, relative to `working_dir`.
+    /// Instructions file, relative to `working_dir`.
     pub instructions_file: Option<PathBuf>,
 }
 
 impl AgentConfig {
-    /// The variables that its loop gets beside those of the supervisor.
+    /// Returns the variables that its loop gets in addition to the supervisor's environment.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut variables = Vec::new();
         if let Some(runtime) = &self.runtime {
@@ -67,14 +67,14 @@ impl AgentConfig {
         variables
     }
 
-    /// Whether two loops of these are started in the same way.
+    /// Returns whether both configurations start the same loop.
     pub(crate) fn starts_like(&self, other: &Self) -> bool {
         real(&self.working_dir) == real(&other.working_dir)
             && self.environment() == other.environment()
     }
 
-    /// Why it cannot be started as things are on the disk. `files` are those that it may have its instructions
-    /// in, the right one first.
+    /// Returns why the agent cannot be started, judged by the files on disk. `files` are its possible
+    /// instruction files, the preferred one first.
     pub(crate) fn obstacle(&self, files: &[&str]) -> Option<Obstacle> {
         let directory = self.working_dir.clone();
         match fs::metadata(&directory) {
@@ -100,7 +100,7 @@ impl AgentConfig {
     }
 }
 
-/// Why an agent cannot be started as things are on the disk.
+/// Reason that an agent cannot be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Obstacle {
     #[error("runtime: {0}")]
@@ -118,16 +118,16 @@ pub(crate) enum Obstacle {
     NoInstructions(PathBuf, PathBuf),
 }
 
-/// Why a configuration cannot be used.
+/// Error of a configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}: {message}", file.display(), Line(*line))]
 #[non_exhaustive]
 pub struct ConfigError {
     /// The file.
     pub file: PathBuf,
-    /// Where in it, counted from 1.
+    /// Line in the file, from 1.
     pub line: Option<usize>,
-    /// What is wrong, and what to write.
+    /// The problem, and a fix.
     pub message: String,
 }
 
@@ -142,13 +142,13 @@ impl fmt::Display for Line {
     }
 }
 
-/// The file as it is written. What else is in it is for others.
+/// Content of the file. Unknown fields belong to other programs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Written<'a> {
     company_name: Option<String>,
     agents_root: Option<PathBuf>,
-    // As they stand, so that errors can name their lines.
+    // Raw text, so that errors can name lines.
     #[serde(borrow)]
     agents: Vec<&'a RawValue>,
 }
@@ -166,7 +166,11 @@ struct WrittenAgent {
 }
 
 impl Config {
-    /// Reads the file.
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or parsed, or if two agents share an id or a directory.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError {
             file: file.to_owned(),
@@ -185,7 +189,7 @@ impl Config {
         Self::parse(&text, absolute)
     }
 
-    /// The configuration in the text of this file, which has an absolute path.
+    /// Parses the text of a configuration. `file` is an absolute path.
     fn parse(text: &str, file: PathBuf) -> Result<Self, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let wrong = |line: Option<usize>, message: String| ConfigError {
@@ -204,7 +208,7 @@ impl Config {
         let mut directories: HashMap<PathBuf, usize> = HashMap::new();
         for raw in written.agents {
             let raw = raw.get();
-            // It is a part of the text.
+            // `raw` is a part of `text`.
             let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
             let before = text.get(..offset).unwrap_or_default().matches('\n').count();
             let agent: WrittenAgent = serde_json::from_str(raw)
@@ -259,13 +263,13 @@ impl Config {
         })
     }
 
-    /// The agent of this id.
+    /// Returns the agent with this id.
     pub fn agent(&self, id: &str) -> Option<&AgentConfig> {
         self.agents.iter().find(|agent| agent.id == id)
     }
 }
 
-/// The fields of the file, and those of an agent.
+/// Fields of the file and of an agent.
 const ROOT_FIELDS: [&str; 3] = ["companyName", "agentsRoot", "agents"];
 const AGENT_FIELDS: [&str; 7] = [
     "id",
@@ -277,9 +281,10 @@ const AGENT_FIELDS: [&str; 7] = [
     "instructionsFile",
 ];
 
-/// Fields of an object that are most likely meant to be known ones. Others belong to other programs.
+/// Returns warnings about fields of an object that are probably misspelled. Other unknown fields belong to
+/// other programs.
 fn slips(object: &str, line: usize, known: &[&str]) -> Vec<String> {
-    /// So many letters in common at the start, and the longer name is that of the shorter one.
+    /// Length of a common prefix from which a longer name is taken for the shorter one.
     const ENOUGH: usize = 5;
     let fields: Map<String, Value> = serde_json::from_str(object).unwrap_or_default();
     let names = fields.keys().filter(|name| !known.contains(&name.as_str()));
@@ -300,9 +305,9 @@ fn slips(object: &str, line: usize, known: &[&str]) -> Vec<String> {
     warnings.collect()
 }
 
-/// What to write where the whole file has the wrong form.
+/// Hint for a file of the wrong form.
 const ROOT: &str = r#"write an object such as {"agents": [{"id": "helper"}]}"#;
-/// The same for an agent.
+/// Hint for an agent of the wrong form.
 const AGENT: &str =
     r#"write an agent such as {"id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager"}"#;
 
@@ -312,7 +317,7 @@ fn line(error: &serde_json::Error, before: usize) -> Option<usize> {
 
 fn explain(error: &serde_json::Error, form: &str) -> String {
     let text = error.to_string();
-    // Errors name lines by our own count, from the beginning of the file.
+    // The line is added by the caller, relative to the whole file.
     let text = text.split(" at line ").next().unwrap_or(&text);
     if error.is_data() {
         format!("{text}: {form}")
@@ -321,12 +326,12 @@ fn explain(error: &serde_json::Error, form: &str) -> String {
     }
 }
 
-/// Without `.` in the middle. `..` stays: the folder before it may be a link.
+/// Removes `.` components. `..` is kept: the folder before it may be a link.
 fn tidy(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Why this cannot be an id. It is the name of a folder, and a word on command lines.
+/// Returns why this text cannot be an id. An id is the name of a folder and an argument on command lines.
 fn unfit(id: &str) -> Option<&'static str> {
     match id {
         "" => Some("is empty"),

@@ -5,57 +5,57 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that has happened. Its text is for people.
+/// Event of a supervisor. Its `Display` text is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// It is there.
+    /// The supervisor is listening.
     Listening {
-        /// How many agents there are.
+        /// Number of agents.
         agents: usize,
-        /// Where it listens.
+        /// Path of its socket.
         socket: PathBuf,
     },
     /// The loop of an agent was started.
     Started {
-        /// Which.
+        /// Id of the agent.
         agent: String,
-        /// Its process id.
+        /// Process id of its loop.
         pid: u32,
     },
     /// The loop of an agent was running already.
     Adopted {
-        /// Which.
+        /// Id of the agent.
         agent: String,
-        /// Its process id.
+        /// Process id of its loop.
         pid: u32,
     },
-    /// The loop of an agent has ended as requested.
+    /// The loop of an agent ended after a request.
     Stopped {
-        /// Which.
+        /// Id of the agent.
         agent: String,
     },
-    /// The loop of an agent has ended by itself, or was not started.
+    /// The loop of an agent ended without a request, or was not started.
     Trouble {
-        /// Which.
+        /// Id of the agent.
         agent: String,
-        /// What happened, and what follows.
+        /// The problem, and the next attempt.
         message: String,
     },
     /// The configuration was read again.
     Reloaded {
-        /// How many agents there are now.
+        /// New number of agents.
         agents: usize,
     },
-    /// The supervisor ends.
+    /// The supervisor is ending.
     Ending,
-    /// Something did not go as it should.
+    /// A problem that does not stop the supervisor.
     Warning {
-        /// What.
+        /// The problem.
         message: String,
     },
-    /// Another one, of a later version.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
@@ -80,7 +80,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// So many agents.
+/// Formats a number of agents.
 struct Agents(usize);
 
 impl fmt::Display for Agents {

@@ -1,6 +1,6 @@
-//! `.orchestrator/last-start.json`: when the loop of an agent was started, and its process id.
+//! `.orchestrator/last-start.json`: start time and process id of an agent's loop.
 //!
-//! Dashboards count from it. It also covers loops that another supervisor started.
+//! Dashboards read it. It also covers loops that another supervisor started.
 
 use std::fs;
 use std::io;
@@ -11,14 +11,14 @@ use teamster_process::ProcessIdentity;
 
 use crate::folder::{read_json, write_json};
 
-/// How far the time in the file may be from that of the process, in milliseconds: the file is written
-/// after the start, and the machine's start is known to a second.
+/// Maximum difference between the time in the file and the start of the process, in milliseconds. The file is
+/// written after the start, and the boot time is known to a second.
 pub(super) const TOLERANCE_MS: u64 = 10_000;
 
-/// The content of the file.
+/// Content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastStart {
-    /// In milliseconds since the Unix epoch.
+    /// Start time, in milliseconds since the Unix epoch.
     pub(crate) epoch_ms: u64,
     pub(crate) pid: u32,
 }
@@ -32,7 +32,7 @@ impl LastStart {
         read_json(&file(working_dir))
     }
 
-    /// Writes the file if it names a process that does not run.
+    /// Writes the file unless it names this process or another one that runs.
     pub(crate) fn mend(self, working_dir: &Path) -> io::Result<()> {
         match Self::read(working_dir) {
             Some(found) if found.pid == self.pid => Ok(()),
@@ -45,8 +45,8 @@ impl LastStart {
         }
     }
 
-    /// The process and start time in this directory's file, if it certainly still runs: started at that time,
-    /// in that directory.
+    /// Returns the process and start time in this directory's file. `None` unless the process runs, started at
+    /// that time, and is in that directory.
     pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
         let start = Self::read(working_dir)?;
         let process = ProcessIdentity::of(start.pid)?;
@@ -92,14 +92,14 @@ mod tests {
         let identity = ProcessIdentity::of(child.id()).unwrap();
         assert_eq!(found, Some((identity, start.epoch_ms)));
 
-        // The id was given to another process since.
+        // The id was reused by another process.
         let earlier = LastStart {
             epoch_ms: start.epoch_ms - 3_600_000,
             ..start
         };
         earlier.write(dir.path()).unwrap();
         assert_eq!(LastStart::running(dir.path()), None);
-        // It is somewhere else.
+        // The process is in another directory.
         let other = LastStart {
             pid: std::process::id(),
             ..start

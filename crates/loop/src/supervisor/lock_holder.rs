@@ -1,4 +1,4 @@
-//! The loop that holds the lock of a directory, started by any program.
+//! Loop that holds the lock of a directory, started by any program.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use super::last_start::TOLERANCE_MS;
 use crate::ORCHESTRATOR;
 use crate::folder::LOCK;
 
-/// The loop in this directory and its start time, from the lock file: the process with that id is in the
-/// directory, and was when the file was written. The lock itself is not tried: that could keep out a loop
-/// that starts at this moment.
+/// Returns the loop in this directory and its start time in milliseconds, from the lock file. `None` unless the
+/// process is in the directory and started before the file was written. The lock itself is not tried: that
+/// could refuse a loop that is starting.
 pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
     let file = working_dir.join(ORCHESTRATOR).join(LOCK);
     let found = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
@@ -48,12 +48,12 @@ mod tests {
         let identity = ProcessIdentity::of(child.id());
         assert_eq!(running(dir.path()).map(|(it, _)| it), identity);
 
-        // The id was given to another process since.
+        // The id was reused by another process.
         let hour = Duration::from_hours(1);
         let file = File::options().write(true).open(&lock).unwrap();
         file.set_modified(SystemTime::now() - hour).unwrap();
         assert_eq!(running(dir.path()), None);
-        // It is somewhere else.
+        // The process is in another directory.
         fs::write(&lock, std::process::id().to_string()).unwrap();
         assert_eq!(running(dir.path()), None);
 

@@ -1,4 +1,4 @@
-//! An agent with all that a supervisor knows of it.
+//! Agent of a supervisor, with its configuration and runtime state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use crate::refusal::refusal;
 pub(crate) struct Managed {
     pub(crate) config: AgentConfig,
     pub(crate) agent: Agent,
-    /// Its own switch.
+    /// The agent's own switch.
     pub(crate) enabled: bool,
-    /// What runs, as it is written down.
+    /// The running process, as it is recorded in the state file.
     pub(crate) process: Option<ProcessState>,
-    /// It was started by another program.
+    /// The loop was started by another program.
     pub(crate) adopted: bool,
-    /// The last reason of a change.
+    /// Reason of the last change.
     pub(crate) reason: Option<String>,
-    /// Its loop ended because it was asked to, and in order.
+    /// The loop ended cleanly after a request.
     pub(crate) stopped_in_order: bool,
-    /// Why it could not be started when that was last tried.
+    /// Obstacle of the last attempt to start the loop.
     pub(crate) obstacle: Option<Obstacle>,
-    /// How its loop ended last without being asked to, or why it was not started.
+    /// Last unrequested end of the loop, or the reason that it was not started.
     pub(crate) error: Option<LastError>,
-    /// It is no longer in the configuration, and goes when its loop has ended.
+    /// The agent is no longer in the configuration and is dropped when its loop has ended.
     pub(crate) removed: bool,
 }
 
 impl Managed {
-    /// How the loop of this process ended; of one that could not run with why.
+    /// Describes the exit of this process, with the reason if the loop could not run.
     pub(super) fn how_it_ended(&self, exit: Exit, pid: u32) -> String {
-        /// So much of it is shown, in bytes.
+        /// Maximum length of the reason, in bytes.
         const LONGEST: usize = 300;
         let why = match exit {
             Exit::Code(UNUSABLE) => refusal(&self.config.working_dir, pid),
@@ -74,7 +74,7 @@ impl Managed {
         }
     }
 
-    /// A loop of an agent that is no longer in the configuration.
+    /// Creates the agent of a loop that is no longer in the configuration.
     pub(crate) fn removed(id: &str, process: &ProcessState, policy: &Policy) -> Self {
         let config = AgentConfig {
             id: id.to_owned(),
@@ -91,7 +91,7 @@ impl Managed {
         }
     }
 
-    /// What is written down of a process of this agent that starts now.
+    /// Returns the state file's record of a process of this agent.
     pub(crate) fn process_state(
         &self,
         process: teamster_process::ProcessIdentity,
@@ -107,35 +107,37 @@ impl Managed {
         }
     }
 
-    /// Whether its loop, which may be about to end, may be in this directory, which has a path without links.
+    /// Returns whether the agent's loop may be in this directory, even if it is ending. `directory` is a path
+    /// without links.
     pub(crate) fn may_be_in(&self, directory: &Path) -> bool {
         let Some(process) = &self.process else {
             return false;
         };
         let identity = process.identity();
         match identity.directory() {
-            // It went along with a directory that was renamed.
+            // The directory of the process was renamed.
             Some(found) if found == directory => true,
-            // Where it was cannot be asked any more. Its end is about to be reported.
+            // The process has ended, so its directory is unknown. Its exit is about to be reported.
             None if !identity.is_running() => true,
             _ => real(&process.working_dir) == directory,
         }
     }
 
-    /// A loop that another program or a person has started in its directory, and when.
+    /// Returns a loop that another program started in the agent's directory, and its start time in
+    /// milliseconds.
     pub(crate) fn started_elsewhere(&self) -> Option<(teamster_process::ProcessIdentity, u64)> {
         let directory = &self.config.working_dir;
         LastStart::running(directory).or_else(|| lock_holder::running(directory))
     }
 
-    /// Takes over a loop that runs.
+    /// Adopts a running loop.
     pub(crate) fn adopt(&mut self, process: ProcessState, restarts: u32, now: Instant) {
         self.agent.adopt(process.identity(), restarts, now);
         self.process = Some(process);
         self.adopted = true;
     }
 
-    /// Whether the loop that runs was started as the configuration has it now.
+    /// Returns whether the running loop was started with the current configuration.
     pub(crate) fn is_up_to_date(&self) -> bool {
         self.process.as_ref().is_none_or(|process| {
             let was = AgentConfig {
@@ -148,12 +150,12 @@ impl Managed {
         })
     }
 
-    /// Writes it to the log of the loop too.
+    /// Appends a message to the log of the agent's loop.
     pub(crate) fn log(&self, message: &str) {
         let clock = Arc::new(SystemClock::new());
         let path = log_path(&self.config.working_dir);
-        // Where the loop has never been there is no folder for it, and it is made by a start. When it is too
-        // large is for the loop to say, which knows its settings.
+        // The folder of the log is created by the first start. The loop rotates the log, because it knows the
+        // size limit.
         Log::new(path, u64::MAX, clock).line(format_args!("supervisor: {message}"));
     }
 

@@ -1,4 +1,4 @@
-//! The status of agents without a supervisor, from the files that it and the loops leave.
+//! Status of agents without a running supervisor, from the files of supervisor and loops.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::agent_loop::heartbeat::Heartbeat;
 use crate::folder::{read_json, read_last_json_line};
 use crate::{ORCHESTRATOR, SleepFile, TickRecord};
 
-/// How the agents are when no supervisor answers.
+/// Returns the status of the agents while no supervisor answers.
 pub fn status(config: &Config) -> Status {
     let folder = StateFolder::of(&config.file);
-    // One that cannot be read is the next supervisor's matter.
+    // The next supervisor reports a state file that cannot be read.
     let state = State::read(&folder.state()).ok().flatten();
     let agents = config.agents.iter().map(|agent| {
         let known = state.as_ref().and_then(|state| state.agents.get(&agent.id));
@@ -74,7 +74,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
     }
 }
 
-/// The state of a loop that runs and has this status.
+/// Returns the state of a running loop with this status.
 pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
     match activity.and_then(|activity| activity.last_error.as_ref()) {
         Some(error) if error.is_limit() => Doing::Limited,
@@ -83,19 +83,19 @@ pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
     }
 }
 
-/// The last sign of life of the loop with this process id.
+/// Returns the last heartbeat of the loop with this process id, in milliseconds since the Unix epoch.
 pub(crate) fn heartbeat(working_dir: &Path, pid: Option<u32>) -> Option<u64> {
     let file = working_dir.join(ORCHESTRATOR).join(Heartbeat::NAME);
     let heartbeat: Heartbeat = read_json(&file)?;
     (Some(heartbeat.pid) == pid).then(|| u64::try_from(heartbeat.epoch_ms).ok())?
 }
 
-/// The last tick of the agent in this directory.
+/// Returns the last tick of the agent in this directory.
 pub(crate) fn last_tick(working_dir: &Path) -> Option<TickRecord> {
     read_last_json_line(&working_dir.join(ORCHESTRATOR).join(TickRecord::NAME))
 }
 
-/// The status of the agent in this directory, written by itself.
+/// Returns the status that the agent in this directory wrote itself.
 pub(crate) fn own_status(working_dir: &Path) -> Option<serde_json::Value> {
     const LONGEST: u64 = 64 << 10;
     let file = working_dir.join("status.json");
@@ -103,7 +103,7 @@ pub(crate) fn own_status(working_dir: &Path) -> Option<serde_json::Value> {
     (found.is_file() && found.len() <= LONGEST).then(|| read_json(&file))?
 }
 
-/// The last error of an agent: that of its tick, or else how its loop ended.
+/// Returns the last error of an agent: that of its tick, or else that of its loop.
 pub(crate) fn last_error(
     activity: Option<&SleepFile>,
     of_the_loop: Option<&LastError>,
@@ -117,11 +117,11 @@ pub(crate) fn last_error(
     of_the_tick.or_else(|| of_the_loop.cloned())
 }
 
-/// The status of the loop in this directory, written by itself, if that is of the one which was started then.
+/// Returns the status that the loop in this directory wrote, if it was written after this start time.
 pub(crate) fn activity(working_dir: &Path, started_at_ms: u64) -> Option<SleepFile> {
     let file = working_dir.join(ORCHESTRATOR).join(SleepFile::NAME);
     let activity: SleepFile = read_json(&file)?;
-    // Not what an earlier one has left. The file counts in seconds.
+    // A file of an earlier loop does not count. Its time has a resolution of seconds.
     let started = i64::try_from(started_at_ms / 1000).unwrap_or(i64::MAX);
     let is_later = match activity.updated_at_epoch.cmp(&started) {
         Ordering::Less => false,

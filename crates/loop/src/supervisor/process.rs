@@ -1,4 +1,4 @@
-//! Starting loops, and finding and ending them.
+//! Start of loops, their exit, and cleanup after them.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -22,30 +22,29 @@ use super::agent::Exit;
 use super::config::{AgentConfig, FILE_VARIABLE};
 use crate::{ORCHESTRATOR, left_behind};
 
-/// What stands before a loop until it may begin.
+/// Shell script that holds a loop until the supervisor has recorded it.
 ///
-/// It ignores SIGUSR1, and so does the loop after it until it has a handler of its own: a wake that comes
-/// early would end it otherwise. Then it waits for the word to go on; if the supervisor is killed before it
-/// has written down that there is this process, that never comes, and nothing was started. `$@` is the
-/// program with its arguments.
+/// It ignores SIGUSR1, and so does the loop until it has its own handler: an early wake would kill it
+/// otherwise. Then it waits for a line on stdin. If the supervisor is killed before it has recorded the
+/// process, the line never comes and no loop begins. `$@` is the program with its arguments.
 const GATE: &str =
     r#"trap '' USR1; echo >&0 || exit 75; read -r go <&0 || exit 75; exec "$@" </dev/null"#;
-/// How long the shell may take to come to the gate. Only a machine in trouble takes so long.
+/// Time limit for the shell to reach the gate. Only an overloaded machine takes this long.
 const GATE_LIMIT: Duration = Duration::from_secs(20);
-/// The interval at which a loop that is no child of ours is checked to be still running.
+/// Interval at which a loop that is no child process is checked.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The program that a loop is.
+/// Program of a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// Arguments before the directory of the agent.
+    /// Arguments before the agent's directory.
     pub(crate) args: Vec<OsString>,
-    /// The configuration, by which an agent finds its supervisor.
+    /// Path of the configuration, by which an agent finds its supervisor.
     pub(crate) config: PathBuf,
 }
 
-/// A loop that waits for the word to go on. Dropped, it ends without having begun.
+/// A started process that waits to be released. If this is dropped, the process ends without beginning a loop.
 pub(crate) struct Gated {
     child: Child,
     gate: UnixStream,
@@ -58,7 +57,7 @@ impl Gated {
         let with_path = |what: &str, path: &Path, error: &io::Error| {
             io::Error::new(error.kind(), format!("{what} {}: {error}", path.display()))
         };
-        // The shell would report it only in the log.
+        // The shell would report a missing program only in the log.
         fs::metadata(&program.path)
             .map_err(|error| with_path("cannot start", &program.path, &error))?;
         let log = log_path(&agent.working_dir);
@@ -80,7 +79,7 @@ impl Gated {
             .stdout(output)
             .stderr(errors);
         let mut child = command.spawn()?;
-        // Our copy of its end has to go, or its end would not be noticed.
+        // The parent's copy of the child's socket must be closed, or the end of the child would not be noticed.
         drop(command);
         let mut gate = UnixStream::from_std(ours)?;
         let pid = child.id();
@@ -93,7 +92,7 @@ impl Gated {
                 identity,
             }),
             _ => {
-                // It has begun nothing.
+                // The loop has not begun.
                 child.kill().await?;
                 Err(io::Error::other(
                     "the shell that starts the loop has failed",
@@ -102,15 +101,15 @@ impl Gated {
         }
     }
 
-    /// Lets it begin.
+    /// Lets the loop begin.
     pub(crate) async fn release(mut self) -> Child {
-        // If it is gone, its waiter learns of that.
+        // If the process has ended, its exit is reported by the waiter.
         let _ = self.gate.write_all(b"go\n").await;
         self.child
     }
 }
 
-/// The log of the loop that works in this directory.
+/// Returns the path of the log of the loop in this directory.
 pub fn log_path(working_dir: &Path) -> PathBuf {
     working_dir.join(ORCHESTRATOR).join("agent-loop.log")
 }
@@ -121,12 +120,12 @@ fn open_log(path: &Path) -> io::Result<File> {
     }
     let mut options = OpenOptions::new();
     options.create(true).append(true);
-    // A pipe in its place, without a reader, is not waited for.
+    // A pipe without a reader must not block.
     options.custom_flags(OFlag::O_NONBLOCK.bits());
     options.open(path)
 }
 
-/// Waits for the end of a loop that we have started.
+/// Waits for the exit of a loop that this supervisor started.
 pub(crate) async fn child_exit(mut child: Child) -> Exit {
     child.wait().await.map_or(Exit::Unknown, exit)
 }
@@ -139,7 +138,7 @@ fn exit(status: ExitStatus) -> Exit {
     }
 }
 
-/// Waits for the end of a loop that an earlier supervisor has started.
+/// Waits for the exit of a loop that another process started.
 pub(crate) async fn adopted_exit(process: ProcessIdentity) -> Exit {
     while process.is_running() {
         tokio::time::sleep(LOOK).await;
@@ -147,18 +146,18 @@ pub(crate) async fn adopted_exit(process: ProcessIdentity) -> Exit {
     Exit::Unknown
 }
 
-/// Ends the processes that an ended loop has left: its group, and what its agent started, also in groups of
-/// its own. Of several errors the first.
+/// Kills the processes that an ended loop left: its group, and processes of its agent in other groups. Returns
+/// the first error.
 pub(crate) fn clear_up(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
     let group = process.signal_group(ProcessSignal::Kill);
     if exit == Exit::Code(0) {
-        // It has done that itself, and the table of all processes is long.
+        // The loop has cleaned up itself, and a scan of all processes is slow.
         return group;
     }
     group.and(end_marked(process))
 }
 
-/// Ends what the agent of a loop that is gone has started: it carries a mark.
+/// Kills the processes that an ended loop's agent started, by their mark.
 pub(crate) fn end_marked(process: ProcessIdentity) -> io::Result<()> {
     let start = process.start_time().unwrap_or_default();
     left_behind::end(&format!("{}-{start}-", process.pid())).map(drop)

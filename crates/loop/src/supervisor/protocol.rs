@@ -1,4 +1,4 @@
-//! The protocol of the socket: each request is one line of JSON, and so is each answer.
+//! Protocol of the supervisor's socket: each request and each response is one line of JSON.
 
 use std::path::PathBuf;
 
@@ -9,25 +9,25 @@ use teamster_core::ErrorKind;
 use super::event::Event;
 use crate::{SleepFile, TickRecord};
 
-/// The version of the protocol. A supervisor refuses requests of another one.
+/// Version of the protocol. A supervisor refuses requests of other versions.
 pub const VERSION: u32 = 1;
 
-/// The longest request, in bytes.
+/// Maximum length of a request, in bytes.
 pub const LONGEST_REQUEST: usize = 64 << 10;
 
-/// A request.
+/// Request to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Request {
-    /// [`VERSION`].
+    /// Version of the protocol: [`VERSION`].
     pub version: u32,
-    /// The request.
+    /// The command.
     #[serde(flatten)]
     pub command: Command,
 }
 
 impl Request {
-    /// Asks for this.
+    /// Creates a request for this command.
     pub fn new(command: Command) -> Self {
         Self {
             version: VERSION,
@@ -36,41 +36,41 @@ impl Request {
     }
 }
 
-/// The requests.
+/// Command of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Command {
-    /// The status of all agents.
+    /// Return the status of all agents.
     Status,
-    /// Start these, and keep them running. Of all, it also turns on the master switch.
+    /// Start these agents and keep them running. With `all`, also turn on the master switch.
     Start(Selection),
-    /// Stop these, until they are started again. Of all, it turns off the master switch.
+    /// Stop these agents until they are started again. With `all`, also turn off the master switch.
     Stop(Selection),
-    /// End the loops of these and start others in their place.
+    /// Restart the loops of these agents.
     Restart(Selection),
-    /// End the sleep of these.
+    /// End the sleep of these agents.
     Wake(Selection),
     /// Read the configuration again.
     Reload,
-    /// How all agents are, and from then on an [`Update`] a line for all that changes.
+    /// Return the status of all agents, then an [`Update`] line for each change.
     Subscribe,
 }
 
-/// Which agents are meant.
+/// Agents that a command applies to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Selection {
-    /// These, by their ids.
+    /// Ids of the agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// All of them.
+    /// Selects all agents.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
 }
 
 impl Selection {
-    /// All agents.
+    /// Selects all agents.
     pub fn all() -> Self {
         Self {
             agents: Vec::new(),
@@ -78,7 +78,7 @@ impl Selection {
         }
     }
 
-    /// These agents.
+    /// Selects these agents.
     pub fn of(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             agents: agents.into_iter().map(Into::into).collect(),
@@ -87,19 +87,19 @@ impl Selection {
     }
 }
 
-/// An answer.
+/// Response to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Response {
-    /// [`VERSION`].
+    /// Version of the protocol: [`VERSION`].
     pub version: u32,
-    /// What came of it.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Response {
-    /// An answer of this version.
+    /// Creates a response of this version.
     pub fn new(outcome: Outcome) -> Self {
         Self {
             version: VERSION,
@@ -115,38 +115,38 @@ impl Response {
     }
 }
 
-/// The result of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It was done, or is being done, and this is how things stand.
+    /// The command was done or is in progress. Has the current status.
     Ok(Status),
-    /// Nothing was done, unless the code reports otherwise.
+    /// The command was refused. It had no effect, unless the code says otherwise.
     Error {
-        /// Why, for programs.
+        /// Reason, for programs.
         code: ErrorCode,
-        /// Why, for people.
+        /// Reason, for people.
         message: String,
     },
-    /// One that only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// Something that has changed, for a subscriber.
+/// Line for a subscriber about a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Update {
-    /// [`VERSION`].
+    /// Version of the protocol: [`VERSION`].
     pub version: u32,
-    /// What.
+    /// The change.
     #[serde(flatten)]
     pub change: Change,
 }
 
 impl Update {
-    /// This change.
+    /// Creates an update of this version.
     pub fn new(change: Change) -> Self {
         Self {
             version: VERSION,
@@ -155,82 +155,82 @@ impl Update {
     }
 }
 
-/// A change.
+/// Change at a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "update", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
-    /// Something has happened.
+    /// An event.
     #[serde(rename_all = "camelCase")]
     Event {
-        /// When, in milliseconds since the Unix epoch.
+        /// Time of the event, in milliseconds since the Unix epoch.
         at_ms: u64,
-        /// What.
+        /// The event.
         happened: Event,
     },
-    /// An agent is not as it was.
+    /// The status of an agent has changed.
     Agent {
-        /// How it is now.
+        /// New status.
         status: Box<AgentStatus>,
     },
-    /// An agent that is no longer in the configuration has ended.
+    /// An agent is gone: it was removed from the configuration and its loop has ended.
     Gone {
-        /// Which.
+        /// Id of the agent.
         id: String,
     },
-    /// Another one, of a later version.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// Why a request is refused.
+/// Reason of a refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// It is no request.
+    /// The line is no valid request.
     BadRequest,
-    /// It is of another version of the protocol.
+    /// The request has another version of the protocol.
     UnsupportedVersion,
-    /// There is no such agent.
+    /// No agent has this id.
     UnknownAgent,
-    /// An agent does not run.
+    /// The agent is not running.
     NotRunning,
     /// The configuration cannot be used.
     BadConfig,
     /// The supervisor is ending.
     Ending,
-    /// It was done, but could not be written down for the next supervisor. That is tried again.
+    /// The command was done, but the state could not be saved for the next supervisor. Saving is retried.
     NotSaved,
     /// The configuration was read again, but some of its agents cannot be used.
     AgentsRefused,
     /// There are too many subscribers.
     Busy,
-    /// Another one, of a later version.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// The status of a supervisor and its agents.
+/// Status of a supervisor and its agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Status {
-    /// The configuration.
+    /// Path of the configuration.
     pub config: PathBuf,
-    /// The supervisor; `None` if none runs.
+    /// The supervisor. `None` if none is running.
     pub supervisor: Option<SupervisorStatus>,
     /// The master switch: while it is off, no agent is started.
     pub enabled: bool,
-    /// In the order of the configuration.
+    /// Agents in the order of the configuration.
     pub agents: Vec<AgentStatus>,
-    /// What in the configuration has no effect, for people.
+    /// Settings of the configuration without effect, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl Status {
-    /// The agents of this configuration, while no supervisor runs.
+    /// Creates a status without a supervisor.
     pub fn new(config: impl Into<PathBuf>, agents: Vec<AgentStatus>) -> Self {
         Self {
             config: config.into(),
@@ -242,22 +242,22 @@ impl Status {
     }
 }
 
-/// The supervisor itself.
+/// Status of the supervisor itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SupervisorStatus {
-    /// Its process id.
+    /// Process id of the supervisor.
     pub pid: u32,
-    /// When it was started, in milliseconds since the Unix epoch.
+    /// Start time, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// How long a loop may take to end before it is killed, in milliseconds.
+    /// Time that a loop may take to end before it is killed, in milliseconds.
     pub grace_ms: u64,
 }
 
 impl SupervisorStatus {
-    /// A supervisor with this process id, that was started at this time.
+    /// Creates the status of a supervisor with a grace of 5000 ms.
     pub fn new(pid: u32, started_at_ms: u64) -> Self {
         Self {
             pid,
@@ -267,62 +267,62 @@ impl SupervisorStatus {
     }
 }
 
-/// One agent.
+/// Status of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentStatus {
-    /// Its id.
+    /// Id of the agent.
     pub id: String,
-    /// By what its colleagues call it.
+    /// Name that other agents use for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// What it is there for.
+    /// Role of the agent, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// The adapter of its loop, if the configuration names one.
+    /// Runtime of its loop, if the configuration names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
-    /// Where it works.
+    /// Working directory.
     pub working_dir: PathBuf,
-    /// Its own switch.
+    /// The agent's own switch.
     pub enabled: bool,
-    /// What its loop does.
+    /// State of its loop.
     pub state: AgentState,
-    /// The process id of its loop.
+    /// Process id of its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// When its loop was started, in milliseconds since the Unix epoch.
+    /// Start time of its loop, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
-    /// It is no longer in the configuration, and goes when its loop has ended.
+    /// The agent is no longer in the configuration and disappears when its loop has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// The loop was started by an earlier supervisor.
+    /// The loop was started by an earlier supervisor or another program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
-    /// How often it was restarted automatically since the last requested start.
+    /// Automatic restarts since the last requested start.
     pub restarts: u32,
-    /// When it is started again, in milliseconds since the Unix epoch; of one that crashed.
+    /// Time of the next automatic start, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<u64>,
-    /// The last reason of a change, such as how its loop ended.
+    /// Reason of the last change, such as the exit of its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`.
+    /// The loop ended cleanly after a request: `reason` adds nothing to `state`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped_in_order: bool,
-    /// What failed last: its tick, or its loop.
+    /// Last error, of its tick or its loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
-    /// The last sign of life of its loop, in milliseconds since the Unix epoch.
+    /// Last heartbeat of its loop, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
-    /// Its last tick.
+    /// Last tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<TickRecord>,
-    /// The agent's own status: its `status.json`, if that is JSON of at most 64 KiB.
+    /// The agent's own status: its `status.json`, if that is valid JSON of at most 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<serde_json::Value>,
     /// The loop's own status, while it runs.
@@ -331,7 +331,7 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
-    /// An agent that works there and whose loop does this; it is switched on, and nothing else is known.
+    /// Creates the status of an enabled agent, with all optional fields empty.
     pub fn new(id: impl Into<String>, working_dir: impl Into<PathBuf>, state: AgentState) -> Self {
         Self {
             id: id.into(),
@@ -358,23 +358,23 @@ impl AgentStatus {
     }
 }
 
-/// Something that failed.
+/// Last error of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LastError {
-    /// The class of the error, if it is one of a tick.
+    /// Class of the error, if it is one of a tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
     /// The error, for people.
     pub message: String,
-    /// When it happened, in milliseconds since the Unix epoch.
+    /// Time of the error, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
 impl LastError {
-    /// An error that happened at this time.
+    /// Creates an error without a class.
     pub fn new(message: impl Into<String>, at_ms: u64) -> Self {
         Self {
             kind: None,
@@ -384,42 +384,42 @@ impl LastError {
     }
 }
 
-/// The state of an agent's loop, as the supervisor sees it.
+/// State of an agent's loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentState {
-    /// It runs.
+    /// The loop is running.
     Running,
-    /// It runs, but its last tick failed, or its loop crashes again and again.
+    /// The loop is running, but its last tick failed or it crashes repeatedly.
     Failing,
-    /// It runs, and waits for the end of a limit of the service.
+    /// The loop is running and waits for a limit of the service to reset.
     Limited,
-    /// It is being started.
+    /// The loop is being started.
     Starting,
-    /// It was asked to end.
+    /// The loop is being stopped.
     Stopping,
-    /// It crashed, and is started again after a delay.
+    /// The loop crashed and is restarted after a delay.
     BackingOff,
-    /// It was stopped, or never started.
+    /// The loop was stopped, or never started.
     Stopped,
-    /// It ended in order without a request of this supervisor, and is not started again by itself.
+    /// The loop ended cleanly without a request of this supervisor. It is not restarted automatically.
     Ended,
-    /// It cannot run until something is put right. It is tried again from time to time.
+    /// The loop cannot run until a problem is fixed. It is retried from time to time.
     Failed,
-    /// Another one, of a later version.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
 impl AgentState {
-    /// Whether its loop runs and is not being ended.
+    /// Returns whether the loop is running and not being stopped.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::Failing | Self::Limited)
     }
 
-    /// Whether an agent in this state that is switched on needs a person's attention.
+    /// Returns whether an enabled agent in this state needs a person's attention.
     pub fn is_bad(self) -> bool {
         !matches!(
             self,

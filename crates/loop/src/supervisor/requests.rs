@@ -1,4 +1,4 @@
-//! Requests to a supervisor, and its answers.
+//! Requests to a supervisor and its responses.
 
 use std::time::Instant;
 
@@ -15,16 +15,16 @@ use super::socket::SocketRequest;
 use super::task::Supervisor;
 use super::updates::Lines;
 
-/// An answer to what is being done.
+/// Pending response to a request.
 pub(super) struct Answer {
     to: oneshot::Sender<Response>,
     done: Result<(), (ErrorCode, String)>,
-    /// The next supervisor has to know of it.
+    /// The response must wait until the state is saved.
     remembered: bool,
 }
 
 impl Supervisor {
-    /// Handles a request as far as that needs no waiting.
+    /// Handles a request without waiting for its effects.
     pub(super) fn answer(&mut self, asked: SocketRequest) -> Answer {
         let remembered = matches!(
             asked.command,
@@ -52,7 +52,7 @@ impl Supervisor {
         }
     }
 
-    /// Answers with how things stand now.
+    /// Sends the response with the current status.
     pub(super) fn send(&self, answer: Answer) {
         let response = match (answer.done, &self.unwritten) {
             (Ok(()), Some((_, error))) if answer.remembered => Response::refused(
@@ -89,7 +89,7 @@ impl Supervisor {
         }
     }
 
-    /// The places of these agents.
+    /// Returns the indices of the selected agents.
     fn find(&self, selection: &Selection) -> Result<Vec<usize>, (ErrorCode, String)> {
         let present = || (0..).zip(&self.agents).filter(|(_, it)| !it.removed);
         if selection.all {
@@ -142,7 +142,7 @@ impl Supervisor {
     fn restart_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
         let mut chosen = self.find(selection)?;
         if selection.all {
-            // Those that were stopped are to stay so.
+            // Stopped agents stay stopped.
             chosen.retain(|index| self.wants(self.agents[*index].enabled));
         } else {
             self.turn_on(&chosen);
@@ -154,8 +154,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Turns on their switches. While the master switch is off it means that of all agents these shall run,
-    /// and no other.
+    /// Enables these agents. If the master switch is off, it is turned on and all other agents are disabled.
     fn turn_on(&mut self, chosen: &[usize]) {
         if !self.enabled {
             for managed in &mut self.agents {
@@ -188,7 +187,7 @@ impl Supervisor {
             }
         }
         for process in processes {
-            // To itself, not to its group: what it has running is not to be disturbed.
+            // Only the loop gets the signal: its group has no handler for it.
             if let Err(error) = process.signal(ProcessSignal::User1) {
                 let warning = format!("cannot signal pid {}: {error}", process.pid());
                 self.warn(warning);
@@ -197,8 +196,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Reads the configuration again and does what follows from it. An agent that cannot be used with it
-    /// keeps what it had.
+    /// Reads the configuration again and applies it. A running agent whose new settings cannot be used keeps
+    /// the old ones.
     pub(super) fn reload(&mut self) -> Result<(), (ErrorCode, String)> {
         let config = Config::read(&self.config.file)
             .map_err(|error| (ErrorCode::BadConfig, format!("{error}; nothing is changed")))?;
@@ -226,7 +225,7 @@ impl Supervisor {
             managed.enabled |= back;
             if self.wants(managed.enabled) {
                 match managed.agent.phase() {
-                    // What was wrong may have been put right.
+                    // The cause of the failure may have been fixed.
                     Phase::Failed { .. } => managed.agent.start(now),
                     _ if back => managed.agent.start(now),
                     _ if !managed.is_up_to_date() => managed.agent.restart(now),

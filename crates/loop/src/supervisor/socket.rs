@@ -1,4 +1,4 @@
-//! The socket of a supervisor, and the lock of a live one.
+//! Socket and lock of a supervisor.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -20,37 +20,37 @@ use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Res
 use super::state_folder::private_folder;
 use super::updates::{Lines, WAITING};
 
-/// How many may talk to the supervisor at once. The next one takes the place of the first that is idle.
+/// Maximum number of connections. A further one replaces the oldest idle one.
 const MOST_CONNECTIONS: usize = 64;
-/// The interval at which the socket is checked to be still there.
+/// Interval at which the existence of the socket is checked.
 const LOOK: Duration = Duration::from_secs(2);
 /// Idle timeout of a client connection.
 const SILENCE: Duration = Duration::from_mins(5);
-/// The same of a client without a request so far.
+/// Idle timeout of a connection before its first request, and write timeout of updates.
 const FIRST_SILENCE: Duration = Duration::from_secs(10);
 
-/// One request, and where its answer goes.
+/// Request from a client, with the channel of its response.
 #[derive(Debug)]
 pub(crate) struct SocketRequest {
     pub(crate) command: Command,
     pub(crate) answer: oneshot::Sender<Response>,
-    /// Where updates go, if it is a subscription.
+    /// Channel of the updates of a subscription.
     pub(crate) updates: Option<Lines>,
 }
 
-/// The right to be the supervisor of a folder. No crash leaves it behind.
+/// Lock of the supervisor of a folder. The system releases it after a crash.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
-/// Another process is the supervisor.
+/// Another process holds the lock.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// The holder's process id, if it is written already.
+    /// Process id of the holder, if the lock file has it.
     pub(crate) pid: Option<u32>,
 }
 
 impl Lock {
-    /// Takes it, unless another process has it.
+    /// Takes the lock, unless another process holds it.
     pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Taken>> {
         let mut file = OpenOptions::new()
             .create(true)
@@ -79,24 +79,24 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // By name, not by closing: a program that is being started has the file open as well, for a
-        // moment. If this fails, closing does it.
+        // Unlock explicitly: a child process that is being started may still have the file open. If this fails,
+        // closing the file unlocks it.
         let _ = self.0.unlock();
     }
 }
 
-/// The socket. It is gone when this is dropped.
+/// Listening socket of a supervisor. Its file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Socket {
     path: PathBuf,
     listener: UnixListener,
-    /// The file's device and number.
+    /// Device and inode of the file.
     id: (u64, u64),
 }
 
 impl Socket {
-    /// Listens at this path, in a folder that only this user can enter. What is there already is that of a
-    /// supervisor that was killed: the caller has the lock.
+    /// Listens at this path, in a folder that only this user can enter. Replaces an existing socket, which a
+    /// killed supervisor left. The caller MUST hold the lock.
     pub(crate) fn bind(path: PathBuf) -> io::Result<Self> {
         let listener = listen(&path)?;
         let id = id(&path)?;
@@ -107,7 +107,7 @@ impl Socket {
         &self.path
     }
 
-    /// Makes it again if it was removed. One that another process has put there is left alone.
+    /// Restores the socket if its file was removed. A file of another process is left alone.
     fn mend(&mut self) {
         if fs::symlink_metadata(&self.path).is_ok() {
             return;
@@ -115,7 +115,7 @@ impl Socket {
         let Some(folder) = self.path.parent() else {
             return;
         };
-        // If it cannot be made now, then perhaps the next time.
+        // A failure is retried at the next check.
         if private_folder(folder).is_ok()
             && let Ok(listener) = listen(&self.path)
             && let Ok(id) = id(&self.path)
@@ -125,9 +125,10 @@ impl Socket {
         }
     }
 
-    /// Hands on every request that comes. Cancel-safe: those who talk already are heard out.
+    /// Accepts connections and forwards their requests. Cancel-safe: open connections are served by their own
+    /// tasks.
     pub(crate) async fn serve(&mut self, requests: mpsc::Sender<SocketRequest>) {
-        /// After a failure: too many files are open, say.
+        /// Pause after a failed accept, for example with too many open files.
         const PAUSE: Duration = Duration::from_millis(100);
 
         let mut peers = Peers::default();
@@ -158,7 +159,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Nothing listens there any more; the next one replaces it.
+        // On an error the file stays, and the next supervisor replaces it.
         if id(&self.path).is_ok_and(|found| found == self.id) {
             let _ = fs::remove_file(&self.path);
         }
@@ -167,8 +168,8 @@ impl Drop for Socket {
 
 /// Listens at this path.
 fn listen(path: &Path) -> io::Result<UnixListener> {
-    // Under another name until it has its mode: at no moment can others use the real one. No longer
-    // than that one, because there is a limit.
+    // Bound under another name until its mode is set, so that other users can never connect. That name is no
+    // longer than the final one, because the length is limited.
     let new = path.with_file_name("new.sock");
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -194,14 +195,14 @@ struct Peer {
     evicted: CancellationToken,
 }
 
-/// The connections, in the order in which they came.
+/// Connections, oldest first.
 #[derive(Debug, Default)]
 struct Peers(VecDeque<Weak<Peer>>);
 
 impl Peers {
-    /// A place for another one. If there is none, the first that is idle has to go.
+    /// Admits a connection. At the limit, evicts the oldest idle connection, or waits for one.
     async fn place(&mut self) -> Arc<Peer> {
-        /// How long until it is looked again whether one of them has become idle.
+        /// Interval at which a busy server looks for an idle connection.
         const PAUSE: Duration = Duration::from_millis(10);
 
         loop {
@@ -227,7 +228,7 @@ impl Peers {
     }
 }
 
-/// Answers the requests of one who asks, one after the other.
+/// Serves the requests of one connection in sequence.
 async fn converse(
     mut stream: UnixStream,
     requests: mpsc::Sender<SocketRequest>,
@@ -280,7 +281,7 @@ async fn converse(
             return forward(updates, &mut read, &mut write).await;
         }
         if too_long {
-            // Where the next one begins is not known.
+            // The start of the next request is unknown.
             return Ok(());
         }
     }
@@ -301,7 +302,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
             ),
         )
     };
-    // First the version: another one may have other commands.
+    // The version comes first: another version may have other commands.
     let head: Head = serde_json::from_slice(line).map_err(|error| bad(&error))?;
     if head.version != VERSION {
         return Err(Response::refused(
@@ -317,7 +318,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
     Ok(request.command)
 }
 
-/// Writes updates until the client is gone, or does not read them.
+/// Writes updates until the client disconnects or stops reading.
 async fn forward(
     mut updates: mpsc::Receiver<Arc<str>>,
     read: &mut (impl AsyncReadExt + Unpin),
@@ -389,7 +390,7 @@ mod tests {
         all.push(peers.place().await);
         let evicted = |index: usize| all[index].evicted.is_cancelled();
         assert_eq!([evicted(0), evicted(1), evicted(2)], [false, true, false]);
-        // One that has ended leaves its place.
+        // An ended connection frees its place.
         all.pop();
         all.push(peers.place().await);
         assert!(!all[2].evicted.is_cancelled());
@@ -412,7 +413,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("supervisor.sock");
         for name in ["supervisor.sock", "new.sock"] {
-            // Its listener is gone at once, its file is not.
+            // The listener is closed, but its file remains.
             drop(StdListener::bind(dir.path().join(name)).unwrap());
         }
         let socket = Socket::bind(path.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! The state on the disk: which agents are wanted and which run.
+//! State file of a supervisor: which agents are enabled and which run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,21 +10,21 @@ use teamster_process::{FileMode, ProcessIdentity, process_space, replace_file};
 
 use super::protocol::LastError;
 
-/// The form of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// What one supervisor leaves to the next.
+/// Content of the state file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct State {
     version: u32,
-    /// The configuration that it is about.
+    /// Path of the configuration.
     pub(crate) config: PathBuf,
-    /// Where the supervisor listens.
+    /// Path of the supervisor's socket.
     pub(crate) socket: Option<PathBuf>,
     /// The master switch.
     pub(crate) enabled: bool,
-    /// What the process ids are valid in.
+    /// Boot and container in which the process ids are valid.
     space: Option<String>,
     #[serde(default)]
     pub(crate) agents: BTreeMap<String, AgentState>,
@@ -35,37 +35,37 @@ struct Head {
     version: u32,
 }
 
-/// The same of one agent.
+/// State of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentState {
-    /// Its own switch.
+    /// The agent's own switch.
     pub(crate) enabled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) process: Option<ProcessState>,
     #[serde(default)]
     pub(crate) restarts: u32,
-    /// The last reason of a change.
+    /// Reason of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    /// Its loop ended because it was asked to, and in order.
+    /// The loop ended cleanly after a request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stopped_in_order: bool,
-    /// How its loop ended last without being asked to, or why it was not started.
+    /// Last unrequested end of the loop, or the reason that it was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<LastError>,
 }
 
-/// A loop that runs.
+/// A running loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProcessState {
     pub(crate) pid: u32,
-    /// In clock ticks since the machine's start.
+    /// Start time, in clock ticks since boot.
     pub(crate) start_time: Option<u64>,
-    /// In milliseconds since the Unix epoch.
+    /// Start time, in milliseconds since the Unix epoch.
     pub(crate) started_at_ms: u64,
-    /// Without links, as it was at the start.
+    /// Path without links, at the start of the loop.
     pub(crate) working_dir: PathBuf,
     #[serde(default)]
     pub(crate) runtime: Option<String>,
@@ -91,15 +91,15 @@ impl State {
         }
     }
 
-    /// Reads the file; `None` if there is none. Processes of before the machine's start, or of another
-    /// container, are left out.
+    /// Reads the file. Returns `None` if there is none. Processes of an earlier boot or another container are
+    /// left out.
     pub(crate) fn read(file: &Path) -> io::Result<Option<Self>> {
         let text = match fs::read(file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // First the version: another one may have other fields.
+        // The version comes first: another version may have other fields.
         let Head { version } = serde_json::from_slice(&text)?;
         if version != VERSION {
             return Err(io::Error::new(
@@ -120,7 +120,7 @@ impl State {
         Ok(Some(state))
     }
 
-    /// Whether this is the loop of one of the agents.
+    /// Returns whether this is the loop of one of the agents.
     pub(crate) fn has(&self, process: ProcessIdentity) -> bool {
         let processes = self.agents.values().filter_map(|it| it.process.as_ref());
         processes
@@ -128,7 +128,7 @@ impl State {
             .any(|it| it == process)
     }
 
-    /// Puts it in the place of the file. A reader never sees a half of it.
+    /// Replaces the file atomically.
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -206,7 +206,7 @@ mod tests {
             fs::write(&file, text).unwrap();
             assert!(State::read(&file).is_err(), "{text}");
         }
-        // More than is known is no obstacle.
+        // Unknown fields are ignored.
         fs::write(&file, whole.replacen('{', "{\"later\":{},", 1)).unwrap();
         assert_eq!(State::read(&file).unwrap(), Some(example()));
     }

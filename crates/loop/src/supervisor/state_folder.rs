@@ -1,4 +1,4 @@
-//! The folder of a supervisor's files, beside the configuration.
+//! Folder of a supervisor's files, next to the configuration.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The folder beside the configuration.
+/// Name of the folder, next to the configuration.
 const FOLDER: &str = ".teamster";
 const SOCKET: &str = "supervisor.sock";
-/// The longest path of a socket that the system takes, in bytes without the zero at its end.
+/// Longest path of a socket that the system accepts, in bytes without the terminating zero.
 const LONGEST_SOCKET: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
-/// The files of the supervisor of one folder.
+/// Paths of the files of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StateFolder {
     folder: PathBuf,
 }
 
 impl StateFolder {
-    /// That of this configuration, which has an absolute path.
+    /// Returns the state folder of a configuration. `config` is an absolute path.
     pub(crate) fn of(config: &Path) -> Self {
         let beside = config.parent().unwrap_or(Path::new("/"));
         Self {
@@ -33,28 +33,28 @@ impl StateFolder {
         &self.folder
     }
 
-    /// What is wanted and what runs.
+    /// Returns the path of the state file.
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.join("supervisor.json")
     }
 
-    /// Locked while a supervisor lives; its process id is in it.
+    /// Returns the path of the lock file. It is locked while a supervisor runs and has its process id.
     pub(crate) fn lock(&self) -> PathBuf {
         self.folder.join("supervisor.lock")
     }
 
-    /// What happened.
+    /// Returns the path of the event history.
     pub(crate) fn history(&self) -> PathBuf {
         self.folder.join("history.jsonl")
     }
 
-    /// The socket, where its path is short enough.
+    /// Returns the path of the socket, if it is short enough.
     pub(crate) fn socket(&self) -> Option<PathBuf> {
         let socket = self.folder.join(SOCKET);
         (socket.as_os_str().len() <= LONGEST_SOCKET).then_some(socket)
     }
 
-    /// Makes the folder, for this user alone.
+    /// Creates the folder, accessible to this user only.
     pub(crate) fn create(&self) -> io::Result<()> {
         private_folder(&self.folder)?;
         let ignore = self.folder.join(".gitignore");
@@ -64,7 +64,7 @@ impl StateFolder {
         Ok(())
     }
 
-    /// The socket's path; makes another private folder for it where the usual path is too long.
+    /// Returns the socket's path. Creates another private folder for it if the usual path is too long.
     pub(crate) fn create_socket_folder(&self) -> io::Result<PathBuf> {
         if let Some(socket) = self.socket() {
             return Ok(socket);
@@ -74,13 +74,13 @@ impl StateFolder {
         Ok(folder.join(SOCKET))
     }
 
-    /// A folder with a short path that is this one's alone.
+    /// Returns the path of a short folder that is unique to this state folder.
     fn short_folder(&self, runtime: Option<PathBuf>) -> PathBuf {
         use std::fmt::Write as _;
 
         let mut name = format!("teamster-{}-", nix::unistd::geteuid());
         for byte in &Sha256::digest(self.folder.as_os_str().as_bytes())[..8] {
-            // Writing to a text does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(name, "{byte:02x}");
         }
         let room = LONGEST_SOCKET - name.len() - SOCKET.len() - 2;
@@ -90,12 +90,12 @@ impl StateFolder {
     }
 }
 
-/// The path without links, as far as it leads anywhere: one folder may have several paths.
+/// Resolves links in a path. A path that does not exist is returned unchanged.
 pub(crate) fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Makes a folder that only this user can enter, or sees to it that one is.
+/// Creates a folder that only this user can enter, or restricts an existing one.
 pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => {}
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(short, folder.short_folder(Some(dir.path().to_owned())));
         let other = StateFolder::of(&dir.path().join("agents.config.json"));
         assert_ne!(short, other.short_folder(Some(dir.path().to_owned())));
-        // Where that is no place either.
+        // Cases without a usable `XDG_RUNTIME_DIR`.
         for runtime in [None, Some("relative".into()), Some(deep)] {
             assert!(folder.short_folder(runtime).starts_with("/tmp"));
         }

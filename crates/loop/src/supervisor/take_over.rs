@@ -1,4 +1,4 @@
-//! Taking over the loops of a supervisor that has ended.
+//! Takeover of the loops of an earlier supervisor.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,7 +14,9 @@ use super::state_folder::real;
 use super::task::Supervisor;
 
 impl Supervisor {
-    /// What the supervisor before left. Without it, agents that were stopped would be started.
+    /// Reads the state that the previous supervisor left.
+    ///
+    /// A state that cannot be read is an error: without it, stopped agents would be started.
     pub(super) fn read_state(&self) -> Result<State, Error> {
         let file = self.folder.state();
         let state = State::read(&file).map_err(|error| Error::State {
@@ -24,7 +26,7 @@ impl Supervisor {
         let ours = &self.config.file;
         match state {
             None => Ok(State::new(ours)),
-            // One that is gone has another name now.
+            // A configuration that does not exist was renamed.
             Some(state) if state.config.exists() && real(&state.config) != real(ours) => {
                 Err(Error::OtherState {
                     ours: ours.clone(),
@@ -35,7 +37,7 @@ impl Supervisor {
         }
     }
 
-    /// Continues where the previous supervisor stopped.
+    /// Restores the state of the previous supervisor and adopts its running loops.
     pub(super) fn take_over(&mut self, state: &State) {
         self.enabled = state.enabled;
         let now = Instant::now();
@@ -57,8 +59,8 @@ impl Supervisor {
                 if let Some(gone) = &recorded {
                     self.end_what_is_left_of(gone.identity());
                 }
-                // One that was stopped here and started elsewhere is not ours to end, and that of another
-                // agent is for that one to end.
+                // A stopped agent's loop that another program started is left alone, and so is the loop of
+                // another agent.
                 let (process, started) = managed
                     .started_elsewhere()
                     .filter(|(process, _)| wanted && !state.has(*process))?;
@@ -97,8 +99,8 @@ impl Supervisor {
         }
     }
 
-    /// Of a loop that ended while no supervisor was there. What it left is found by its mark: its group may
-    /// be that of others by now.
+    /// Kills the leftovers of a loop that ended while no supervisor ran. They are found by their mark: the
+    /// process group's id may be reused.
     fn end_what_is_left_of(&mut self, process: ProcessIdentity) {
         if let Err(error) = end_marked(process) {
             let pid = process.pid();
@@ -106,7 +108,7 @@ impl Supervisor {
         }
     }
 
-    /// Writes down what is wanted and what runs, if it has changed.
+    /// Writes the state file if the state has changed.
     pub(super) fn write_state(&mut self) -> io::Result<()> {
         let mut state = State::new(&self.config.file);
         state.enabled = self.enabled;

@@ -1,4 +1,4 @@
-//! The supervisor itself: one task that does everything, one thing after the other.
+//! Main task of the supervisor, which handles everything in sequence.
 
 use std::future::{Future, pending};
 use std::io;
@@ -24,21 +24,21 @@ use super::state_folder::{StateFolder, real};
 use super::updates::Updates;
 use super::{Error, Settings};
 
-/// How long killed loops may take to disappear at the end. Only one that hangs in the kernel takes longer.
+/// Time limit for killed loops to disappear at the end. Only a process that hangs in the kernel takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often is looked whether the files of the agents are still right.
+/// Interval at which the files of the agents are checked.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// How many requests may wait.
+/// Capacity of the request queue.
 const REQUESTS: usize = 64;
-/// How long until what could not be written is tried again.
+/// Delay before a failed write of the state is retried.
 const WRITE_AGAIN: Duration = Duration::from_secs(5);
 
-/// Keeps the loops of the agents of one configuration running.
+/// Supervisor of the agents of one configuration.
 #[derive(Debug)]
 pub struct Supervisor {
     pub(super) settings: Settings,
     pub(super) config: Config,
-    /// In the order of the configuration; then those that are no longer in it.
+    /// Agents in the order of the configuration, then those that were removed from it.
     pub(super) agents: Vec<Managed>,
     /// The master switch.
     pub(super) enabled: bool,
@@ -46,21 +46,21 @@ pub struct Supervisor {
     pub(super) started_at_ms: u64,
     pub(super) folder: StateFolder,
     pub(super) socket: Option<Socket>,
-    /// As it was written last.
+    /// State as it was written last.
     pub(super) written: Option<State>,
-    /// What is on the disk is not how things are: when it was tried last to write that, and why in vain.
+    /// Time and error of the last attempt to write the state, if it failed.
     pub(super) unwritten: Option<(Instant, io::Error)>,
     events: Vec<Event>,
     pub(super) updates: Updates,
-    /// When it is looked again whether the files of the agents are still right.
+    /// Time of the next check of the agents' files.
     next_look: Instant,
     sender: mpsc::UnboundedSender<Order>,
     orders: mpsc::UnboundedReceiver<Order>,
-    // The last to go: then the next one may come.
+    // Declared last, so that it is released last.
     _lock: Lock,
 }
 
-/// What comes from outside, but for the requests.
+/// Message to the task that is no request.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Exited(ProcessIdentity, Exit),
@@ -68,29 +68,34 @@ enum Order {
     End,
 }
 
-/// A handle to a running supervisor.
+/// Handle of a running supervisor.
 #[derive(Debug, Clone)]
 pub struct Handle(mpsc::UnboundedSender<Order>);
 
 impl Handle {
     /// Reads the configuration again.
     pub fn reload(&self) {
-        // One that has ended needs none.
+        // The supervisor may have ended.
         let _ = self.0.send(Order::Reload);
     }
 
-    /// Ends the supervisor and, unless they are to be kept, its loops. The second time they are killed at
-    /// once. None of that is remembered: the next supervisor starts them again.
+    /// Ends the supervisor and, unless [`Settings::keep_agents`] is set, its loops. A second call kills the
+    /// loops at once. The next supervisor starts them again.
     pub fn end(&self) {
-        // It has ended already.
+        // The supervisor may have ended.
         let _ = self.0.send(Order::End);
     }
 }
 
 impl Supervisor {
-    /// Becomes the supervisor of this configuration, and finds what runs already. Nothing is started yet.
+    /// Locks the configuration's folder, opens the socket and adopts running loops. No loop is started yet.
     ///
-    /// To be called within a Tokio runtime with I/O and time.
+    /// MUST be called within a Tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the configuration is invalid, another supervisor runs in the folder, or a file or the socket
+    /// cannot be used.
     pub fn open(config: &Path, settings: Settings) -> Result<Self, Error> {
         let config = Config::read(config)?;
         let folder = StateFolder::of(&config.file);
@@ -134,12 +139,12 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// The sender of its commands.
+    /// Returns a handle that reloads or ends the supervisor.
     pub fn handle(&self) -> Handle {
         Handle(self.sender.clone())
     }
 
-    /// Does its work until its [`Handle`] ends it. `report` gets what happens.
+    /// Runs the supervisor until its [`Handle`] ends it. `report` is called with each event.
     pub async fn run(mut self, mut report: impl FnMut(Event)) {
         let (ask, mut requests) = mpsc::channel(REQUESTS);
         let socket = self.socket.take();
@@ -151,7 +156,7 @@ impl Supervisor {
                 .unwrap_or_default(),
         });
         self.warn_of_config();
-        // Not a task of its own: at the end, or when this is dropped, the socket is to go before the lock.
+        // Not spawned as a task: the socket must be closed before the lock is released.
         let mut listening = pin!(async move {
             if let Some(mut socket) = socket {
                 socket.serve(ask).await;
@@ -222,7 +227,7 @@ impl Supervisor {
             || since.elapsed() > self.settings.policy.grace.saturating_add(PATIENCE)
     }
 
-    /// When there is something to do if nothing happens before.
+    /// Returns the time of the next action without further input.
     fn due(&self) -> Option<Instant> {
         let end = self
             .ending
@@ -241,8 +246,8 @@ impl Supervisor {
             .min()
     }
 
-    /// Whether it would be started now, were it not for the loop of another agent that is still in its
-    /// directory. The end of that one has it looked at again.
+    /// Returns whether a due start is blocked by the loop of another agent in the same directory. The exit of
+    /// that loop triggers a new check.
     fn is_held(&self, index: usize) -> bool {
         let managed = &self.agents[index];
         let due = managed.agent.starts_at();
@@ -254,7 +259,7 @@ impl Supervisor {
         others.any(|(_, other)| other.may_be_in(&directory))
     }
 
-    /// Does all that is to be done now.
+    /// Performs all due actions.
     async fn act(&mut self) {
         if self.ending.is_some() && self.settings.keep_agents {
             return;
@@ -281,7 +286,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts a loop. `again`: it could not run before, and is tried by itself.
+    /// Starts a loop. `again`: an automatic retry after a failure.
     async fn start(&mut self, index: usize, again: bool) {
         let managed = &mut self.agents[index];
         let obstacle = self.settings.obstacle(&managed.config);
@@ -294,7 +299,7 @@ impl Supervisor {
             return;
         }
         if let Some((process, started_at_ms)) = managed.started_elsewhere() {
-            // Another program has started it meanwhile.
+            // Another program has started the loop.
             let process = managed.process_state(process, started_at_ms);
             self.adopt(index, process, 0);
             return;
@@ -316,7 +321,8 @@ impl Supervisor {
         let started_at_ms = epoch_ms();
         managed.process = Some(managed.process_state(process, started_at_ms));
         managed.adopted = false;
-        // Otherwise it would run unknown if this process were killed. Dropped, it does not begin.
+        // The process is recorded before the loop begins: otherwise it would run unknown if this process were
+        // killed. On an error the gated process is dropped and does not begin.
         if let Err(error) = self.write_state() {
             let managed = &mut self.agents[index];
             managed.process = None;
@@ -347,7 +353,7 @@ impl Supervisor {
         });
     }
 
-    /// Takes over a loop that runs.
+    /// Adopts a running loop.
     pub(super) fn adopt(&mut self, index: usize, process: ProcessState, restarts: u32) {
         let identity = process.identity();
         let managed = &mut self.agents[index];
@@ -364,7 +370,7 @@ impl Supervisor {
         let sender = self.sender.clone();
         tokio::spawn(async move {
             let exit = exit.await;
-            // The caller is gone.
+            // The supervisor may have ended.
             let _ = sender.send(Order::Exited(process, exit));
         });
     }
@@ -418,8 +424,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports what happened to a loop, and what comes `next`. Only the first is kept: the second will be
-    /// past when it is read.
+    /// Reports a problem of a loop and the `next` attempt. Only the problem is kept in the status.
     fn trouble(&mut self, index: usize, what: String, next: &str) {
         let message = format!("{what}{next}");
         let managed = &mut self.agents[index];
@@ -436,7 +441,7 @@ impl Supervisor {
         self.event(Event::Trouble { agent, message });
     }
 
-    /// Reports what in the configuration has no effect.
+    /// Reports the warnings of the configuration.
     pub(super) fn warn_of_config(&mut self) {
         let file = self.config.file.display().to_string();
         for warning in self.config.warnings.clone() {
@@ -452,13 +457,13 @@ impl Supervisor {
         self.events.push(event);
     }
 
-    /// Whether an agent with this switch is to run.
+    /// Returns whether an agent with this switch is to run.
     pub(super) fn wants(&self, own: bool) -> bool {
         own && self.enabled && self.ending.is_none()
     }
 
-    /// Sees to it that `last-start.json` names the loop that runs: another program that tried to start a second
-    /// one may have written the process id of its attempt.
+    /// Makes `last-start.json` name the running loop: a failed second start by another program may have
+    /// replaced it.
     fn look_after_files(&mut self) {
         let now = Instant::now();
         if now < self.next_look {
@@ -472,7 +477,7 @@ impl Supervisor {
                     epoch_ms: process.started_at_ms,
                     pid: process.pid,
                 };
-                // It is tried again.
+                // The next check retries a failed write.
                 let _ = start.mend(&managed.config.working_dir);
             }
         }

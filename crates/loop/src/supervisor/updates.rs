@@ -1,4 +1,4 @@
-//! Changes of agents, for subscribers and on the disk.
+//! Changes of agents, for subscribers and the history file.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,19 +14,19 @@ use super::protocol::{AgentStatus, Change, Update};
 use crate::folder::append_json_lines_within;
 use teamster_core::time::epoch_ms;
 
-/// The interval at which files of loops are checked for changes.
+/// Interval at which the files of loops are checked for changes.
 const LOOK: Duration = Duration::from_secs(1);
-/// How many subscribers there may be. They keep their connections.
+/// Maximum number of subscribers. Subscribers keep their connections.
 const MOST: usize = 16;
-/// How many updates may wait for a subscriber before its connection is closed.
+/// Number of queued updates after which the connection of a subscriber is closed.
 pub(crate) const WAITING: usize = 256;
-/// The size at which the history is rotated, in bytes; the last is kept beside it.
+/// Size at which the history is rotated, in bytes. The previous one is kept with the suffix `.1`.
 const LONGEST_HISTORY: u64 = 1 << 20;
 
-/// Updates of a subscriber, each a line.
+/// Sender of update lines to a subscriber.
 pub(crate) type Lines = mpsc::Sender<Arc<str>>;
 
-/// One line of the history.
+/// Line of the history.
 #[derive(Serialize)]
 struct Entry<'a> {
     ts: String,
@@ -34,18 +34,18 @@ struct Entry<'a> {
     event: &'a Event,
 }
 
-/// The subscribers to updates.
+/// Subscribers to updates.
 #[derive(Debug)]
 pub(crate) struct Updates {
     history: PathBuf,
     subscribers: Vec<Lines>,
-    /// How the agents were when that was looked at last.
+    /// Status of the agents at the last check.
     last: HashMap<String, AgentStatus>,
     next_look: Option<Instant>,
 }
 
 impl Updates {
-    /// Whether there is a subscriber.
+    /// Returns whether there is a subscriber.
     pub(super) fn is_watched(&self) -> bool {
         !self.subscribers.is_empty()
     }
@@ -59,7 +59,7 @@ impl Updates {
         }
     }
 
-    /// When it is looked for changes next, if there is a subscriber.
+    /// Returns the time of the next check for changes, if there is a subscriber.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.next_look.filter(|_| !self.subscribers.is_empty())
     }
@@ -69,14 +69,14 @@ impl Updates {
             ts: crate::clock::stamp(Timestamp::now()).to_string(),
             event,
         };
-        // A history that cannot be written stops nothing.
+        // Write errors of the history are ignored.
         let _ = append_json_lines_within(&self.history, &[entry], LONGEST_HISTORY);
         let happened = event.clone();
         let at_ms = epoch_ms();
         self.send(Change::Event { at_ms, happened });
     }
 
-    /// Waits a moment for subscribers to get what was sent last.
+    /// Waits up to 500 ms until the subscribers have received all updates.
     pub(crate) async fn flush(&self) {
         const PAUSE: Duration = Duration::from_millis(5);
         const PATIENCE: Duration = Duration::from_millis(500);
@@ -91,17 +91,17 @@ impl Updates {
         if self.subscribers.is_empty() {
             return;
         }
-        // All of it can be written as JSON.
+        // Serialization cannot fail.
         let Ok(line) = serde_json::to_string(&Update::new(change)) else {
             return;
         };
         let line: Arc<str> = format!("{line}\n").into();
-        // One that does not read is not waited for.
+        // A subscriber that does not read is dropped.
         self.subscribers
             .retain(|it| it.try_send(Arc::clone(&line)).is_ok());
     }
 
-    /// Adds a subscriber that knows how the agents are now.
+    /// Adds a subscriber that has the current status of the agents.
     pub(super) fn subscribe(
         &mut self,
         lines: Lines,
@@ -134,7 +134,8 @@ impl Updates {
     }
 }
 
-/// Whether nothing has changed. When it is started again is computed from two clocks each time.
+/// Returns whether the status is unchanged. `retry_at_ms` may differ by less than 1 s, because it is computed
+/// from two clocks.
 fn is_same(before: &AgentStatus, now: &AgentStatus) -> bool {
     let retry = (before.retry_at_ms, now.retry_at_ms);
     let is_same_retry = match retry {

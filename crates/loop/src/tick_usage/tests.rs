@@ -98,7 +98,7 @@ fn what_the_files_have_no_price_for_has_none_by_the_models_name() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".local/share/opencode/storage/message/s");
     std::fs::create_dir_all(&folder).unwrap();
-    // Made by hand, in the form of real ones: a server of one's own answered.
+    // Hand-written in the format of real messages. The model ran on a local server.
     let message = r#"{"role":"assistant","modelID":"gpt-5.5","providerID":"lmstudio","cost":0,"tokens":{"input":5,"output":1,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":4102444800000}}"#;
     std::fs::write(folder.join("msg_1.json"), message).unwrap();
     let places = teamster_usage::Places::of_home(home.path());

@@ -1,11 +1,11 @@
-//! Stories by chance, in a world that keeps its own account.
+//! Property tests of the machine against a model of its world.
 
 use proptest::prelude::*;
 
 use super::super::*;
 use super::PACE;
 
-/// What happens to a loop.
+/// External event of a loop.
 #[derive(Debug, Clone)]
 enum Happens {
     Time(u64),
@@ -50,7 +50,7 @@ fn paces() -> impl Strategy<Value = Pace> {
     )
 }
 
-/// A world around a machine, which does its actions and keeps its own account.
+/// Model of a driver, which performs the machine's actions and checks its rules.
 struct World {
     machine: Machine,
     pace: Pace,
@@ -62,12 +62,12 @@ struct World {
     reset: bool,
     did_work: bool,
     wake: bool,
-    /// A wake that no tick has answered yet.
+    /// A wake that no tick has served yet.
     unanswered: bool,
-    /// The context of the agent: whether it got the full prompt.
+    /// The agent's context has the full prompt.
     informed: bool,
     ticks: u32,
-    /// The session that failed last, and how often in a row.
+    /// The session that failed last, and its failures in a row.
     failed: (Option<Id>, u32),
 }
 
@@ -132,7 +132,7 @@ impl World {
                 }
                 self.session = resume;
                 self.alive = true;
-                // A new process gets the full prompt, also where a session continues.
+                // A new process gets the full prompt, even with a resumed session.
                 self.informed = false;
                 self.machine.started();
             }
@@ -226,7 +226,7 @@ proptest! {
             }
             world.step(end, &during)?;
         }
-        // Left alone, each request is done: a flag within its gap, a wake with the next tick.
+        // Without further events each request is served: a flag after its gap, a wake with the next tick.
         for _ in 0..60 {
             world.step(TickEnd::Completed, &[])?;
             world.now += 100;

@@ -14,7 +14,7 @@ fn process(pid: u32) -> ProcessIdentity {
     ProcessIdentity::new(pid, Some(u64::from(pid) * 7))
 }
 
-/// A test clock: nothing here looks at the real one but for its beginning.
+/// Agent with a simulated clock.
 struct Bench {
     agent: Agent,
     now: Instant,
@@ -34,7 +34,7 @@ impl Bench {
         self.now += Duration::from_secs(seconds);
     }
 
-    /// Starts what is to be started now.
+    /// Performs a due start.
     fn run(&mut self) -> ProcessIdentity {
         assert_eq!(self.agent.poll(self.now), Some(Action::Start));
         let process = process(self.next_pid);
@@ -47,7 +47,7 @@ impl Bench {
         self.agent.exited(process, Exit::Code(1), self.now);
     }
 
-    /// How long until something is to be done.
+    /// Returns the seconds until the next action.
     fn delay(&self) -> Option<u64> {
         let due = self.agent.due()?;
         Some(due.saturating_duration_since(self.now).as_secs())
@@ -86,7 +86,7 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
     bench.pass(300);
     bench.crash(process);
     assert_eq!(bench.delay(), Some(1));
-    // How often it happened is still reported.
+    // The total is still reported.
     assert_eq!(bench.agent.restarts(), 4);
 }
 
@@ -100,7 +100,7 @@ fn one_that_ended_in_order_is_not_started_again() {
     assert_eq!(rest, (Phase::Ended, None));
     bench.pass(100_000);
     assert_eq!(bench.agent.poll(bench.now), None);
-    // But when it is requested.
+    // A request starts it.
     bench.agent.start(bench.now);
     bench.run();
 }
@@ -119,7 +119,7 @@ fn one_that_cannot_run_is_tried_again_slowly() {
         assert_eq!(bench.agent.poll(bench.now), None);
         bench.pass(1);
     }
-    // What can be looked at without a start is looked at sooner.
+    // A problem that can be checked without a start is checked sooner.
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
     bench.agent.not_started(true, bench.now);
     assert_eq!(bench.delay(), Some(30));
@@ -148,7 +148,7 @@ fn crashes_in_a_row_are_a_crash_loop_until_one_has_run_well() {
     assert!(bench.agent.is_crash_looping(bench.now));
     bench.pass(1);
     assert!(!bench.agent.is_crash_looping(bench.now));
-    // The next one is the first again.
+    // The next crash counts as the first.
     bench.crash(process);
     bench.pass(bench.delay().unwrap());
     bench.run();
@@ -166,7 +166,7 @@ fn a_stop_asks_and_then_kills() {
         Some(Action::Terminate(process))
     );
     assert_eq!(bench.agent.poll(bench.now), None);
-    // To ask again changes nothing.
+    // A second stop changes nothing.
     bench.pass(4);
     bench.agent.stop();
     assert_eq!(bench.agent.poll(bench.now), None);
@@ -200,17 +200,17 @@ fn a_restart_ends_one_and_starts_one() {
     let first = bench.run();
     bench.agent.restart(bench.now);
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(first)));
-    // Regardless of its exit code.
+    // The exit code is ignored.
     bench.agent.exited(first, Exit::Code(2), bench.now);
     let second = bench.run();
     assert_ne!(first, second);
-    // A stop in the meantime wins.
+    // A later stop overrides the restart.
     bench.agent.restart(bench.now);
     bench.agent.stop();
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(second)));
     bench.agent.exited(second, Exit::Code(0), bench.now);
     assert_eq!(bench.agent.phase(), Phase::Stopped);
-    // One that does not run is started by it.
+    // A restart starts a stopped agent.
     bench.agent.restart(bench.now);
     bench.run();
 }
@@ -263,7 +263,7 @@ fn an_adopted_loop_is_one_like_any_other() {
     bench.agent.adopt(process(7), 3, bench.now);
     assert_eq!(bench.agent.poll(bench.now), None);
     assert_eq!(bench.agent.process(), Some(process(7)));
-    // The end of a process that had the same id before it means nothing.
+    // The exit of an earlier process with the same id is ignored.
     let before = ProcessIdentity::new(7, Some(1));
     bench.agent.exited(before, Exit::Unknown, bench.now);
     assert_eq!(bench.agent.process(), Some(process(7)));
@@ -281,18 +281,18 @@ fn how_it_ended_in_words() {
     assert_eq!(text(Exit::Signal(64)), "was ended by signal 64");
 }
 
-/// What happens to an agent from outside.
+/// External event of an agent.
 #[derive(Debug, Clone)]
 enum Input {
     Start,
     Stop,
     Restart,
     Hurry,
-    /// The process that runs ends.
+    /// The running process exits.
     Exit(Exit),
-    /// A process of before is reported, late.
+    /// The exit of an earlier process is reported late.
     LateExit,
-    /// The next starts fail.
+    /// The following starts fail, or succeed with `None`.
     Break(Option<bool>),
     Pass(u64),
 }

@@ -6,7 +6,7 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, "/company/agents.config.json".into())
 }
 
-/// The message of what is wrong, with its line.
+/// Returns the line and message of the error.
 fn wrong(text: &str) -> (Option<usize>, String) {
     let error = parse(text).unwrap_err();
     (error.line, error.message)
@@ -42,7 +42,7 @@ fn a_configuration_as_others_have_it() {
         marketing.environment(),
         [("RUNTIME", "claude".into()), ("CHROME", "1".into())]
     );
-    // That the browser is Claude's is for the loop to say, which knows all its names.
+    // The loop checks whether the runtime has a browser.
     assert_eq!(
         qa.environment(),
         [("RUNTIME", "copilot".into()), ("CHROME", "1".into())]
@@ -95,7 +95,7 @@ fn what_is_wrong_is_reported_with_its_line_and_what_to_write() {
     assert!(message.contains("missing field `agents`"), "{message}");
 
     let (line, message) = wrong("{\"agents\": [\n{\"id\": \"a\"},\n{\n\"alias\": \"@b\"\n}\n]}");
-    // At the end of the agent, where the field is missed.
+    // The error is at the end of the agent's object.
     assert_eq!(line, Some(5));
     assert!(
         message.contains("missing field `id`") && message.contains("\"alias\": \"@pm-bot\""),
@@ -202,7 +202,7 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
         fs::write(folder.join(file), "").unwrap();
         assert_eq!(agent(more).obstacle(&files), None, "{more}");
         fs::remove_file(folder.join(file)).unwrap();
-        // Another one that its CLI reads will do.
+        // Another instructions file of the CLI suffices.
         fs::write(folder.join("AGENTS.md"), "").unwrap();
         assert_eq!(agent(more).obstacle(&files), None, "{more}");
         fs::remove_file(folder.join("AGENTS.md")).unwrap();

@@ -75,7 +75,7 @@ fn the_form_of_answers() {
         json!({"version": 1, "result": "ok", "config": "/c/agents.config.json",
             "supervisor": null, "enabled": true, "agents": []})
     );
-    // What a later version adds.
+    // Values of a later version.
     let later = json!({"version": 1, "result": "error", "code": "new", "message": "m", "x": 1});
     let Outcome::Error { code, .. } = serde_json::from_value::<Response>(later).unwrap().outcome
     else {
