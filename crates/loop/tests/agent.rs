@@ -1,4 +1,4 @@
-//! A loop with an agent that is made up, under a clock that does not wait, and what befalls it.
+//! Tests of a loop with a scripted agent and a simulated clock.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,7 +26,7 @@ use teamster_loop::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// An agent that takes a file of settings.
+/// CLI that takes a settings file.
 pub(crate) static INFO: CliInfo = {
     let mut info = CliInfo::new("claude", "Claude Code", "claude");
     info.agent_loop.settings = Some(LoopSettings {
@@ -37,7 +37,7 @@ pub(crate) static INFO: CliInfo = {
     info
 };
 
-/// A turn that takes so long, or until it is interrupted, and costs as many dollars.
+/// Returns a turn with this duration and cost. An interrupt ends it early.
 fn turn(seconds: u64, dollars: f64) -> EventStream {
     let abort = AbortHandle::new(&CancellationToken::new());
     let aborted = abort.clone();
@@ -53,7 +53,7 @@ fn turn(seconds: u64, dollars: f64) -> EventStream {
     EventStream::new(events, abort)
 }
 
-/// A turn that fails so.
+/// Returns a turn that fails with this error.
 fn failed(error: AgentError) -> EventStream {
     let result = RunResult::default().session_id("s").errors(vec![error]);
     let events = async_stream::stream! {
@@ -64,23 +64,23 @@ fn failed(error: AgentError) -> EventStream {
 
 type Unasked = Arc<Mutex<VecDeque<EventStream>>>;
 
-/// An agent whose ticks take a second and cost a dollar each.
+/// Scripted agent whose ticks take 1 s and cost $1 by default.
 #[derive(Default)]
 struct Agent {
     unasked: Unasked,
     ticks: Arc<Mutex<u32>>,
-    /// The first ticks are not as usual.
+    /// Streams of the first ticks.
     first: VecDeque<EventStream>,
-    /// Its session cannot be resumed yet.
+    /// The session has no id.
     nameless: bool,
-    /// Why it cannot be begun, the first times.
+    /// Errors of the first calls of `begin`.
     refuses: VecDeque<AgentError>,
-    /// In which sessions it was to be begun.
+    /// Session of each call of `begin`.
     resumed: Arc<Mutex<Vec<Option<Id>>>>,
-    /// Its process ends after this many turns of its own, which come before each step.
+    /// Number of calls of `unasked` after which the process ends.
     dies: Option<u32>,
     asked: u32,
-    /// When it was begun, in ticks, and which ticks had the full prompt.
+    /// Tick count at each successful `begin`, and the ticks with the full prompt.
     begun: Arc<Mutex<Vec<u32>>>,
     full: Arc<Mutex<Vec<u32>>>,
 }
@@ -136,7 +136,7 @@ impl Adapter for Agent {
     }
 
     fn end(&mut self) -> AdapterFuture<'_, ()> {
-        // With its process go the turns that it played.
+        // Unasked turns end with the process.
         self.unasked.lock().unwrap().clear();
         Box::pin(std::future::ready(()))
     }

@@ -1,7 +1,7 @@
-//! A day of an agent, under a clock that does not wait.
+//! Simulation of an agent's day, with a simulated clock.
 //!
-//! The agent is made up: it has work by chance, takes its time, sets flags, dies, hangs, and keeps an account
-//! of all that it sees. Loop, files and flags are the real ones.
+//! The agent is scripted with a seeded random generator: it works, sets flags, dies and hangs, and records all
+//! calls. Loop, files and flags are real.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -27,11 +27,11 @@ static INFO: CliInfo = CliInfo::new("claude", "Claude Code", "claude");
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The numbers of a day are the same each time.
+/// Deterministic random numbers.
 struct Chance(u64);
 
 impl Chance {
-    /// One of so many.
+    /// Returns true once in `many` calls on average.
     fn one_in(&mut self, many: u64) -> bool {
         self.below(many) == 0
     }
@@ -44,10 +44,10 @@ impl Chance {
     }
 }
 
-/// What happened, by the agent's own account.
+/// Calls that the agent recorded.
 #[derive(Default)]
 struct Account {
-    /// When each tick began, and whether it had the full prompt.
+    /// Time of each tick, and whether it had the full prompt.
     ticks: Vec<(Duration, bool)>,
     completed: u32,
     worked: u32,
@@ -55,7 +55,7 @@ struct Account {
     hangs: u32,
     clears: u32,
     asked_clears: u32,
-    /// `clear-session` was set, and the context is the one from before.
+    /// `clear-session` was set, and the context has not been emptied since.
     clear_due: bool,
     resets: u32,
     asked_resets: u32,
@@ -71,11 +71,11 @@ struct Agent {
     session: Arc<Mutex<Option<Id>>>,
     sessions: u64,
     alive: Arc<Mutex<bool>>,
-    /// Whether the context has the instructions.
+    /// The context has the instructions.
     informed: Arc<Mutex<bool>>,
-    /// A tick is being played.
+    /// A tick is in progress.
     busy: Arc<Mutex<bool>>,
-    /// There is never anything to do.
+    /// The agent never has work.
     idle: bool,
 }
 
@@ -84,7 +84,7 @@ impl Adapter for Agent {
         let waits = self.flags.join("clear-session").exists();
         let mut account = self.account.lock().unwrap();
         account.resumed.push(resume.clone());
-        // One that is still there is yet to be answered.
+        // A flag that is still set has not been served.
         account.clear_due &= resume.is_some() || waits;
         drop(account);
         *self.session.lock().unwrap() = resume;
@@ -161,7 +161,7 @@ impl Adapter for Agent {
                 result.status = RunStatus::Completed;
             } else if hangs {
                 account.lock().unwrap().hangs += 1;
-                // Until the loop interrupts it. Later text does not count.
+                // The turn hangs until the loop interrupts it.
                 aborted.aborted().await;
                 (result.status, result.aborted) = (RunStatus::Aborted, true);
             } else if dies {
@@ -218,7 +218,7 @@ impl Adapter for Agent {
 }
 
 fn settings() -> Settings {
-    // The usual ones, and a turn that is interrupted after 10 minutes.
+    // The default limit of a turn is 10 minutes.
     Settings::new(&INFO)
 }
 
@@ -296,7 +296,7 @@ async fn a_day_of_ticks() {
             account.ticks.len()
         );
 
-        // A wake is answered by a tick as soon as none is being played: at most as long as a turn may take.
+        // A wake is followed by a tick within the time limit of a turn.
         for wake in &woken {
             let answer = account.ticks.iter().find(|(at, _)| at >= wake);
             let late = Duration::from_mins(10);
@@ -306,19 +306,19 @@ async fn a_day_of_ticks() {
             }
         }
 
-        // No flag is lost (that no clear was, each tick has looked at), and none is made up.
+        // No flag is lost or invented. Each tick has checked that no clear was lost.
         assert!(account.clears > 0, "seed {seed}");
         assert!(account.clears <= account.asked_clears, "seed {seed}");
         assert!(account.resets >= account.asked_resets, "seed {seed}");
 
-        // Every death was followed by a start that continues a session, unless it was given up.
+        // After a death the session is resumed, unless it was given up.
         let resumed = account.resumed.iter().filter(|it| it.is_some()).count();
         assert!(
             account.deaths > 0 && resumed > 0 && account.hangs > 0,
             "seed {seed}"
         );
 
-        // One record for each tick that has used something, with its cost.
+        // Each tick with usage has one record with its cost.
         let usage = fs::read_to_string(directory.path().join(".orchestrator/usage.jsonl")).unwrap();
         let records: Vec<UsageRecord> = usage
             .lines()
@@ -345,7 +345,8 @@ async fn a_day_of_ticks() {
 async fn an_idle_day_is_cheap() {
     let directory = tempfile::tempdir().unwrap();
     let (account, _) = day(directory.path(), 1, true).await;
-    // After each tick a minute more: 120 s, 180 s, ...; after the 52nd 3180 s, with which the day is full.
+    // The sleep grows by a minute with each tick: 120 s, 180 s, and so on. After the 52nd tick it is 3180 s,
+    // which ends the day.
     assert_eq!(account.ticks.len(), 53);
     let full = account.ticks.iter().filter(|(_, full)| *full).count();
     assert_eq!(full, 1, "the instructions stay in the context");

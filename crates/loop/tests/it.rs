@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do, in one program.
+//! Integration tests, in one program.
 
 mod agent;
 mod day;

@@ -1,4 +1,4 @@
-//! Supervisors of real processes: shell scripts and this very program stand in for loops.
+//! Supervisors of real processes: shell scripts and this test program stand in for loops.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
@@ -12,5 +12,5 @@ mod stopping;
 
 use std::time::Duration;
 
-/// How long anything may take that should take no time. Only a failure ever waits for so long.
+/// Time limit of operations that should be immediate. Only a failing test reaches it.
 const LIMIT: Duration = Duration::from_mins(1);

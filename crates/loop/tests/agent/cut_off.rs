@@ -1,4 +1,4 @@
-//! A loop after one that was killed within a tick.
+//! Loop after one that was killed during a tick.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::agent::{Agent, agent_loop, read};
 
 const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
 
-/// An answer as Claude Code writes it into the file of a session; what is not read is left out.
+/// Returns an answer as Claude Code writes it to a session file, without the fields that are not read.
 fn answer(id: &str, at: &str, tokens: u64) -> String {
     json!({"type": "assistant", "timestamp": at, "sessionId": SESSION, "requestId": id,
            "cwd": "/w", "version": "2.1.330", "uuid": id,

@@ -1,4 +1,4 @@
-//! What is in the way of a loop.
+//! Obstacles of a loop: files, lost directories, and sessions that cannot be used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ async fn what_was_in_the_way_of_a_flag_may_go() {
     let (agent, control) = (Agent::default(), Control::new());
     let agent_loop = agent_loop(directory.path(), agent, control.clone());
     let path = |name: &str| directory.path().join(".orchestrator").join(name);
-    // Nothing can be renamed to a directory that is not empty.
+    // A rename to a directory that is not empty fails.
     let obstacle = path("reset-session.taken");
     fs::create_dir(&obstacle).unwrap();
     fs::write(obstacle.join("x"), "").unwrap();
@@ -29,7 +29,7 @@ async fn what_was_in_the_way_of_a_flag_may_go() {
     });
     agent_loop.run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    // Once for each tick, and no more.
+    // The error is logged once for each tick.
     assert_eq!(
         log.matches(".orchestrator/reset-session: ").count(),
         2,
@@ -47,7 +47,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     let agent_loop = agent_loop(directory.path(), agent, control);
     let removed = orchestrator.clone();
     tokio::spawn(async move {
-        // In the second tick.
+        // The second tick is in progress.
         sleep(Duration::from_millis(121_500)).await;
         fs::remove_dir_all(removed).unwrap();
     });
@@ -55,10 +55,10 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     let log = read(directory.path(), "agent-loop.log");
     let made = ".orchestrator was gone and is made again";
     assert!(log.contains(made), "{log}");
-    // What the second and the third used; and the lock went with the folder, so a new one is there.
+    // The usage of the second and third tick. The lock was removed with the folder and restored.
     assert_eq!(costs(directory.path()), [1.0, 1.0]);
     assert!(orchestrator.join("loop.lock").exists());
-    // A process that is started later gets it.
+    // The next process needs it.
     assert!(orchestrator.join("session-settings.json").exists());
     assert!(!orchestrator.join("session.json").exists());
 }
@@ -89,7 +89,7 @@ async fn after_a_process_is_gone_the_next_tick_has_the_full_prompt() {
         let agent_loop = agent_loop(directory.path(), agent, Control::new());
         agent_loop.ticks_limit(Some(3)).run().await.unwrap();
         let (begun, full) = (begun.lock().unwrap().clone(), full.lock().unwrap().clone());
-        // After so many ticks it was begun again: the next one is another process's.
+        // After this many ticks a new process began.
         if let [0, ticks] = begun[..]
             && ticks > 0
         {
@@ -107,7 +107,7 @@ async fn a_loop_ends_with_the_directory_of_its_agent() {
     let ticks = agent.ticks.clone();
     let agent_loop = agent_loop(directory.path(), agent, Control::new());
     tokio::spawn(async move {
-        // In the first sleep.
+        // The loop is in its first sleep.
         sleep(Duration::from_mins(1)).await;
         directory.close().unwrap();
     });
@@ -120,7 +120,7 @@ async fn a_loop_ends_with_the_directory_of_its_agent() {
     assert_eq!(*ticks.lock().unwrap(), 1);
 }
 
-/// What a loop has left that was cut off.
+/// Writes the session file of a loop that was cut off.
 fn cut_off(directory: &Path) -> (PathBuf, &'static str) {
     let orchestrator = directory.join(".orchestrator");
     fs::create_dir(&orchestrator).unwrap();
@@ -139,7 +139,7 @@ async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
         refuses: [not_so(), not_so()].into(),
         ..Agent::default()
     };
-    // Without the session it is tried once more.
+    // The start is retried without the session.
     let resumed = agent.resumed.clone();
     let error = agent_loop(directory.path(), agent, Control::new()).run();
     assert_eq!(error.await.unwrap_err().message, "not so");

@@ -1,4 +1,4 @@
-//! Limits: of the time of a turn, also of one that never stops talking, and of the service.
+//! Time limit of a turn, even with output that never pauses, and limits of the service.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, read};
 
-/// A turn that always has something to say, so that its reader never waits.
+/// Returns a turn that always has an event ready.
 fn flood() -> EventStream {
-    /// More than is read in a millisecond.
+    /// More events than are read in 1 ms.
     const EVENTS: u32 = 1_000_000;
     let abort = AbortHandle::new(&CancellationToken::new());
     let aborted = abort.clone();
@@ -32,14 +32,14 @@ fn flood() -> EventStream {
     EventStream::new(events, abort)
 }
 
-/// A turn may take no time at all.
+/// Returns settings with a turn limit of 1 ms.
 fn no_time() -> Settings {
     let mut settings = Settings::new(&INFO);
     settings.turn_limit = Duration::from_millis(1);
     settings
 }
 
-// In real time: while a task is always ready, a clock that is paused stands still.
+// Runs in real time: a paused clock does not advance while a task is always ready.
 #[tokio::test]
 async fn a_turn_that_always_has_something_to_say_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
     let directory = tempfile::tempdir().unwrap();
     let error = |kind| AgentError::new(ErrorCode::CliError, kind, "not now");
     let mut quota = error(ErrorKind::Quota);
-    // In half an hour.
+    // The quota resets in half an hour.
     let midnight: jiff::Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
     quota.resets_at = Some(u64::try_from(midnight.as_millisecond()).unwrap() + 1_800_000);
     let mut limit = error(ErrorKind::RateLimit);

@@ -1,4 +1,4 @@
-//! Turns that the agent begins by itself between two ticks.
+//! Turns that the agent begins by itself between two ticks (unasked turns).
 
 use std::fs;
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
     let (unasked, ticks) = (agent.unasked.clone(), agent.ticks.clone());
     tokio::spawn(async move {
         sleep(Duration::from_mins(1)).await;
-        // While the loop sleeps: the second one for longer than a turn may take.
+        // The loop sleeps. The second turn exceeds the time limit.
         let mut unasked = unasked.lock().unwrap();
         unasked.extend([turn(0, 0.25), turn(9999, 0.5)]);
     });
@@ -24,7 +24,7 @@ async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
     assert_eq!(*ticks.lock().unwrap(), 2);
     assert_eq!(costs(directory.path()), [1.0, 0.25, 0.5, 1.0]);
     let log = read(directory.path(), "agent-loop.log");
-    // 1 s for the tick, seen after 60 s of sleep, 600 s for the turn, though the sleep is over before.
+    // 1 s for the tick, 60 s until the turn is noticed, 600 s for the turn. The sleep ends earlier.
     let interrupted = "[2026-11-21T00:11:01Z] interrupting a turn that the agent plays by itself";
     assert!(log.contains(interrupted), "{log}");
 }
@@ -44,7 +44,7 @@ async fn one_that_takes_too_long_is_interrupted_in_the_middle_of_a_sleep_too() {
     let agent_loop = agent_loop_with(settings, directory.path(), agent, Control::new());
     agent_loop.ticks_limit(Some(2)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    // 1 s for the tick, seen after 30 s of a sleep of 120 s.
+    // 1 s for the tick, 30 s until the turn is noticed, 10 s for the turn. The sleep takes 120 s.
     let interrupted = "[2026-11-21T00:00:41Z] interrupting a turn that the agent plays by itself";
     assert_eq!(log.matches("interrupting").count(), 1, "{log}");
     assert!(log.contains(interrupted), "{log}");
@@ -60,7 +60,7 @@ async fn they_are_taken_while_the_loop_sleeps_because_only_the_last_few_are_kept
     let path = directory.path().to_owned();
     let looks = tokio::spawn(async move {
         sleep(Duration::from_secs(5)).await;
-        // The second one is being played when the third comes.
+        // The second turn is in progress when the third begins.
         let turns = [turn(0, 0.25), turn(10, 0.5), turn(0, 0.75)];
         unasked.lock().unwrap().extend(turns);
         sleep(Duration::from_mins(1)).await;
@@ -68,7 +68,7 @@ async fn they_are_taken_while_the_loop_sleeps_because_only_the_last_few_are_kept
         asks.stop();
         taken
     });
-    // As a task among others, too.
+    // The future is `Send`.
     tokio::spawn(agent_loop.run()).await.unwrap().unwrap();
     assert_eq!(looks.await.unwrap(), [1.0, 0.25, 0.5, 0.75]);
     assert_eq!(costs(directory.path()).len(), 4);
@@ -82,10 +82,10 @@ async fn they_count_at_the_end_of_the_loop_and_before_a_reset_too() {
     let flag = directory.path().join(".orchestrator/reset-session");
     tokio::spawn(async move {
         sleep(Duration::from_mins(1)).await;
-        // It would take as long as a day, and is not waited for.
+        // The turn would take a day and is interrupted.
         unasked.lock().unwrap().push_back(turn(86_400, 0.25));
         fs::write(flag, "").unwrap();
-        // The second tick is over, and the third far away.
+        // The loop is between the second and the third tick.
         sleep(Duration::from_mins(2)).await;
         unasked.lock().unwrap().push_back(turn(9999, 0.5));
         asks.stop();

@@ -1,4 +1,4 @@
-//! A folder with a configuration and agents, and a supervisor of them.
+//! Folder with a configuration and agents, and a supervisor of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::supervisor::LIMIT;
 
 pub(crate) const GOOD: &str = "trap 'exit 0' TERM\nwhile :; do sleep 0.02; done\n";
 
-/// Agents, each with the script of its loop. Those that run are killed at the end.
+/// Agents, each with the script of its loop. Running loops are killed on drop.
 pub(crate) struct Company {
     dir: TempDir,
     runtime: Runtime,
@@ -38,7 +38,7 @@ impl Company {
         company
     }
 
-    /// Makes the folder of an agent. Every start leaves its process id in `starts`, once the traps in the
+    /// Creates the folder of an agent. Each start appends its process id to `starts` after the traps in the
     /// first line of the script are set.
     pub(crate) fn add(&self, id: &str, script: &str) {
         let folder = self.folder(id);
@@ -64,7 +64,7 @@ impl Company {
         self.dir.path().join("agents").join(id)
     }
 
-    /// A file of the supervisor's own.
+    /// Returns the path of a file in the supervisor's folder.
     pub(crate) fn own(&self, name: &str) -> PathBuf {
         self.dir.path().join(".teamster").join(name)
     }
@@ -73,7 +73,7 @@ impl Company {
         serde_json::from_slice(&fs::read(self.own("supervisor.json")).unwrap()).unwrap()
     }
 
-    /// The process ids of all starts of this agent.
+    /// Returns the process ids of all starts of this agent.
     pub(crate) fn starts(&self, id: &str) -> Vec<u32> {
         numbers(&self.folder(id).join("starts"))
     }
@@ -86,7 +86,7 @@ impl Company {
         self.supervise_by(&self.config(), settings)
     }
 
-    /// By another path of the configuration, or by another configuration.
+    /// Starts a supervisor for this path of a configuration.
     pub(crate) fn supervise_by(
         &self,
         config: &Path,
@@ -97,7 +97,7 @@ impl Company {
         let handle = supervisor.handle();
         let (sender, events) = std::sync::mpsc::channel();
         let task = self.runtime.spawn(supervisor.run(move |event| {
-            // Nothing listens at the end of a test.
+            // The receiver is gone at the end of a test.
             let _ = sender.send(event);
         }));
         Ok(Running {
@@ -120,7 +120,7 @@ impl Company {
         status.agents.into_iter().find(|it| it.id == id).unwrap()
     }
 
-    /// Waits until this holds for the agent.
+    /// Waits until the agent's status fulfils a condition.
     pub(crate) fn wait(&self, id: &str, what: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
         let mut last = self.agent(id);
         let held = wait_until(LIMIT, || {
@@ -131,7 +131,7 @@ impl Company {
         last
     }
 
-    /// Waits until the script of a loop runs, and not only the shell before it.
+    /// Waits until the script of a loop runs, not only the shell before it. Returns its process id.
     pub(crate) fn running(&self, id: &str) -> u32 {
         let status = self.wait(id, |it| {
             it.state == AgentState::Running && self.starts(id).last() == it.pid.as_ref()
@@ -148,7 +148,7 @@ impl Drop for Company {
                 let Some(process) = ProcessIdentity::of(pid) else {
                     continue;
                 };
-                // Not a stranger that has the id by now.
+                // The process id may be reused by an unrelated process.
                 if process.directory() == fs::canonicalize(agent.path()).ok() {
                     let _ = process.signal_group(ProcessSignal::Kill);
                 }
@@ -157,7 +157,7 @@ impl Drop for Company {
     }
 }
 
-/// A supervisor in this process.
+/// Supervisor in this process.
 pub(crate) struct Running<'a> {
     company: &'a Company,
     pub(crate) handle: Handle,
@@ -166,14 +166,14 @@ pub(crate) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Ends it and waits until it has ended.
+    /// Ends the supervisor and waits for its end.
     pub(crate) fn end(self) {
         self.handle.end();
         let ended = async { tokio::time::timeout(LIMIT, self.task).await };
         self.company.runtime.block_on(ended).unwrap().unwrap();
     }
 
-    /// Drops it where it is.
+    /// Drops the supervisor without ending it.
     pub(crate) fn abort(self) {
         self.task.abort();
         let ended = async { tokio::time::timeout(LIMIT, self.task).await };
@@ -181,7 +181,7 @@ impl Running<'_> {
         assert!(ended.unwrap_err().is_cancelled());
     }
 
-    /// Waits for something that happens.
+    /// Waits for an event that fulfils a condition.
     pub(crate) fn event(&self, what: impl Fn(&Event) -> bool) -> Event {
         loop {
             let event = self.events.recv_timeout(LIMIT).unwrap();
@@ -192,14 +192,14 @@ impl Running<'_> {
     }
 }
 
-/// Loops that go on without their supervisor.
+/// Returns settings that leave the loops running at the supervisor's end.
 pub(crate) fn keeping() -> Settings {
     let mut settings = settings();
     settings.keep_agents = true;
     settings
 }
 
-/// Loops are `loop.sh` in the directory of the agent.
+/// Returns settings with `loop.sh` in the agent's directory as the loop.
 pub(crate) fn settings() -> Settings {
     let mut settings = Settings::new("/bin/sh", ["./loop.sh"]);
     settings.policy.first_delay = Duration::from_millis(50);

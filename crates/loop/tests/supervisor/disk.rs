@@ -1,4 +1,4 @@
-//! What is found on the disk, and what cannot be written there.
+//! Invalid files on disk, and files that cannot be written.
 
 use std::fs::{self, File};
 
@@ -39,7 +39,7 @@ fn without_knowing_what_was_stopped_nothing_is_started() {
     assert!(is_alive(pid));
     assert_eq!(company.starts("b"), starts);
 
-    // By hand. Loops that run are found all the same.
+    // The file is removed by hand. Running loops are still found.
     fs::remove_dir(&file).unwrap();
     let supervisor = company.supervise();
     assert_eq!(company.running("a"), pid);
@@ -62,7 +62,7 @@ fn another_configuration_does_not_end_the_loops_of_the_one_before() {
     assert!(pids.iter().all(|pid| is_alive(*pid)));
     assert_eq!(company.state(), state);
 
-    // It takes the other one's place.
+    // The second configuration replaces the first.
     fs::rename(&other, company.config()).unwrap();
     fs::rename(company.config(), &other).unwrap();
     let supervisor = company.supervise_by(&other, &settings()).unwrap();
@@ -94,7 +94,7 @@ fn a_stop_that_cannot_be_written_down_is_reported_and_written_later() {
     let status = company.wait("a", |it| it.state == AgentState::Stopped);
     assert!(!status.enabled && !is_alive(pid));
     fs::remove_dir(&file).unwrap();
-    // Without anything that happens meanwhile.
+    // The write is retried without another event.
     assert!(wait_until(LIMIT, || file.is_file()));
     assert_eq!(
         company.state()["agents"]["a"],

@@ -1,4 +1,4 @@
-//! Wakes; supervisors that are killed, and what the next one finds.
+//! Wakes, killed supervisors, and takeover by the next one.
 
 use std::fs;
 use std::process::{Child, Command as Process};
@@ -14,7 +14,7 @@ use crate::supervisor::LIMIT;
 use crate::supervisor::company::{Company, GOOD, keeping, numbers, of};
 use crate::supervisor::stand_ins;
 
-/// A supervisor in a process of its own, which is killed at the end.
+/// Supervisor in a process of its own, which is killed on drop.
 struct Supervisor(Child);
 
 impl Supervisor {
@@ -37,7 +37,7 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Gone already in a test that passed.
+        // The process has ended already in a passing test.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -72,7 +72,7 @@ fn a_wake_reaches_the_loop_and_not_its_group() {
 
 #[test]
 fn a_wake_that_comes_early_ends_nothing() {
-    // It has no handler at all, and USR1 would end it.
+    // The loop has no handler, so SIGUSR1 would kill it.
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     for _ in 0..20 {
@@ -100,7 +100,7 @@ fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
     let off = company.starts("off");
     first.kill();
     assert!(pids.iter().all(|pid| is_alive(*pid)));
-    // Without one, the files decide.
+    // Without a supervisor the status comes from files.
     let config = teamster_loop::supervisor::Config::read(&company.config()).unwrap();
     let status = offline_status(&config);
     assert_eq!(status.supervisor, None);
@@ -117,7 +117,7 @@ fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
         assert_eq!(company.starts(id), [pid]);
     }
     assert_eq!(company.starts("off"), off);
-    // It is as good as its own: it is missed when it is gone, and stopped when that is requested.
+    // An adopted loop is restarted after a crash and stopped on request like any other.
     let process = ProcessIdentity::of(pids[0]).unwrap();
     process.signal(ProcessSignal::Kill).unwrap();
     company.wait("a", |it| it.pid.is_some_and(|pid| pid != pids[0]));
@@ -140,7 +140,7 @@ fn supervisors_that_are_killed_at_any_moment_never_have_two_loops_of_an_agent() 
     for round in 0..40 {
         let mut command = stand_ins::supervisor(company.config());
         let supervisor = Supervisor(command.spawn().unwrap());
-        // Into the middle of its start, most of the time.
+        // Usually in the middle of its start.
         std::thread::sleep(Duration::from_millis(5 + round));
         supervisor.kill();
     }
@@ -196,7 +196,7 @@ fn a_loop_of_another_supervisor_is_taken_over() {
     );
     let pid = other.0.id();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    // As others write it.
+    // In the format of other supervisors.
     let text = format!(
         "{{\n  \"epoch_ms\": {},\n  \"pid\": {pid}\n}}",
         now.unwrap().as_millis()
@@ -237,7 +237,7 @@ fn what_changed_while_no_supervisor_was_there_is_put_right() {
 
 #[test]
 fn what_a_loop_has_left_is_ended_even_if_its_agent_is_gone_too() {
-    // As the engine marks what a loop has started.
+    // The mark of processes that a loop has started.
     const MARKED: &str = "start=$(cut -d ' ' -f 22 /proc/$$/stat)\n\
         TEAMSTER_RUN_ID=$$-$start-1 sleep 1000 &\n\
         echo $! >>children\n\

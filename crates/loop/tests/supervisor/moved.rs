@@ -1,4 +1,4 @@
-//! Agents that get other ids or other directories, and folders with several paths.
+//! Agents with new ids or directories, and folders with several paths.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ use teamster_testkit::proc::{is_alive, wait_until};
 use crate::supervisor::LIMIT;
 use crate::supervisor::company::{Company, GOOD, keeping, settings};
 
-/// Takes its time to end.
+/// Loop that ends slowly.
 const SLOW: &str = "trap 'sleep 0.1; exit 0' TERM\nwhile :; do sleep 0.02; done\n";
 
-/// What `change` does and the configuration that it comes with, once while a supervisor is running and once
-/// while none is. What `check` gets runs already.
+/// Applies `change` and its configuration, once with a running supervisor and once without. `check` gets the
+/// process ids of the loops before the change.
 fn both_ways(change: impl Fn(&Company) -> Value, check: impl Fn(&Company, [u32; 2])) {
     for reload in [true, false] {
         let company = Company::new([("a", SLOW), ("b", SLOW)]);
@@ -31,13 +31,13 @@ fn both_ways(change: impl Fn(&Company) -> Value, check: impl Fn(&Company, [u32; 
         check(&company, before);
         let status = company.ask(Command::Status).unwrap();
         assert_eq!(status.agents.len(), 2, "{status:?}");
-        // So kept, they are ended by the next one.
+        // The kept loops are ended by the next supervisor.
         supervisor.end();
         company.supervise().end();
     }
 }
 
-/// Waits until the agent has a loop of its own in this folder; its process id.
+/// Waits until the agent has a new loop in this folder. Returns its process id.
 fn restarted(company: &Company, id: &str, folder: &str, before: [u32; 2]) -> u32 {
     let has_another = |it: &AgentStatus| {
         let another = it.pid.filter(|pid| !before.contains(pid));

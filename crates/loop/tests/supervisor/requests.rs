@@ -1,4 +1,4 @@
-//! Requests over the socket, and a configuration that changes.
+//! Requests over the socket, and changes of the configuration.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -88,7 +88,7 @@ fn garbage_is_answered_and_does_no_harm() {
             String::from_utf8_lossy(request)
         );
     }
-    // After all that the same connection serves, two requests in one piece and blank lines included.
+    // The same connection still serves requests, even two in one packet and blank lines.
     let status = b"{\"version\":1,\"command\":\"status\"}\n";
     stream
         .write_all(&[status, &b"\r\n\n"[..], status].concat())
@@ -101,14 +101,14 @@ fn garbage_is_answered_and_does_no_harm() {
         );
     }
 
-    // Half a request of one who leaves, and one that never ends.
+    // An incomplete request, and an endless one.
     connect().write_all(b"{\"version\":1,\"comm").unwrap();
     let mut endless = connect();
     let written = (0..64).try_for_each(|_| endless.write_all(&[b'x'; 4096]));
-    // It is cut off before or after it has written all.
+    // The connection may be closed before all is written.
     drop(written);
     let mut answer = String::new();
-    // What is left unread makes the end a reset.
+    // Unread data turns the close into a reset.
     let _ = BufReader::new(endless).read_to_string(&mut answer);
     assert_eq!(code(answer.lines().next().unwrap()), "bad_request");
 
@@ -146,7 +146,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         message,
         "b does not run: `teamster agents start b` starts it"
     );
-    // Of all, those are woken that run.
+    // With `all` the running agents are woken.
     company.ask(Command::Wake(Selection::all())).unwrap();
     supervisor.end();
 }

@@ -1,4 +1,4 @@
-//! Programs that tests start: this one, in other roles. Run as tests they do nothing.
+//! Programs that tests start: this test program in other roles. As plain tests they do nothing.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 const ROLE: &str = "TEAMSTER_TEST_ROLE";
 const CONFIG: &str = "TEAMSTER_TEST_CONFIG";
 
-/// A loop that writes down when it is woken.
+/// Returns settings with a loop that records its wakes.
 pub(crate) fn wakeable() -> Settings {
     let program = std::env::current_exe().unwrap();
     let mut settings = Settings::new(
@@ -28,7 +28,7 @@ pub(crate) fn wakeable() -> Settings {
     settings
 }
 
-/// A supervisor as a program, whose loops are `loop.sh` in the directory of the agent.
+/// Returns a supervisor process, whose loops are `loop.sh` in the agents' directories.
 pub(crate) fn supervisor(config: PathBuf) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -71,7 +71,7 @@ fn a_loop() {
                 std::env::var(name).unwrap_or_default()
             ));
         }
-        // In the group of the loop, and without a handler for the signal of a wake.
+        // In the group of the loop, without a handler for SIGUSR1.
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         write_line(&format!("child {}", child.id()));
         write_line("ready");
@@ -81,7 +81,7 @@ fn a_loop() {
                 _ = end.recv() => break,
             }
         }
-        // It is in the group that was asked to end.
+        // The child is in the group that got SIGTERM.
         child.wait().unwrap();
     });
     write_line("ended");

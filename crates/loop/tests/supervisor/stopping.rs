@@ -1,4 +1,4 @@
-//! Starts, stops, crashes.
+//! Starts, stops and crashes.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ fn a_loop_is_started_stopped_and_started_again() {
 
     supervisor.end();
     assert!(!is_alive(third) && !is_alive(other));
-    // Its own end is no requested stop.
+    // The end of the supervisor is no requested stop.
     let state = company.state();
     assert_eq!(state["agents"]["a"]["enabled"], true);
     assert_eq!(state["agents"]["a"].get("process"), None);
@@ -72,7 +72,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     );
     supervisor.end();
     let starts = company.starts("a").len();
-    // Its output and its end are in one log.
+    // The loop's output and its exit are in one log.
     let log = fs::read_to_string(company.folder("a").join(".orchestrator/agent-loop.log")).unwrap();
     let reported = log
         .matches("supervisor: ended with code 3; started again in")
@@ -161,7 +161,7 @@ fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
     supervisor.end();
     assert_eq!(company.starts("order").len(), 1);
     assert_eq!(company.starts("unusable").len(), 1);
-    // They are still wanted, so the next supervisor tries them.
+    // The agents are still enabled, so the next supervisor starts them.
     let supervisor = company.supervise();
     assert!(wait_until(LIMIT, || company.starts("order").len() == 2));
     assert!(wait_until(LIMIT, || company.starts("unusable").len() == 2));
@@ -190,7 +190,7 @@ fn an_agent_without_instructions_is_refused_until_it_has_some() {
 
 #[test]
 fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
-    // As a loop ends whose directory is gone.
+    // A loop exits with 2 when its directory is gone.
     let script = "trap 'exit 0' TERM\nwhile [ -d ../a ]; do sleep 0.02; done\nexit 2\n";
     let company = Company::new([("a", script)]);
     let (folder, elsewhere) = (company.folder("a"), company.folder("elsewhere"));
@@ -210,7 +210,7 @@ fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
     assert!(why.contains("is missing: create it"), "{why}");
     fs::rename(&elsewhere, &folder).unwrap();
     company.running("a");
-    // That it is still missing is no news.
+    // A repeated obstacle is not reported again.
     let reported = supervisor.events.try_iter();
     let reported = reported.filter(|it| matches!(it, Event::Trouble { .. }));
     assert_eq!(reported.count(), 2);
@@ -254,7 +254,7 @@ fn stops_are_remembered() {
         it.state == AgentState::Stopped && it.pid.is_none()
     };
     assert!(status.agents.iter().all(stopped), "{status:?}");
-    // One of all that are off: that one, and no other.
+    // With the master switch off, a start enables only that agent.
     company.ask(Command::Start(of("b"))).unwrap();
     company.running("b");
     let status = company.ask(Command::Status).unwrap();
@@ -297,7 +297,7 @@ fn many_who_want_something_at_once_never_get_two_loops() {
             });
         }
         while Instant::now() < until {
-            // Of those that have begun, and are not about to be waited for.
+            // Loops that have begun and have not been reaped.
             let mut alive = company.starts("a");
             alive.retain(|pid| is_alive(*pid));
             two.fetch_or(alive.len() > 1, Ordering::Relaxed);
