@@ -1,4 +1,4 @@
-//! `teamster supervise` and `teamster agents`, with real loops and stand-ins for their CLI.
+//! `teamster supervise` and `teamster agents`, with real loops and a stand-in for the CLI.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
@@ -14,5 +14,5 @@ mod zombies;
 
 use std::time::Duration;
 
-/// How long anything may take that should take no time. Only a failure ever waits for so long.
+/// Time limit of waits. Only a failing test waits this long.
 const LIMIT: Duration = Duration::from_mins(1);

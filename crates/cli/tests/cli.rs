@@ -1,4 +1,4 @@
-//! The program as a whole, with the fake agent in the place of a CLI.
+//! Tests of the program with the fake agent as the CLI.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(
     clippy::needless_raw_string_hashes,
@@ -54,23 +54,23 @@ use tempfile::TempDir;
 /// The program under test.
 const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
-/// How long anything may take that should take no time. Only a failure ever waits for so long.
+/// Time limit of waits. Only a failing test waits this long.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The program in an environment in which nothing of this machine shows.
+/// Creates a command of the program with an environment independent of this machine.
 fn teamster<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(TEAMSTER);
     command
         .args(args)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        // Without a home there is no other place, which is a warning.
+        // Without a home, the program would warn that there is no store.
         .env("TEAMSTER_STORE", "off")
         .stdin(Stdio::null());
     command
 }
 
-/// What a command printed and how it ended.
+/// Output and exit code of a command.
 struct Ended {
     code: Option<i32>,
     stdout: String,
@@ -98,7 +98,7 @@ impl Claude {
     fn new(script: &Script) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let claude = Self { dir };
-        // The report has how the agent was started, and is the sign that it was.
+        // The report has the agent's arguments and environment. It exists once the agent has started.
         let script = Script::new()
             .step(Step::Report {
                 file: claude.path("report.json"),
@@ -115,12 +115,12 @@ impl Claude {
         claude
     }
 
-    /// One that plays a recorded run and ends with this code.
+    /// Creates an agent that plays a recorded run and exits with this code.
     fn plays(scenario: &str, code: u8) -> Self {
         Self::new(&Script::new().play(recording(scenario)).exit(code))
     }
 
-    /// Puts another shell script in the place of the program.
+    /// Replaces the program by a shell script.
     fn program(&self, script: &str) {
         program(&self.path("claude"), script);
     }
@@ -129,7 +129,7 @@ impl Claude {
         self.dir.path().join(name)
     }
 
-    /// `teamster run claude` with this agent.
+    /// Creates the command `teamster run claude` with this agent.
     fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = teamster(["run", "claude"]);
         command
@@ -138,7 +138,7 @@ impl Claude {
         command
     }
 
-    /// How the agent was started, as soon as it was.
+    /// Waits until the agent has started, and returns its report.
     fn report(&self) -> Report {
         let file = self.path("report.json");
         assert!(wait_until(LIMIT, || file.exists()), "the agent never began");
@@ -146,7 +146,7 @@ impl Claude {
     }
 }
 
-/// Makes a program of a shell script.
+/// Writes an executable shell script.
 fn program(file: &Path, script: &str) {
     proc::write_program(file, format!("#!/bin/sh\n{script}\n")).unwrap();
 }
@@ -155,7 +155,7 @@ fn recording(scenario: &str) -> Play {
     Play::new(recorded("claude", "2.1.197", scenario))
 }
 
-/// What a CLI printed in a recorded run.
+/// Returns the path of a recorded run's stdout.
 fn recorded(provider: &str, version: &str, scenario: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
@@ -167,7 +167,7 @@ fn recorded(provider: &str, version: &str, scenario: &str) -> PathBuf {
     file
 }
 
-/// The output of `--json`: one event a line.
+/// Parses the output of `--json`.
 fn events(stdout: &str) -> Vec<AgentEvent> {
     assert!(stdout.ends_with('\n'), "{stdout}");
     stdout
@@ -176,7 +176,7 @@ fn events(stdout: &str) -> Vec<AgentEvent> {
         .collect()
 }
 
-/// The `done` of the output of `--json`, which is the last event and the only one of its type.
+/// Returns the result of the output of `--json`. `done` must be the last event and the only one of its type.
 fn done(stdout: &str) -> RunResult {
     let events = events(stdout);
     let dones = events.iter().filter(|e| e.type_name() == "done").count();
@@ -187,7 +187,7 @@ fn done(stdout: &str) -> RunResult {
     }
 }
 
-/// A program that runs. It is killed if the test fails before its end.
+/// A running program. It is killed on drop.
 struct Running {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
@@ -245,7 +245,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Ended already in a test that passed.
+        // After a passed test, the program has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The tests of the program as a whole, in one program.
+//! Integration tests of the program, in one test binary.
 
 mod agents;
 mod cli;

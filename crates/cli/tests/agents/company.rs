@@ -1,4 +1,4 @@
-//! A folder with agents, a supervisor of them, and what is asked of it.
+//! A folder with agents, and commands to their supervisor.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Company {
     dir: TempDir,
 }
 
-/// What a command printed and how it ended.
+/// Output and exit code of a command.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -28,7 +28,7 @@ pub(crate) struct Ended {
 }
 
 impl Company {
-    /// Agents of Claude, whose stand-in follows the plan.
+    /// Creates agents whose Claude Code is a stand-in that follows the plan.
     pub(crate) fn new<'a>(
         agents: impl IntoIterator<Item = &'a str>,
         plan: impl FnOnce(Plan) -> Plan,
@@ -93,7 +93,7 @@ impl Company {
         }
     }
 
-    /// What is printed by one that has to go well.
+    /// Runs a command that must succeed and returns its stdout.
     pub(crate) fn good<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
         let ended = self.run(args);
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
@@ -115,27 +115,27 @@ impl Company {
         supervisor
     }
 
-    /// One that prints there. It is not waited for.
+    /// Starts a supervisor that logs to `stderr`. Does not wait until it listens.
     pub(crate) fn supervise_into(&self, stderr: impl Into<Stdio>) -> Supervisor {
         let mut command = self.teamster(["supervise"]);
         Supervisor(command.stderr(stderr).spawn().unwrap())
     }
 
-    /// The output of supervisors.
+    /// Returns the stderr of all supervisors.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(self.path("output")).unwrap()
     }
 
-    /// One agent, as `status --json` has it.
+    /// Returns an agent's entry in `status --json`.
     pub(crate) fn agent(&self, id: &str) -> Value {
-        // The exit code has the state.
+        // The exit code depends on the agent's state, so it is not checked.
         let status = self.run(["agents", "status", id, "--json"]).stdout;
         let mut status: Value = serde_json::from_str(&status).unwrap();
         assert_eq!(status["agents"].as_array().unwrap().len(), 1, "{status}");
         status["agents"][0].take()
     }
 
-    /// Waits until this holds for the agent.
+    /// Waits until the condition holds for the agent, and returns its status.
     pub(crate) fn wait(&self, id: &str, what: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let held = wait_until(LIMIT, || {
@@ -146,7 +146,7 @@ impl Company {
         last
     }
 
-    /// Waits until its loop sleeps after a tick; its process id.
+    /// Waits until the agent's loop sleeps after a tick, and returns the loop's pid.
     pub(crate) fn asleep(&self, id: &str) -> u32 {
         let agent = self.wait(id, |it| it["activity"]["state"] == "sleeping");
         pid(&agent).unwrap()
@@ -157,7 +157,7 @@ impl Company {
         fs::read_to_string(file).unwrap_or_default()
     }
 
-    /// The processes that work in the folders of agents: loops, their CLIs, and what those started.
+    /// Returns the processes whose working directory is in a folder of an agent.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let agents = fs::canonicalize(self.path("agents")).unwrap();
         let processes = fs::read_dir("/proc").unwrap();
@@ -177,7 +177,7 @@ impl Drop for Company {
     fn drop(&mut self) {
         for pid in self.processes() {
             if let Some(process) = ProcessIdentity::of(pid) {
-                // Gone already in a test that passed.
+                // After a passed test, the process has ended already.
                 let _ = process.signal(ProcessSignal::Kill);
             }
         }
@@ -188,7 +188,7 @@ pub(crate) fn pid(agent: &Value) -> Option<u32> {
     agent["pid"].as_u64()?.try_into().ok()
 }
 
-/// A supervisor, which is killed at the end.
+/// A running supervisor. It is killed on drop.
 pub(crate) struct Supervisor(Child);
 
 impl Supervisor {
@@ -200,7 +200,7 @@ impl Supervisor {
         kill(Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
     }
 
-    /// Waits for its end; its exit code.
+    /// Waits for the end and returns the exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         assert!(wait_until(LIMIT, || self.0.try_wait().unwrap().is_some()));
         self.0.wait().unwrap().code()
@@ -209,13 +209,13 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Gone already in a test that passed.
+        // After a passed test, the supervisor has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Whether the file is there and only its user can do anything with it.
+/// Returns whether the file exists and only its owner has access.
 pub(crate) fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).is_ok_and(|file| matches!(file.permissions().mode() & 0o777, 0o600 | 0o700))

@@ -1,4 +1,4 @@
-//! The scripts of `docs/migration-agent-loop.md`, as a dashboard runs them.
+//! The scripts of `docs/migration-agent-loop.md`, started like a dashboard starts them.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const PAGE: &str = concat!(
     "/../../docs/migration-agent-loop.md"
 );
 
-/// The script of the page with this in its second line.
+/// Installs the script of the page whose second line contains `mark`.
 fn script(company: &Company, mark: &str) {
     let page = fs::read_to_string(PAGE).unwrap();
     let mut scripts = page.split("```sh\n").skip(1);
@@ -36,7 +36,7 @@ fn write(path: &Path, script: &str) {
     proc::write_program(path, script).unwrap();
 }
 
-/// Starts it as a dashboard does, which keeps the process id.
+/// Starts the script as a dashboard does, which keeps the process id.
 fn start(company: &Company, id: &str) -> Child {
     let environment = company.teamster([]);
     let mut command = std::process::Command::new(company.path("bin/agent-loop.sh"));
@@ -52,7 +52,7 @@ fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
 }
 
-/// Whether the shell has set its trap for SIGUSR1.
+/// Returns whether the process handles SIGUSR1.
 fn listens(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let caught = status.lines().find_map(|it| it.strip_prefix("SigCgt:"));
@@ -77,7 +77,7 @@ fn the_script_that_is_the_loop() {
     assert_eq!(company.asleep("a"), dashboard.id());
     signal(&dashboard, Signal::SIGUSR1);
     ticks(&company, 2);
-    // A second one is refused, and leaves the first one alone.
+    // A second loop is refused and does not affect the first one.
     assert_eq!(start(&company, "a").wait().unwrap().code(), Some(2));
     assert!(is_alive(dashboard.id()));
     signal(&dashboard, Signal::SIGTERM);
@@ -99,14 +99,14 @@ fn the_script_that_hands_over() {
     assert_eq!(dashboard.wait().unwrap().code(), Some(0));
     assert_eq!(company.agent("a")["state"], "stopped");
     let mut dashboard = start(&company, "a");
-    // As a dashboard does it.
+    // A dashboard writes this file.
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     let last_start = format!("{{\"epoch_ms\": {now}, \"pid\": {}}}", dashboard.id());
     let file = company.folder("a").join(".orchestrator/last-start.json");
     fs::write(file, last_start).unwrap();
     let second = company.asleep("a");
     assert!(second != loop_pid && second != dashboard.id());
-    // It ends with the agent.
+    // The script ends with the agent.
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
     dashboard.wait().unwrap();
     supervisor.signal(Signal::SIGTERM);

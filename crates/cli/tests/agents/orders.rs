@@ -1,4 +1,4 @@
-//! Commands to a supervisor, with and without one.
+//! Commands with and without a running supervisor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -49,7 +49,7 @@ fn start_stop_wake_restart() {
     let started = company.good(["agents", "start", "a"]);
     let second = pid(&company.agent("a")).unwrap();
     assert_eq!(started, format!("a: runs, pid {second}\n"));
-    // That of one that runs is no error, and changes nothing.
+    // Starting a running agent is no error and changes nothing.
     assert_eq!(company.good(["agents", "start", "a"]), started);
     let restarted = company.good(["agents", "restart", "a", "b"]);
     let now = ["a", "b"].map(|id| pid(&company.agent(id)).unwrap());
@@ -76,7 +76,7 @@ fn start_stop_wake_restart() {
     for id in ["a", "b"] {
         company.asleep(id);
     }
-    // One of them is ending then.
+    // The second configuration removes an agent, whose loop is still ending.
     let config = fs::read_to_string(company.config()).unwrap();
     let one = r#"{"agents": [{"id": "a", "runtime": "claude"}]}"#;
     for (config, agents) in [(&*config, "2 agents"), (one, "1 agent")] {
@@ -131,7 +131,7 @@ fn one_that_fails_at_once_does_not_run() {
 fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
     let company = Company::new(["a", "b"], |plan| plan);
     let ended = company.run(["agents", "status"]);
-    // They are to run, and do not.
+    // The agents are enabled but do not run.
     assert_eq!(ended.code, Some(1));
     assert!(
         ended.stderr.starts_with("no supervisor is running for "),
@@ -152,7 +152,7 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
             "{}",
             ended.stderr
         );
-        // Without a name.
+        // Without an id.
         assert_eq!(company.run(["agents", order]).code, Some(2), "{order}");
     }
     for args in [["status", "x"], ["logs", "x"]] {
@@ -201,7 +201,7 @@ fn the_log_to_its_end_and_beyond() {
     fs::create_dir(&folder).unwrap();
     let file = folder.join("agent-loop.log");
     fs::write(&file, "one\ntwo \u{1b}[31m\nthree\n").unwrap();
-    // No terminal: as it is.
+    // A pipe gets the log unchanged.
     assert_eq!(
         company.good(["agents", "logs", "a"]),
         "one\ntwo \u{1b}[31m\nthree\n"
@@ -223,7 +223,7 @@ fn the_log_to_its_end_and_beyond() {
     };
     append("four\n");
     assert_eq!(next(), "four");
-    // It starts over, as the loop has it.
+    // The log is rotated as the loop does it.
     fs::rename(&file, folder.join("agent-loop.log.1")).unwrap();
     append("five\n");
     assert_eq!(next(), "five");
@@ -251,7 +251,7 @@ fn another_configuration_in_the_same_folder_is_not_meant() {
     let mut command = company.teamster(["agents", "status", "--json"]);
     command.env("AGENTS_CONFIG", "other.json");
     assert_eq!(command.output().unwrap().status.code(), Some(2));
-    // One that is empty is none.
+    // An empty variable counts as unset.
     command.env("AGENTS_CONFIG", "");
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     company.asleep("a");

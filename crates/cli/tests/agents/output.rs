@@ -1,4 +1,4 @@
-//! What is reported of agents, and of those that do nothing.
+//! Status and logs of agents.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! `teamster --remote URL agents`: as on the machine of the supervisor.
+//! `teamster --remote URL agents` behaves as on the supervisor's machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use teamster_testkit::stand_in::Act;
 
 use crate::agents::company::{Company, Ended, pid};
 
-/// `teamster serve` in the folder of a company.
+/// A `teamster serve` in the folder of a company.
 struct Server {
     child: Child,
     url: String,
@@ -33,7 +33,7 @@ impl Server {
         }
     }
 
-    /// A command from a folder without a configuration.
+    /// Runs a command in a folder without a configuration.
     fn run(&self, company: &Company, args: &[&str]) -> Ended {
         let output = company
             .teamster(args.iter().copied())
@@ -52,7 +52,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Gone already in no test.
+        // The server runs until the end of each test.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -65,7 +65,7 @@ fn agents_are_controlled_from_elsewhere() {
     let same = |args: &[&str]| {
         let local = company.run(args.iter().copied());
         let remote = server.run(&company, args);
-        // The two are not printed at the same time.
+        // Times differ between the two outputs.
         let timeless = |text: &str| {
             let words = text.split_whitespace().filter(|word| !word.contains("s)"));
             words.collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Slips in the configuration, agents that cannot be used, and what others do to the socket.
+//! Mistakes in the configuration, agents that cannot run, and a removed or busy socket.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -52,7 +52,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
     ] {
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     }
-    // One that runs continues, and the other is not started.
+    // The running agent continues, and the other one is not started.
     assert_eq!(pid(&company.agent("a")), Some(before));
     let refused = company.wait("c", |it| it["state"] == "failed");
     let reason = refused["reason"].as_str().unwrap();

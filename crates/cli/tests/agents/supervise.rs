@@ -1,4 +1,4 @@
-//! The supervisor: its signals, its end, and the one after it.
+//! The supervisor: its signals, its end, and its successor.
 
 use std::fs;
 use std::io::Write;
@@ -28,7 +28,7 @@ fn it_ends_with_all_that_it_has_started() {
             let log = company.log(id);
             assert!(log.contains("agent-loop exit"), "in order: {log}");
             assert!(log.ends_with("supervisor: stopped\n"), "{log}");
-            // Its stdout is the log, and it writes there itself.
+            // The loop's stdout is the log, and each line is written once.
             assert_eq!(log.matches("agent-loop start").count(), 1, "{log}");
         }
     }

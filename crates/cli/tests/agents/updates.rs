@@ -1,4 +1,4 @@
-//! What a supervisor reports of its agents, and loops that others have started.
+//! Updates from a supervisor, and loops that it did not start.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -29,7 +29,7 @@ fn a_subscriber_learns_of_each_change_and_the_history_is_on_the_disk() {
     let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
     let updates = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut updates = updates.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    // How it is before anything changes.
+    // The first update is the current state.
     assert_eq!(updates.next().unwrap()["status"]["id"], "a");
     company.good(["agents", "wake", "a"]);
     let is_tick = |update: &Value| {
@@ -71,7 +71,7 @@ fn a_loop_that_was_started_by_hand_is_taken_over() {
     );
     assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
     let stopping = company.teamster(["agents", "stop", "a"]).spawn();
-    // Its parent is this test.
+    // The loop is a child of this test, which reaps it.
     assert_eq!(by_hand.wait().unwrap().code(), Some(0));
     assert!(stopping.unwrap().wait().unwrap().success());
     supervisor.signal(Signal::SIGTERM);
@@ -85,7 +85,7 @@ fn what_another_program_writes_of_its_attempt_does_not_stay() {
     let loop_pid = company.asleep("a");
     let file = company.folder("a").join(".orchestrator/last-start.json");
     let right = fs::read_to_string(&file).unwrap();
-    // As a dashboard does it.
+    // A dashboard starts a loop and writes this file.
     let mut second = company.teamster(["loop"]);
     let mut second = second
         .arg(company.folder("a"))

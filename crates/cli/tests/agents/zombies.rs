@@ -1,4 +1,4 @@
-//! A supervisor whose predecessor was killed and is never waited for, as in a container without an init.
+//! A supervisor whose predecessor was killed and is never reaped, as in a container without an init.
 
 use std::fs;
 use std::process::Command;
@@ -8,8 +8,9 @@ use teamster_testkit::stand_in::Act;
 
 use crate::agents::company::{Company, TEAMSTER};
 
-/// The first process of the namespace is `cat`, which waits for no child, and ends with what runs beside
-/// it. `$1` is `both` if the loop is killed too. What the loop runs is a `sleep`.
+/// The script in the process namespace.
+///
+/// The namespace's first process is `cat`, which reaps no children. `$1` is `both` if the loop is killed too.
 const SCRIPT: &str = r#"
 mkfifo done
 (
@@ -47,8 +48,9 @@ mkfifo done
 exec cat done >/dev/null
 "#;
 
-/// The agent's status from the next supervisor, and the process id of the first one's loop. `None` where
-/// no namespace can be made.
+/// Returns the agent's status from the next supervisor, and the pid of the first one's loop.
+///
+/// Returns `None` if no namespace can be created.
 #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn after(killed: &str) -> Option<(Value, u64)> {
     let unshare = [

@@ -1,4 +1,4 @@
-//! `teamster acp` as editors use it, with a Claude Code of a few lines of shell.
+//! `teamster acp` with an editor's requests and a shell script as Claude Code.
 
 use std::fs;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,7 @@ use crate::cli::chat::Agent;
 use crate::cli::json_rpc::Peer;
 use crate::cli::{LIMIT, run, teamster};
 
-/// An editor with its connection.
+/// An editor and its connection.
 struct Editor(Peer);
 
 impl Deref for Editor {
@@ -49,7 +49,7 @@ impl Editor {
         )
     }
 
-    /// Begins a session in this folder; its id.
+    /// Begins a session in this folder and returns its id.
     fn begin(&mut self, cwd: &Path) -> String {
         let begun = self.call("session/new", &json!({"cwd": cwd, "mcpServers": []}));
         let id = begun["result"]["sessionId"].as_str();
@@ -69,13 +69,13 @@ impl Editor {
         self.answer(id)
     }
 
-    /// The updates of this kind that were seen.
+    /// Returns the updates of this kind so far.
     fn updates(&self, kind: &str) -> Vec<&Value> {
         let updates = self.seen.iter().map(|it| &it["params"]["update"]);
         updates.filter(|it| it["sessionUpdate"] == kind).collect()
     }
 
-    /// What the agent has written so far.
+    /// Returns the agent's text so far.
     fn text(&self) -> String {
         let chunks = self.updates("agent_message_chunk").into_iter();
         chunks
@@ -87,7 +87,7 @@ impl Editor {
 fn command<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = teamster(["acp"]);
     agent.environment(command.args(args));
-    // A login that shows.
+    // A login that the program detects.
     command.env("ANTHROPIC_API_KEY", "made-up");
     command
 }
@@ -156,7 +156,7 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     let folder = agent.path("");
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
-    // Without a prompt it is no session to come back to.
+    // A session without a prompt is not listed.
     editor.begin(&folder);
     let session = editor.begin(&folder);
     editor.says(&session, "first words");
@@ -265,7 +265,7 @@ fn permission_is_asked_in_the_editor() {
         assert_eq!(answer["result"]["stopReason"], "end_turn");
         assert!(editor.text().contains(said), "{}", editor.text());
     }
-    // Another client is faster: the editor stops asking.
+    // After the answer of another client, the request to the editor is withdrawn.
     let id = editor.prompt(&session, "write");
     let asked = editor.wait("request", |it| it["method"] == "session/request_permission");
     about(&agent, &["answer", &session, "allow"]);
@@ -293,7 +293,7 @@ fn settings_reach_the_agent() {
     for part in ["--model=opus", "--effort=high", "acceptEdits", "be brief"] {
         assert!(argv().contains(part), "{part}: {}", argv());
     }
-    // A level of thought is an argument: another process resumes the session.
+    // The effort is an argument, so a new process resumes the session.
     set(&mut editor, "thought_level", "low");
     editor.says(&session, "more");
     assert_eq!(argv().lines().count(), 2, "{}", argv());
@@ -302,7 +302,7 @@ fn settings_reach_the_agent() {
         last.contains("--effort=low") && last.contains("--resume"),
         "{last}"
     );
-    // Another model is set in the process that is there.
+    // The model is changed in the running process.
     set(&mut editor, "model", "haiku");
     editor.says(&session, "and more");
     assert_eq!(argv().lines().count(), 2, "{}", argv());
@@ -354,7 +354,7 @@ fn without_a_name_the_agent_is_chosen_in_the_editor() {
     );
     let options = begun["result"]["configOptions"].as_array().unwrap();
     assert_eq!(options[0]["id"], "agent", "{begun}");
-    // The only one that is here comes first.
+    // The only installed agent is the first one.
     assert_eq!(options[0]["currentValue"], "claude");
     let names: Vec<_> = options[0]["options"]
         .as_array()

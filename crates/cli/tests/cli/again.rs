@@ -1,4 +1,4 @@
-//! `teamster run` that does not end with the first failure.
+//! `teamster run` with retries and fallbacks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::cli::{TEAMSTER, done, events, program, recorded, run, teamster};
 
-/// Programs that do another thing at each start.
+/// Agents that play a different recording at each start.
 pub(crate) struct Agents {
     dir: TempDir,
 }
@@ -27,7 +27,7 @@ impl Agents {
         self.dir.path().join(name)
     }
 
-    /// The program of a provider: what it plays at its first start, at its second, and so on.
+    /// Adds a provider's program. Its starts play `scenarios` in order.
     fn plays(self, provider: &str, version: &str, scenarios: &[(&str, u8)]) -> Self {
         for (number, (scenario, code)) in (1..).zip(scenarios) {
             let file = self.path(&format!("{provider}-{number}"));
@@ -61,7 +61,7 @@ impl Agents {
         self.plays("codex", "0.169.0", scenarios)
     }
 
-    /// `teamster run claude` with these agents.
+    /// Creates the command `teamster run claude` with these agents.
     pub(crate) fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = teamster(["run", "claude"]);
         command
@@ -71,7 +71,7 @@ impl Agents {
         command
     }
 
-    /// The arguments of a provider's start of this number.
+    /// Returns the arguments of a provider's start; numbers begin at 1.
     pub(crate) fn argv(&self, provider: &str, number: u32) -> Vec<String> {
         let file = self.path(&format!("{provider}-{number}.json"));
         Report::read(&file)
@@ -81,7 +81,7 @@ impl Agents {
 
     pub(crate) fn starts(&self, provider: &str) -> u32 {
         let count = fs::read_to_string(self.path(&format!("{provider}.count")));
-        // Empty while the agent writes it.
+        // The file is empty while the agent writes it.
         count.map_or(0, |count| count.trim().parse().unwrap_or_default())
     }
 }
@@ -207,7 +207,7 @@ fn the_life_of_a_run_as_json() {
     for two in lines.windows(2) {
         let [one, next] = two else { continue };
         let (one_seq, next_seq) = (one["seq"].as_u64(), next["seq"].as_u64());
-        // `tool:` and `assistant:` events have the number of the entry before them.
+        // `tool:` and `assistant:` events have the `seq` of the entry before them.
         let is_entry = next["type"].as_str().unwrap().starts_with("run:");
         assert!(
             one_seq < next_seq || (one_seq == next_seq && !is_entry),

@@ -1,4 +1,4 @@
-//! What holds for all attempts of a run together, and what of one of them is shown.
+//! Limits over all attempts of a run, and the output of several attempts.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use teamster::{ErrorCode, ErrorKind, RunStatus};
 use crate::cli::again::Agents;
 use crate::cli::{done, program, run};
 
-/// What follows `flag` in the arguments of a CLI.
+/// Returns the value of a flag in the arguments of a CLI.
 fn value(argv: &[String], flag: &str) -> Option<f64> {
     let at = argv.iter().position(|arg| arg.starts_with(flag))?;
     let value = match argv[at].split_once('=') {
@@ -33,7 +33,7 @@ fn a_limit_of_the_run_is_one_for_all_attempts() {
     let (first, second) = (agents.argv("claude", 1), agents.argv("claude", 2));
     assert_eq!(value(&first, "--max-budget-usd"), Some(0.5), "{first:?}");
     assert_eq!(value(&first, "--max-turns"), Some(5.0));
-    // What the first one has used is used.
+    // The second attempt gets what the first one has left.
     let left = value(&second, "--max-budget-usd").unwrap();
     assert!(left > 0.49 && left < 0.49932, "{second:?}");
     assert_eq!(value(&second, "--max-turns"), Some(3.0), "{second:?}");
@@ -88,8 +88,9 @@ fn the_limit_that_ended_the_run_is_named() {
     );
 }
 
-/// A program that meets a limit at its first start, which resets after so many seconds: that of the
-/// account if it was `rejected`, else one of the moment.
+/// Returns an agent whose first start fails with a limit that resets after `seconds`.
+///
+/// With the status `rejected` it is a quota of the account, else a rate limit.
 fn limited(status: &str, seconds: u32) -> Agents {
     let agents = Agents::new().claude(&[("text", 0), ("text", 0)]);
     let (play, count) = (agents.path("play"), agents.path("limited"));
@@ -117,14 +118,14 @@ fn a_limit_is_waited_for_without_retries_if_asked() {
         ("rejected", ErrorKind::Quota),
         ("throttled", ErrorKind::RateLimit),
     ] {
-        // Far enough away that a slow machine does not come too late to wait for it.
+        // Long enough that a slow machine still sees the limit in the future.
         let agents = limited(status, 4);
         let ended = run(&mut agents.run(["x", "--max-wait=5m", "--json"]));
         assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
         assert_eq!(agents.starts("claude"), 1);
         assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
 
-        // Not if it takes too long, and not without a request.
+        // Not beyond --max-wait, and not without it.
         for args in [&["x", "--max-wait=30s", "--json"][..], &["x", "--json"]] {
             let agents = limited(status, 3600);
             let ended = run(&mut agents.run(args.iter().copied()));
@@ -182,8 +183,7 @@ echo '{"type":"system","subtype":"init","model":"opus","session_id":"'$id'"}'
 echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"session_id":"'$id'","result":"API Error: 401"}'
 exit 1"#,
     );
-    // Nothing can be written to stderr until it is read: the first event is being shown while the run goes
-    // on with the next agent.
+    // The pipe of stderr is full: the first event is still being written when the next agent runs.
     let (mut stderr, mut full) = std::io::pipe().unwrap();
     let size = fcntl(&full, FcntlArg::F_GETPIPE_SZ).unwrap();
     full.write_all(&vec![b'\n'; size.try_into().unwrap()])
@@ -247,7 +247,7 @@ fn what_a_fallback_cannot_take_stays_behind_and_is_named() {
     assert_eq!(agents.starts("codex"), 1);
 }
 
-/// A store that is not there yet, as the value of the variable.
+/// Returns the path of a new store, as a value of `TEAMSTER_STORE`.
 fn store(agents: &Agents) -> String {
     agents.path("store.db").to_str().unwrap().to_owned()
 }
@@ -267,7 +267,7 @@ fn a_fallback_that_does_not_know_the_conversation_is_left_out() {
     assert_eq!(done(&second.stdout).errors[0].kind, ErrorKind::Auth);
     assert_eq!(agents.starts("codex"), 0);
 
-    // A conversation that is unknown yet begins with the agent that gets it.
+    // A new conversation begins with the first agent that answers.
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);

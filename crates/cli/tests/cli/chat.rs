@@ -1,7 +1,6 @@
-//! `teamster chat` with a Claude Code of a few lines of shell. What it prints is made by hand after its
-//! recorded conversations.
+//! `teamster chat` with a shell script as Claude Code. Its output is modelled on recorded sessions.
 
-// `setsid --ctty` gives it its terminal.
+// These tests need `setsid --ctty`.
 #[cfg(target_os = "linux")]
 pub(crate) mod terminal;
 
@@ -18,9 +17,17 @@ use tempfile::TempDir;
 
 use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 
-/// It answers `pid` with its process id, `wait` with a word and then nothing, `write` when a tool was
-/// allowed or denied, `touch` after it has made a file, `silence` with nothing, `die` by ending, and anything
-/// else with that.
+/// The script of the agent.
+///
+/// It answers a prompt by its content:
+///
+/// - `pid`: its process id.
+/// - `wait`: one word, then silence until it is interrupted; `deaf` also ignores interrupts and SIGTERM.
+/// - `write`: the decision about a tool.
+/// - `touch`: the file `touched`; `touch-and-wait` also waits.
+/// - `silence`: an empty result.
+/// - `die`: exit code 3.
+/// - Anything else: the prompt.
 const AGENT: &str = r#"
 printf '%s\n' "$*" >> "$DIR/argv"
 printf '%s\n' "$PPID" > "$DIR/parent"
@@ -87,7 +94,7 @@ impl Agent {
         let dir = tempfile::tempdir().unwrap();
         let agent = Self { dir };
         let asked = agent.path("asked").display().to_string();
-        // Only who offers to be asked is asked.
+        // The agent sends requests only to a caller that accepts them.
         program(
             &agent.path("claude"),
             &format!(
@@ -115,7 +122,7 @@ impl Agent {
             .stdin(Stdio::piped());
     }
 
-    /// A chat with this input, to its end.
+    /// Runs a chat with this input to its end.
     fn says(&self, input: &str, args: &[&str]) -> Ended {
         let mut command = self.chat(args.iter().copied());
         let mut child = command
@@ -129,25 +136,25 @@ impl Agent {
         ended(child.wait_with_output().unwrap())
     }
 
-    /// What was written to the agent.
+    /// Returns everything written to the agent's stdin.
     pub(crate) fn heard(&self) -> String {
         fs::read_to_string(self.path("stdin")).unwrap_or_default()
     }
 
-    /// The process that started it last.
+    /// Returns the parent process of the last start.
     pub(crate) fn parent(&self) -> u32 {
         let parent = fs::read_to_string(self.path("parent")).unwrap();
         parent.trim_end().parse().unwrap()
     }
 
-    /// How it was started, one line a process.
+    /// Returns the arguments of each start.
     pub(crate) fn starts(&self) -> Vec<String> {
         let starts = fs::read_to_string(self.path("argv")).unwrap_or_default();
         starts.lines().map(str::to_owned).collect()
     }
 }
 
-/// Input that comes while the answers are read.
+/// A running chat with open stdin.
 struct Talk {
     running: Running,
     stdin: ChildStdin,
@@ -164,7 +171,7 @@ impl Talk {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
-    /// Reads events up to one of this type.
+    /// Reads events until one of this type, and returns it.
     fn until(&mut self, name: &str) -> AgentEvent {
         loop {
             let line = self.running.line();
@@ -290,7 +297,7 @@ fn the_events_of_every_turn_as_json() {
     assert_eq!(results[0].text, "one");
     assert_eq!(results[0].total_cost_usd, Some(1.25));
     assert_eq!(results[1].errors[0].code, ErrorCode::CliExitError);
-    // The message after it was sent to a new process, which resumes the session.
+    // The next message starts a new process, which resumes the session.
     let starts = agent.starts();
     assert_eq!(starts.len(), 2);
     let id = results[0].session_id.clone().unwrap();
@@ -334,7 +341,7 @@ fn a_second_sigint_ends_a_process_that_does_not_listen_and_the_chat_goes_on() {
     talk.say("deaf");
     talk.until("text");
     talk.running.signal(Signal::SIGINT);
-    // Two signals of one kind that wait at the same time are one.
+    // Pending signals of the same kind are merged, so wait for the first one.
     let interrupted = || agent.heard().contains("\"subtype\":\"interrupt\"");
     assert!(wait_until(LIMIT, interrupted));
     talk.running.signal(Signal::SIGINT);
@@ -362,7 +369,7 @@ fn sigterm_ends_the_chat_and_the_agent() {
         if in_turn {
             assert_eq!(talk.done().status, RunStatus::Aborted);
         }
-        // Its stdin is still open.
+        // stdin is still open.
         assert_eq!(talk.running.wait().code(), Some(130));
         assert!(wait_gone(pid.parse().unwrap(), LIMIT));
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::cli::{Claude, Running, done, run, teamster};
 
-/// The demo on a machine without any CLI; what is temporary goes into the folder.
+/// Creates a demo command that finds no CLI and puts temporary files into the folder.
 fn demo<'a>(args: impl IntoIterator<Item = &'a str>, temporary: &TempDir) -> Command {
     let mut command = teamster(["demo", "--speed", "0"]);
     command
@@ -118,7 +118,7 @@ fn a_cli_that_fails_gives_way_to_the_recording() {
         let (_, reason) = ended.stderr.split_once(said).unwrap();
         assert!(reason.contains(why), "{}", ended.stderr);
         assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);
-        // One run only, as far as a script can see.
+        // stdout has the events of one run only.
         assert_eq!(
             done(&ended.stdout).answer(),
             Some("The poem is in `poem.txt`: three lines, seventeen words.")

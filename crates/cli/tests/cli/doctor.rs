@@ -6,8 +6,9 @@ use teamster_testkit::fake_agent::Script;
 
 use crate::cli::{Claude, run, teamster};
 
-/// The part about Claude Code, which comes first. The machine may have other CLIs, and
-/// processes of other runs.
+/// Returns the first part of the report, which is about Claude Code.
+///
+/// The rest depends on the machine: other CLIs, and processes of other runs.
 fn about_claude(stdout: &str) -> String {
     let lines = stdout.lines().enumerate();
     let of_claude = lines.take_while(|(i, line)| *i == 0 || line.starts_with(' '));
@@ -19,7 +20,7 @@ fn about_claude(stdout: &str) -> String {
 fn a_usable_cli() {
     let claude = Claude::new(&Script::new());
     let ended = run(teamster(["doctor"]).env("PATH", claude.dir.path()));
-    // The program is a shell script, which needs no PATH.
+    // The program is a shell script that needs no other program from PATH.
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert_data_eq!(
         about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
@@ -139,7 +140,7 @@ fn the_search_path_is_there_once_and_no_secret_is() {
     assert!(!ended.stdout.contains("secret-value"));
 }
 
-/// A CLI that checks for updates in the background, as real ones do.
+/// Some CLIs start background processes with `--version`, such as a check for updates.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_cli_leaves_running_is_ended() {
@@ -180,7 +181,7 @@ fn the_same_as_json() {
     assert_eq!(provider["path"], claude.path("claude").to_str().unwrap());
 }
 
-/// Kills the process that would end what a killed `teamster` leaves behind.
+/// Kills the guard of a `teamster` process.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_guard_of(owner: u32) {
     use nix::sys::signal::{Signal, kill};
@@ -205,12 +206,12 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
 
     let claude = Claude::new(&Script::new());
     let pid_file = claude.path("stray.pid");
-    // In a session of its own, out of reach of what ends with its parent.
+    // In a session of its own, so that it does not end with its parent.
     let script = Script::new()
         .spawn(Spawn::new(SpawnKind::Setsid).pid_file(&pid_file))
         .forever();
     std::fs::write(claude.path("script.toml"), script.to_toml().unwrap()).unwrap();
-    // Another run in its directory would end what it leaves.
+    // In a directory of its own: another run in the same one would end the leftover.
     let mut killed = Running::start(claude.run(["x", "--json"]).current_dir(claude.dir.path()));
     let stray = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
     end_guard_of(killed.child.id());
@@ -237,7 +238,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
     );
 }
 
-/// In a process namespace of its own, because `--kill-leftovers` ends all that it finds.
+/// Runs in a process namespace, because `--kill-leftovers` ends all leftovers of the machine.
 #[test]
 #[cfg(target_os = "linux")]
 fn leftovers_are_ended_when_asked() {
@@ -293,7 +294,7 @@ fn leftovers_are_ended_when_asked() {
     assert_eq!(second["leftovers"], Value::Array(Vec::new()));
 }
 
-/// The result of `doctor --try` with a command: exit code and stdout, without times.
+/// Returns the exit code and stdout of `doctor --try`.
 fn tried(command: &str, limit: &str) -> (Option<i32>, String) {
     let ended = run(&mut teamster([
         "doctor", "--try", command, "--limit", limit,
@@ -332,7 +333,7 @@ fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_mis
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("`no-such-agent` was not found"), "{said}");
 
-    // It answers each request with itself, which is a request.
+    // `cat` answers each request with the same request.
     let (code, said) = tried("acp:cat", "30s");
     assert_eq!(code, Some(1), "{said}");
     assert!(

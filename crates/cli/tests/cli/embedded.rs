@@ -1,4 +1,4 @@
-//! `teamster run embedded`: the model loop of this program, against the mock model.
+//! `teamster run embedded`, the embedded agent, with the mock model.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ parts = [{ text = "I look. " }, { shell = "cat notes.txt" }]
 parts = [{ text = "It says hi." }]
 "#;
 
-/// A folder to work in, and a model.
+/// A working directory and a mock model.
 struct Place {
     dir: TempDir,
     url: String,
@@ -83,7 +83,7 @@ fn it_answers_with_a_tool_and_an_estimated_cost() {
         ended.stdout
     );
 
-    // The model of the mock continues the session as any other.
+    // The session is resumed; the mock model has no more turns.
     let id = result.session_id.unwrap();
     let ended = run(&mut place.command(["run", "embedded", "Again?", "--resume", &id]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
@@ -151,7 +151,7 @@ fn it_takes_over_from_a_cli_that_is_not_there() {
         "--permission=bypass",
         "--json",
     ]);
-    // Root may not bypass permissions elsewhere.
+    // Claude Code rejects bypass as root outside a sandbox.
     let ended = run(command.env("IS_SANDBOX", "1"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(done(&ended.stdout).answer(), Some("It says hi."));

@@ -1,4 +1,4 @@
-//! What is printed without any run.
+//! Help texts, the version, and errors in arguments.
 
 use snapbox::{assert_data_eq, file, str};
 

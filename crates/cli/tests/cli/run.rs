@@ -1,4 +1,4 @@
-//! `teamster run`: what it prints, what it hands to the CLI, and its exit codes.
+//! `teamster run`: its output, the arguments of the CLI, and the exit codes.
 
 use std::fs;
 use std::io::Write;
@@ -90,7 +90,7 @@ fn a_link_to_the_file_and_its_permissions_stay() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "Both ran.\n");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    // A device is written to as it is.
+    // A device is written in place.
     let ended = run(&mut claude.run(["hello", "-q", "-o", "/dev/stderr"]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), "Both ran.\n"));
 }
@@ -126,7 +126,7 @@ fn json_is_one_event_a_line_and_nothing_else() {
         .filter(|e| e.type_name() == "tool_use")
         .count();
     assert_eq!(tools, 2);
-    // In the run's log its start and its attempt are before the first of them, and its end before the last.
+    // The run's log has two entries before the first event, and one before the last: start, attempt and end.
     let last = events.len() as u64 - 1;
     for (line, seq) in ended.stdout.lines().zip((3..last + 3).chain([last + 4])) {
         let entry: LogEntry = serde_json::from_str(line).unwrap();
@@ -381,7 +381,7 @@ fn a_session_that_is_not_there_comes_with_the_likely_reason() {
     assert!(!ended.stderr.contains("go on with"), "{}", ended.stderr);
 }
 
-/// `teamster run` by a shell that has done this before, in the place of the agent.
+/// Runs `teamster run` in the agent's folder, from a shell that has executed `shell` before.
 #[cfg(target_os = "linux")]
 fn after(claude: &Claude, shell: &str) -> crate::cli::Ended {
     after_in(&claude.run(["x"]), claude.dir.path(), shell)

@@ -1,4 +1,4 @@
-//! The store: sessions by key, and the history of runs.
+//! The store: sessions by key, and run history.
 
 use std::fs::{self, File, OpenOptions};
 use std::net::TcpListener;
@@ -14,17 +14,17 @@ use teamster_testkit::proc::wait_until;
 
 use crate::cli::{Claude, Ended, LIMIT, Running, recording, run, teamster};
 
-/// A command with the store of this agent's folder.
+/// Sets the store in this agent's folder.
 fn with_store<'a>(claude: &Claude, command: &'a mut Command) -> &'a mut Command {
     command.env("TEAMSTER_STORE", claude.path("state/store.db"))
 }
 
-/// `teamster run claude` with a store.
+/// Runs `teamster run claude` with the store.
 fn agent(claude: &Claude, args: &[&str]) -> Ended {
     run(with_store(claude, &mut claude.run(args.iter().copied())))
 }
 
-/// `teamster runs`.
+/// Runs `teamster runs` with the store.
 fn runs(claude: &Claude, args: &[&str]) -> Ended {
     let mut command = teamster(["runs"]);
     run(with_store(claude, command.args(args)))
@@ -106,7 +106,7 @@ fn what_is_not_there_is_said() {
     let list = ours("list");
     assert_eq!((list.code, &*list.stdout), (Some(0), ""));
     assert!(list.stderr.contains("no store"), "{}", list.stderr);
-    // To look is not to make.
+    // Listing does not create the store.
     assert!(!claude.path("state").exists());
 
     agent(&claude, &["x"]);
@@ -205,7 +205,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
         "{}",
         ended.stderr
     );
-    // It was named, so that is reported in any case.
+    // The user named the store, so the failure is reported also with -q.
     let quiet = agent(&claude, &["x", "-q"]);
     assert_eq!(quiet.code, Some(0));
     assert!(
@@ -231,7 +231,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
 #[test]
 fn a_store_that_says_nothing_is_not_waited_for() {
     let claude = Claude::plays("text", 0);
-    // Connections are accepted, and never read.
+    // The server accepts connections and never reads.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = server.local_addr().unwrap();
     let url = format!("postgres://user:secret@{place}/db");
@@ -243,11 +243,11 @@ fn a_store_that_says_nothing_is_not_waited_for() {
     assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
 }
 
-/// What a process holds that writes to a store of SQLite, until it is dropped.
+/// The write lock of an SQLite store, held until it is dropped.
 struct WriteLock(#[expect(dead_code, reason = "closed in the end")] File);
 
 impl WriteLock {
-    /// On the store of this agent's folder.
+    /// Locks the store in this agent's folder.
     fn on(claude: &Claude) -> Self {
         let file = OpenOptions::new()
             .read(true)
@@ -272,7 +272,7 @@ fn a_run_ends_though_its_store_is_locked() {
     let other = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
     let mut command = other.run(["x", "--json"]);
     let claude = Claude::plays("text", 0);
-    // So that the store is in use, and need not be looked through when it is opened.
+    // Another run keeps the store open, so that opening it needs no recovery.
     let mut running = Running::start(with_store(&claude, &mut command));
     assert!(running.line().contains("session"));
     let _lock = WriteLock::on(&claude);
@@ -397,7 +397,7 @@ fn a_run_is_forgotten_by_its_id() {
         let id = format!("--run-id={id}");
         assert_eq!(agent(&claude, &["x", "-q", &id]).code, Some(0));
     }
-    // All or none.
+    // An unknown id deletes nothing.
     let ended = runs(&claude, &["forget", "one", "four"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
     assert!(ended.stderr.contains("no run `four`"), "{}", ended.stderr);
@@ -444,7 +444,7 @@ fn nothing_in_the_history_does_more_than_be_read() {
 fn the_store_is_closed_after_a_command() {
     let claude = Claude::plays("text", 0);
     assert_eq!(agent(&claude, &["x"]).code, Some(0));
-    // What SQLite takes away when the last one closes it.
+    // SQLite removes the WAL file when the last connection is closed.
     assert!(!claude.path("state/store.db-wal").exists());
     assert_eq!(runs(&claude, &["list"]).code, Some(0));
     assert!(!claude.path("state/store.db-wal").exists());

@@ -1,4 +1,4 @@
-//! Text on stdin that goes with a prompt, and outputs that cannot be written.
+//! Text on stdin that is added to the prompt, and output that cannot be written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -10,7 +10,7 @@ use teamster_testkit::proc::wait_gone;
 
 use crate::cli::{Claude, LIMIT, Running, ended, recorded, recording, run, teamster};
 
-/// The prompt that the agent got.
+/// Returns the prompt that the agent received.
 fn prompt(claude: &Claude) -> String {
     let argv = claude.report().argv;
     let asked = argv.iter().find(|arg| arg.starts_with("review")).cloned();
@@ -91,7 +91,7 @@ fn stdin_is_ignored_or_waited_for_if_asked() {
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert_eq!(prompt(&claude), "review this");
 
-    // In the middle of a file.
+    // Reading starts at the current offset of a file.
     let claude = Claude::plays("text", 0);
     fs::write(claude.path("list"), "one\ntwo\n").unwrap();
     let mut file = File::open(claude.path("list")).unwrap();
@@ -102,7 +102,7 @@ fn stdin_is_ignored_or_waited_for_if_asked() {
     assert_eq!(prompt(&claude), "review this\n\n<stdin>\ntwo\n</stdin>");
 }
 
-/// Such a loop would end after its first round if the run read what is left of the list.
+/// The loop would end after its first iteration if the run consumed the list on stdin.
 #[test]
 fn a_loop_of_the_shell_keeps_its_list() {
     let claude = Claude::plays("text", 0);
@@ -134,7 +134,7 @@ fn what_is_no_text_is_refused() {
 fn a_full_disk_is_an_error_and_ends_the_agent() {
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     for args in [&["x", "--json"][..], &["x"], &["x", "--quiet"]] {
-        // With --quiet only the end of the run is written.
+        // With --quiet, output is written only at the end of the run.
         let silent = Script::new().play(recording("tool_parallel"));
         let script = if args.contains(&"--quiet") {
             silent
@@ -166,7 +166,7 @@ fn text_that_cannot_become_void_is_written_as_it_comes() {
     let gemini = Claude::new(&Script::new().play(recording.last(4)).forever());
     let mut command = teamster(["run", "gemini", "x"]);
     let mut running = Running::start(command.env("TEAMSTER_GEMINI_BIN", gemini.path("claude")));
-    // The answer has not ended, and neither has its line.
+    // The message and its line are still incomplete.
     let mut said = [0; 12];
     running
         .stdout

@@ -1,4 +1,4 @@
-//! How a run comes to an early end, and that nothing is left then.
+//! Runs that are stopped or killed, and their leftovers.
 
 use std::fs;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn sigint_and_sigterm_stop_the_run_cleanly() {
     }
 }
 
-/// What is started inherits it, and `teamster` then leaves it so.
+/// Returns whether the signal is ignored here. `teamster` inherits that and keeps it.
 fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -112,7 +112,7 @@ fn a_second_sigint_kills_an_agent_that_does_not_listen() {
     teamster.line();
     let agent = KillOnDrop::new(claude.report().pid);
     teamster.signal(Signal::SIGINT);
-    // Two signals of one kind that wait at the same time are one: so the second is of another.
+    // Pending signals of the same kind are merged, so the second one is of another kind.
     teamster.signal(Signal::SIGTERM);
     let ended = teamster.end();
     assert_eq!(ended.code, Some(130));
@@ -155,7 +155,7 @@ fn a_reader_that_goes_away_stops_an_agent_that_says_nothing_more() {
     }
 }
 
-/// Runs an agent that prints far more than the pipes on the way hold, without a reader.
+/// Runs an agent whose output exceeds all pipe buffers, without a reader.
 fn unread(script: Script) -> (Claude, Running) {
     let claude = Claude::new(&Script::new());
     let finished = claude.path("finished");
@@ -179,7 +179,7 @@ fn unread(script: Script) -> (Claude, Running) {
 #[test]
 fn a_reader_that_does_not_read_never_holds_up_the_agent() {
     let (_claude, mut teamster) = unread(Script::new().ignore([FakeSignal::Int, FakeSignal::Term]));
-    // Even now two signals end it at once, although it cannot write what it has to say.
+    // Two signals end it at once, although its output is blocked.
     teamster.signal(Signal::SIGINT);
     teamster.signal(Signal::SIGTERM);
     assert_eq!(teamster.wait().code(), Some(130));
@@ -197,7 +197,7 @@ fn one_signal_is_enough_although_unread() {
 fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
     let place = tempfile::tempdir().unwrap();
     let pid_file = place.path().join("pid");
-    // As a command of the agent's shell tool is.
+    // Like a command of the agent's shell tool.
     let tool = Spawn::new(SpawnKind::Setsid)
         .pid_file(&pid_file)
         .script(Script::new().ignore([FakeSignal::Term]).forever());
@@ -225,9 +225,9 @@ fn a_killed_teamster_leaves_nothing_of_what_hides() {
     let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
     teamster.line();
     let tools = files.map(|file| KillOnDrop::new(wait_pid_file(&file, LIMIT).unwrap()));
-    // At once: the guard need not have seen them.
+    // At once: the guard may not have seen the processes.
     teamster.signal(Signal::SIGKILL);
-    // Not waited for: a zombie is dead.
+    // `teamster` is a zombie until it is waited for.
     for tool in &tools {
         assert!(wait_gone(tool.pid(), LIMIT));
     }
@@ -270,7 +270,7 @@ fn what_a_run_and_its_guard_left_when_both_were_killed_ends_with_the_next() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_hides_from_the_run_is_ended_too() {
-    // Out of the tree and without the mark of the run, before any look.
+    // Processes outside the tree and without the run's mark, before any scan.
     for kind in [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon] {
         let place = tempfile::tempdir().unwrap();
         let pid_file = place.path().join("pid");

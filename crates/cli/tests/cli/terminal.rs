@@ -1,4 +1,4 @@
-//! What the program writes to a terminal.
+//! Output at a terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use teamster_testkit::fake_agent::Script;
 
 use crate::cli::Claude;
 
-/// Words by which an agent would write the clipboard, clear the screen and hide a line.
+/// Text with escape sequences that write the clipboard, clear the screen and hide a line.
 const HOSTILE: &str = "\u{1b}]52;c;eA==\u{7}one\u{1b}[2J\rtwo\u{9b}2Jthree";
 
 fn hostile() -> Claude {
@@ -33,7 +33,7 @@ fn hostile() -> Claude {
     Claude::new(&script)
 }
 
-/// What stdout gets as a terminal.
+/// Returns the output of a run whose stdout is a terminal.
 fn on_terminal(args: &[&str], term: &str) -> String {
     let claude = hostile();
     let terminal = openpty(None, None).unwrap();
@@ -43,10 +43,10 @@ fn on_terminal(args: &[&str], term: &str) -> String {
         .stdout(terminal.slave)
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
-    // So that ours is not open when the program's is closed.
+    // Closes this process's copy of the slave, so that the master reports the end.
     drop(command);
     let mut shown = Vec::new();
-    // Ends with an error, which is how a terminal reports that it is closed.
+    // At the end, reading from a terminal fails.
     let _ = File::from(terminal.master).read_to_end(&mut shown);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     String::from_utf8(shown).unwrap()

@@ -1,4 +1,4 @@
-//! A killed `teamster` whose parent never waits for it, as in a container without an init.
+//! A killed `teamster` that is never reaped, as in a container without an init.
 
 use std::process::Command;
 
@@ -7,8 +7,9 @@ use teamster_testkit::fake_agent::{Script, Spawn, SpawnKind};
 
 use crate::cli::{Claude, TEAMSTER, recording, run};
 
-/// The first process of the namespace is `cat`, which waits for no child, and ends with what runs beside
-/// it. `$1` is `both` if the guard is killed too.
+/// The script in the process namespace.
+///
+/// The namespace's first process is `cat`, which reaps no children. `$1` is `both` if the guard is killed too.
 const SCRIPT: &str = r#"
 mkfifo done
 (
@@ -40,7 +41,7 @@ mkfifo done
 exec cat done >/dev/null
 "#;
 
-/// The leftovers that `doctor` lists, in each of its reports. `None` where no namespace can be made.
+/// Returns the leftovers of each `doctor` report; `None` if no namespace can be created.
 #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
     let unshare = |args: &[&str]| {

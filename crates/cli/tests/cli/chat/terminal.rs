@@ -1,4 +1,4 @@
-//! At a terminal.
+//! Chats at a terminal.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -25,12 +25,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// A chat.
+    /// Starts a chat.
     fn start(agent: &Agent, args: &[&str]) -> Self {
         Self::of(agent, &[&["chat", "claude"], args].concat())
     }
 
-    /// With a terminal that controls it, so that Ctrl-C is a signal.
+    /// Starts a command with a controlling terminal, so that Ctrl-C sends a signal.
     pub(crate) fn of(agent: &Agent, args: &[&str]) -> Self {
         let terminal = openpty(None, None).unwrap();
         let mut command = Command::new("/usr/bin/setsid");
@@ -53,7 +53,7 @@ impl Terminal {
         let all = shown.clone();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // Ends with an error, which is how a terminal reports that it is closed.
+            // At the end, reading from a terminal fails.
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 all.lock().unwrap().extend(&bytes[..count]);
             }
@@ -70,7 +70,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until this is shown, after what was waited for before.
+    /// Waits until this text is shown after the text of the previous call.
     pub(crate) fn see(&mut self, text: &str) {
         let found = wait_until(LIMIT, || {
             let shown = self.shown.lock().unwrap();
@@ -97,13 +97,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Ended already in a test that passed.
+        // After a passed test, the command has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The prompt is ready.
+/// The prompt of the line editor.
 const PROMPT: &str = "claude> ";
 
 #[test]
@@ -112,7 +112,7 @@ fn at_a_terminal() {
     let mut terminal = Terminal::start(&agent, &[]);
     terminal.see("Ctrl-D ends");
     terminal.see(PROMPT);
-    // Typed, with a line that is continued.
+    // Typed text with a continued line.
     terminal.press("one\\\rtwo\r");
     terminal.see("✓");
     terminal.see(PROMPT);
@@ -121,7 +121,7 @@ fn at_a_terminal() {
         "{}",
         agent.heard()
     );
-    // Pasted: one message, and its `\` stays.
+    // Pasted text is one message and keeps its `\`.
     terminal.press("\u{1b}[200~three\\\rfour\u{1b}[201~\r");
     terminal.see("✓");
     terminal.see(PROMPT);
@@ -130,10 +130,10 @@ fn at_a_terminal() {
         "{}",
         agent.heard()
     );
-    // Ctrl-C throws away what was typed.
+    // Ctrl-C clears the line.
     terminal.press("lost\u{3}");
     terminal.see(PROMPT);
-    // A command, completed.
+    // A completed command.
     terminal.press("/sess\t\r");
     terminal.see("session session-");
     terminal.see(PROMPT);
@@ -152,7 +152,7 @@ fn at_a_terminal() {
     assert_eq!(agent.starts().len(), 1);
     assert!(!agent.heard().contains("lost"));
     assert!(terminal.all().ends_with("\r\n"), "{:?}", terminal.all());
-    // What it turns on it turns off.
+    // Bracketed paste is disabled as often as it is enabled.
     let all = terminal.all();
     assert_eq!(
         all.matches("\u{1b}[?2004h").count(),
@@ -195,7 +195,7 @@ fn at_a_terminal_the_user_is_asked() {
     terminal.see(PROMPT);
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), Some(130));
-    // The user knows what the user has denied.
+    // No advice about tools that the user denied.
     assert!(
         !terminal.all().contains("--allow-tool"),
         "{}",
@@ -212,7 +212,7 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
     terminal.press("pid\r");
     terminal.see("✓");
     terminal.see(PROMPT);
-    // By now it has become `teamster`.
+    // `setsid` has executed `teamster` in the same process.
     let pid = terminal.child.id().cast_signed();
     kill(Pid::from_raw(pid), Signal::SIGTERM).unwrap();
     terminal.see("\u{1b}[?2004l");
