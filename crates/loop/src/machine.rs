@@ -93,15 +93,15 @@ pub(crate) enum StartReason {
     First,
     /// An earlier loop was cut off; its session is resumed.
     Recovered,
-    /// Its process has ended.
+    /// The agent's process has ended.
     Died,
-    /// Its session failed twice in a row and is given up.
+    /// The session failed twice in a row and is given up.
     GivenUp,
-    /// Its session cannot be used any more.
+    /// The session cannot be resumed.
     Unusable,
     /// `reset-session` was set.
     Reset,
-    /// Its context could not be emptied.
+    /// The context could not be emptied.
     NotCleared,
 }
 

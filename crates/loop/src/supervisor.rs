@@ -58,7 +58,7 @@ pub struct Settings {
     /// Program of a loop.
     #[setters(skip)]
     pub program: PathBuf,
-    /// Its arguments, before the directory of the agent.
+    /// Arguments of the program, before the agent's directory.
     #[setters(skip)]
     pub args: Vec<OsString>,
     /// Delays and time limits.
@@ -125,7 +125,7 @@ pub enum Error {
     AlreadyRunning {
         /// The folder of the configuration.
         folder: PathBuf,
-        /// Its process id, if its lock file has it.
+        /// Process id of that supervisor, if its lock file has it.
         pid: Option<u32>,
     },
     /// No supervisor is running.

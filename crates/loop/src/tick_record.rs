@@ -83,10 +83,10 @@ pub struct TickRecord {
     pub end: Timestamp,
     /// Outcome of the tick.
     pub result: TickResult,
-    /// Class of its error.
+    /// Class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<ErrorKind>,
-    /// Its error, for people.
+    /// Error of the tick, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Flags that were set at its end, by the names of their files.
