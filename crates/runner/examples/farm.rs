@@ -1,12 +1,12 @@
-//! What runners cost: memory and wake-ups of sessions at rest, and what a detached run takes longer to begin than an
-//! attached one.
+//! Measures the cost of runners: memory and wake-ups of idle sessions, and the startup overhead of detached
+//! runs.
 //!
 //! ```sh
 //! cargo build --release -p teamster-cli
 //! cargo run --release -p teamster-runner --example farm -- target/release/teamster --sessions 10 --seconds 60 --runs 40
 //! ```
 //!
-//! The agent is a shell script in place of Claude Code. Everything is below a temporary folder. Linux only.
+//! The agent is a shell script in place of Claude Code. All files are in a temporary folder. Linux only.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 type Failure = Box<dyn Error>;
 
-/// How long a session that has had its turn is left alone before it is measured: the last timers of the turn fire.
+/// Wait after a session's turn before the measurement, until the last timers of the turn have fired.
 const SETTLE: Duration = Duration::from_secs(8);
 
-/// It writes down when it was started, and answers each prompt with a word.
+/// Script of the agent: records its start time and answers each prompt with a word.
 const AGENT: &str = r#"#!/bin/sh
 date +%s%N > "$FARM/started.new" && mv "$FARM/started.new" "$FARM/started"
 id=session-$$ turn=0
@@ -82,7 +82,7 @@ impl Farm {
         command
     }
 
-    /// What a command prints.
+    /// Runs a command and returns its stdout.
     fn run(&self, args: &[&str]) -> Result<String, Failure> {
         let output = self.command(args).output()?;
         if !output.status.success() {
@@ -92,7 +92,7 @@ impl Farm {
         Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
     }
 
-    /// Milliseconds from the start of this command to the start of its agent.
+    /// Returns the milliseconds from the start of this command to the start of its agent.
     fn begins_after(&self, args: &[&str]) -> Result<f64, Failure> {
         let started = self.path("started");
         let _ = fs::remove_file(&started);
@@ -112,7 +112,7 @@ impl Farm {
         let (mut of_attached, mut of_detached) = (Vec::new(), Vec::new());
         for round in 0..=runs {
             let pair = (self.begins_after(attached)?, self.begins_after(detached)?);
-            // The first makes the folders and the database.
+            // The first round creates the folders and the database.
             if round > 0 {
                 of_attached.push(pair.0);
                 of_detached.push(pair.1);
@@ -162,7 +162,7 @@ impl Farm {
         Ok(())
     }
 
-    /// The runners and guards of this farm.
+    /// Returns the runners and guards of this farm.
     fn processes(&self) -> Result<Vec<Process>, Failure> {
         let mark = format!("FARM={}", self.dir.path().display());
         let mut found = Vec::new();
@@ -201,12 +201,12 @@ struct Process {
 struct Sums {
     count: u64,
     switches: u64,
-    /// In KiB.
+    /// Proportional set size, in KiB.
     pss: u64,
     private: u64,
 }
 
-/// How often the threads of a process have gone to sleep.
+/// Returns the number of voluntary context switches of a process.
 fn switches(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
@@ -219,14 +219,14 @@ fn switches(pid: u32) -> u64 {
         .sum()
 }
 
-/// Its proportional and its private memory, in KiB.
+/// Returns proportional and private memory of a process, in KiB.
 fn memory(pid: u32) -> Result<(u64, u64), Failure> {
     let rollup = figures(Path::new(&format!("/proc/{pid}/smaps_rollup")));
     let of = |name: &str| rollup.get(name).copied().ok_or("it has ended");
     Ok((of("Pss")?, of("Private_Clean")? + of("Private_Dirty")?))
 }
 
-/// The numbers of a file of `/proc`.
+/// Parses the numbers of a file in `/proc`.
 fn figures(path: &Path) -> BTreeMap<String, u64> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = |line: &str| {

@@ -1,12 +1,12 @@
-//! Many detached runs, each with many late readers: every reader sees every entry once, in order.
+//! Load test of detached runs with many late readers: every reader sees every entry once, in order.
 //!
 //! ```sh
 //! cargo run --release -p teamster-runner --example load -- --runs 200 --rate 50 --readers 20 --seconds 10
 //! ```
 //!
-//! The runs are in processes of 20, and each reader is a process that follows all runs from their beginning. The
-//! readers start half a second late. It prints how long after its time an entry was read, and exits with 1 if one
-//! was missing, came twice or was out of order.
+//! Each writer process has 20 runs, and each reader is a process that follows all runs from their beginning.
+//! The readers start 0.5 s late. Prints the latency of the entries, and exits with 1 if one was missing,
+//! repeated or out of order.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::env;
@@ -26,9 +26,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-/// How many runs one process has, so that its files fit the usual limit of 1024.
+/// Runs of one process, so that its open files stay below the usual limit of 1024.
 const RUNS_PER_PROCESS: u64 = 20;
-/// How late the readers come.
+/// Delay of the readers.
 const LATE: Duration = Duration::from_millis(500);
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -90,7 +90,7 @@ fn start() -> Result<(), Failure> {
     }
 }
 
-/// Starts the writers and the readers, and adds up what they print.
+/// Starts writers and readers and sums up their output.
 fn all(args: &[String]) -> Result<(), Failure> {
     let option = |name: &str, default: u64| -> Result<u64, Failure> {
         match args.iter().position(|it| it == name) {
@@ -164,7 +164,7 @@ fn all(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs that write.
+/// Writer process: writes its share of the runs.
 async fn write(dir: &Path, load: Load, first: u64) -> Result<(), Failure> {
     let mut tasks = JoinSet::new();
     for number in first..(first + RUNS_PER_PROCESS).min(load.runs) {
@@ -204,21 +204,21 @@ async fn run_of(run: NewRun, load: Load) -> Result<(), Failure> {
         log.push(RunLogEntry::Agent(entry));
         announce.send_replace(log.flush()?);
     }
-    // Readers that are behind read the file.
+    // Slow readers read the rest from the file.
     door.abort();
     folder.close_socket();
     drop(lock);
     Ok(())
 }
 
-/// A reader of all runs: prints how many entries it saw, and how late each was that came after the reader.
+/// Reader process: prints the number of entries, and the latency of those that were written after its start.
 async fn read(dir: &Path, load: Load) -> Result<(), Failure> {
     let began = epoch_ms();
     let runs = Runs::at(dir);
     let mut tasks = JoinSet::new();
     for number in 0..load.runs {
         let run = loop {
-            // Its process may only be about to accept it.
+            // The writer may not have accepted the run yet.
             match runs.find(&format!("run-{number}")) {
                 Ok(run) if run.id() == format!("run-{number}") => break run,
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -247,7 +247,7 @@ async fn read(dir: &Path, load: Load) -> Result<(), Failure> {
     while let Some(ended) = tasks.join_next().await {
         let (seen, late) = ended??;
         all += seen;
-        // One of twenty is enough for a distribution.
+        // Every 20th value is enough for a distribution.
         for number in late.iter().step_by(20) {
             let _ = write!(numbers, " {number}");
         }

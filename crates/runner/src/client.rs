@@ -15,10 +15,10 @@ use crate::server::SOCKET;
 use crate::socket_path::with_short_path;
 use crate::{LiveStatus, LogLine, RefusalCode, RunFolder, RunLogReader, RunState, RunsError};
 
-/// How long until a runner that lives but does not listen is tried again: it is about to end.
+/// Pause before the next attempt to connect to a live runner that does not listen, because it is ending.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection with the runner of a run.
+/// Connection to the runner of a run.
 #[derive(Debug)]
 struct Connection {
     lines: Lines<BufReader<OwnedReadHalf>>,
@@ -26,7 +26,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Connects with the runner; `None` if none listens.
+    /// Connects to the runner. Returns `None` if none listens.
     fn open(run: &RunFolder) -> Result<Option<Self>, RunsError> {
         let failed = || RunsError::io("connect to", run.path().join(SOCKET));
         let connected = with_short_path(run.path(), SOCKET, |short| StdStream::connect(short));
@@ -51,7 +51,7 @@ impl Connection {
         self.writer.write_all(&line).await
     }
 
-    /// The next reply; `None` if the runner is gone. Cancel-safe.
+    /// Waits for the next reply. Returns `None` if the runner has ended. Cancel-safe.
     async fn reply<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         match self.lines.next_line().await {
             Ok(Some(line)) => Ok(Some(serde_json::from_str(&line)?)),
@@ -72,20 +72,24 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// The entries of a run's log: those that are there, then those that come, up to its end.
+/// Stream of the entries of a run's log: existing entries, then new ones, up to the end of the log.
 ///
-/// For a Tokio runtime. If the runner is killed meanwhile, the log gets its end here.
+/// Needs a Tokio runtime. If the runner is killed, this completes the log.
 #[derive(Debug)]
 pub struct Follow {
     run: RunFolder,
     reader: RunLogReader,
     runner: Option<Connection>,
-    /// The run has ended: what is not in the log now never will be.
+    /// The run has ended, so the log gets no further entries.
     settled: bool,
 }
 
 impl Follow {
-    /// The log of this run behind the entry of this number; 0 is the beginning.
+    /// Follows the log of this run after the entry with this number; 0 is the beginning.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be opened.
     pub fn new(run: RunFolder, after: u64) -> Result<Self, RunsError> {
         let reader = run.log(after)?;
         Ok(Self {
@@ -96,7 +100,11 @@ impl Follow {
         })
     }
 
-    /// The last entry of a run's log, once it is there. `None` if a log that has ended has none.
+    /// Waits for the last entry of a run's log. Returns `None` if the log has ended without one.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`next`](Self::next) does.
     pub async fn end(run: RunFolder) -> Result<Option<LogLine>, RunsError> {
         let newest = run.last_line()?.map_or(0, |line| line.seq());
         let mut follow = Self::new(run, newest.saturating_sub(1))?;
@@ -107,12 +115,16 @@ impl Follow {
         Ok(last.filter(LogLine::is_end))
     }
 
-    /// The run.
+    /// Returns the run.
     pub fn run(&self) -> &RunFolder {
         &self.run
     }
 
-    /// The next entry; `None` after the last. Cancel-safe.
+    /// Waits for the next entry. Returns `None` after the last one. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read, is damaged, or cannot be completed after the runner was killed.
     pub async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         loop {
             if let Some(line) = self.reader.next_line()? {
@@ -125,7 +137,7 @@ impl Follow {
                 self.connect().await?;
                 continue;
             };
-            // A runner that cannot be understood is as good as none.
+            // An unknown reply counts as a closed connection.
             if !matches!(
                 runner.reply::<Reply>().await,
                 Ok(Some(Reply::Position { .. }))
@@ -135,7 +147,7 @@ impl Follow {
         }
     }
 
-    /// Has the runner say what comes. Without a runner, the log is complete afterwards.
+    /// Subscribes to the runner's position. Without a runner, completes the log.
     async fn connect(&mut self) -> Result<(), RunsError> {
         if let Some(mut runner) = Connection::open(&self.run)?
             && runner.send(&Command::Follow).await.is_ok()
@@ -151,12 +163,12 @@ impl Follow {
     }
 }
 
-/// Stops the run; with `kill` by force. Returns once its runner knows.
+/// Stops the run, with `kill` by force. Returns when the runner has accepted the command.
 pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
     call(run, &Command::Cancel { kill }).await.map(drop)
 }
 
-/// The requests of the run that wait for an answer; none if it has ended.
+/// Returns the pending requests of the run. Returns none if the run has ended.
 pub async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, RunsError> {
     match call(run, &Command::Requests).await {
         Ok(Reply::Requests { requests }) => Ok(requests),
@@ -172,7 +184,11 @@ pub async fn answer(run: &RunFolder, request_id: &str, answer: Answer) -> Result
     call(run, &command).await.map(drop)
 }
 
-/// What a live run or session is doing.
+/// Returns the status of a live run or session.
+///
+/// # Errors
+///
+/// Fails with [`RunsError::Ended`] if the run has ended.
 pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
     match call(run, &Command::Status).await? {
         Reply::Status { status } => Ok(*status),
@@ -180,20 +196,20 @@ pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
     }
 }
 
-/// A turn of a session that has begun.
+/// Turn of a session that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartedTurn {
-    /// The turn's id: that of the session, `.` and a number.
+    /// Id of the turn: `SESSION_ID.NUMBER`.
     pub run_id: String,
-    /// The number of the log's entry with the prompt. Those of the turn follow, up to the `done` with its id.
+    /// Number of the log entry with the prompt. The entries of the turn follow, up to the `done` with its id.
     pub seq: u64,
-    /// It was begun by this request, and not before by one with the same key.
+    /// The turn was begun by this request, not by an earlier one with the same key.
     pub is_new: bool,
 }
 
 impl StartedTurn {
-    /// A turn that has just begun, and the entry of its prompt.
+    /// Creates a turn that was begun by this request. `seq` is the number of its prompt's entry.
     pub fn new(run_id: impl Into<String>, seq: u64) -> Self {
         Self {
             run_id: run_id.into(),
@@ -202,7 +218,7 @@ impl StartedTurn {
         }
     }
 
-    /// A turn that was begun before.
+    /// Creates a turn that was begun by an earlier request.
     pub fn known(run_id: impl Into<String>, seq: u64) -> Self {
         Self {
             run_id: run_id.into(),
@@ -212,20 +228,20 @@ impl StartedTurn {
     }
 }
 
-/// A prompt to a session.
+/// Prompt to a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnRequest {
     /// The prompt.
     pub prompt: String,
-    /// The name that other clients see.
+    /// Name of the sender, shown to other clients.
     pub from: Option<String>,
-    /// A key of the caller's choice: the same prompt with the same key begins one turn.
+    /// Idempotency key, chosen by the caller: the same prompt with the same key begins only one turn.
     pub key: Option<String>,
 }
 
 impl TurnRequest {
-    /// This prompt.
+    /// Creates a request with this prompt.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -234,8 +250,11 @@ impl TurnRequest {
     }
 }
 
-/// Sends a prompt to a session, under the name that other clients see. Refused
-/// ([`RefusalCode::Busy`]) while a turn is in progress.
+/// Sends a prompt to a session. `from` is the sender's name, shown to other clients.
+///
+/// # Errors
+///
+/// Refused with [`RefusalCode::Busy`] while a turn is in progress.
 pub async fn send(
     session: &RunFolder,
     prompt: impl Into<String>,
@@ -246,7 +265,7 @@ pub async fn send(
     begin_turn(session, request).await
 }
 
-/// Begins a turn, as [`send`] does.
+/// Begins a turn, as [`send`] does, with all options.
 pub async fn begin_turn(
     session: &RunFolder,
     request: TurnRequest,
@@ -267,7 +286,11 @@ pub async fn begin_turn(
     }
 }
 
-/// Adds text to the turn in progress.
+/// Sends text to the agent during the turn in progress.
+///
+/// # Errors
+///
+/// Refused with [`RefusalCode::NoTurn`] if no turn is in progress.
 pub async fn steer(
     session: &RunFolder,
     text: impl Into<String>,
@@ -279,30 +302,34 @@ pub async fn steer(
         .map(drop)
 }
 
-/// Ends the turn in progress, and keeps the session; with `kill` by force.
+/// Interrupts the turn in progress and keeps the session. With `kill` by force.
+///
+/// # Errors
+///
+/// Refused with [`RefusalCode::NoTurn`] if no turn is in progress.
 pub async fn interrupt(session: &RunFolder, kill: bool) -> Result<(), RunsError> {
     call(session, &Command::Interrupt { kill }).await.map(drop)
 }
 
-/// Has the session go on with an empty context.
+/// Empties the context of the session.
 pub async fn clear(session: &RunFolder) -> Result<(), RunsError> {
     call(session, &Command::Clear).await.map(drop)
 }
 
-/// Another model, from the next turn on.
+/// Sets the model from the next turn on.
 pub async fn set_model(session: &RunFolder, model: impl Into<String>) -> Result<(), RunsError> {
     let model = model.into();
     call(session, &Command::SetModel { model }).await.map(drop)
 }
 
-/// Another permission mode, from the next turn on.
+/// Sets the permission mode from the next turn on.
 pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result<(), RunsError> {
     call(session, &Command::SetPermission { mode })
         .await
         .map(drop)
 }
 
-/// A reply to another command than was sent.
+/// Returns the error for a reply that does not fit the command.
 fn odd(reply: &Reply) -> RunsError {
     RunsError::Refused {
         code: RefusalCode::Other,
@@ -310,10 +337,10 @@ fn odd(reply: &Reply) -> RunsError {
     }
 }
 
-/// Sends a command to the runner of a live run; its reply.
+/// Sends a command to the runner of a live run and returns its reply.
 async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
-    // A command that is sent twice would be done twice: after a connection that broke off, only the end is waited for.
+    // These commands are not idempotent. After a broken connection they are not sent again.
     let mut sent = false;
     let once = matches!(
         command,

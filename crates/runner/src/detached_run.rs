@@ -1,4 +1,4 @@
-//! The runner of one run.
+//! Runner of one run.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::log_task::{BeforeDone, LogTask, Side};
 use crate::server::{Control, Listener, serve};
 use crate::{NewRun, Requests, RunFolder, RunLock};
 
-/// A run of which this process is the runner: it writes the log and serves the clients.
+/// Run whose runner is this process: it writes the log and serves the clients.
 #[must_use = "nothing happens before `work` is awaited"]
 pub struct DetachedRun {
     folder: RunFolder,
@@ -21,22 +21,22 @@ pub struct DetachedRun {
     log: teamster_orchestrator::RunLog,
 }
 
-/// What came of a detached run or session, and whether all of that is in its log.
+/// Result of a detached run or session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Finished {
-    /// What came of it.
+    /// Result of the run or session.
     pub result: RunResult,
-    /// Why the log is not complete, if it is not. Its next reader gives it an end.
+    /// Error if the log is incomplete. Its next reader completes it.
     pub log: io::Result<()>,
 }
 
 impl DetachedRun {
-    /// A run of this request. `requests` and `asked` are those of [`Requests::of`].
+    /// Creates the runner of this request. `requests` and `asked` come from [`Requests::of`].
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     pub fn new(
         run: NewRun,
         orchestrator: &Orchestrator,
@@ -66,18 +66,18 @@ impl DetachedRun {
         }
     }
 
-    /// The same with an event for the log before its end, which this makes.
+    /// Sets the function that creates an event for the log before its end.
     pub fn before_done(mut self, event: Option<BeforeDone>) -> Self {
         self.side.before_done = event;
         self
     }
 
-    /// What stops the run.
+    /// Returns the handle that stops the run.
     pub fn abort_handle(&self) -> AbortHandle {
         self.log.abort_handle()
     }
 
-    /// Does the run, to the end of its log.
+    /// Executes the run and writes its log to the end.
     pub async fn work(mut self) -> Finished {
         let control = Control::new(
             self.task.position(),

@@ -1,4 +1,4 @@
-//! The runner of a live session: turns until it is ended.
+//! Runner of a live session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +16,25 @@ use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
 use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
 
-/// What is to be a detached session.
+/// Configuration of a detached session.
 #[non_exhaustive]
 pub struct SessionPlan {
-    /// Its turns.
+    /// Turns of the session.
     pub runs: SessionRuns,
-    /// End the session when no turn was played for this long.
+    /// Time without a turn after which the session ends. Default: none.
     pub idle: Option<Duration>,
-    /// An event for the log before its end.
+    /// Function that creates an event for the log before its end. Default: none.
     pub before_done: Option<BeforeDone>,
     /// Called with `true` when the agent begins to wait for a prompt, and with `false` when a turn begins.
+    /// Default: none.
     pub at_rest: Option<AtRest>,
 }
 
-/// Gets to know whether the agent waits for a prompt.
+/// Callback that learns whether the agent waits for a prompt.
 pub type AtRest = Box<dyn Fn(bool) + Send + Sync>;
 
 impl SessionPlan {
-    /// A session with these turns, until it is ended.
+    /// Creates a plan without an idle limit and callbacks.
     pub fn new(runs: SessionRuns) -> Self {
         Self {
             runs,
@@ -44,11 +45,11 @@ impl SessionPlan {
     }
 }
 
-/// A live session of which this process is the runner: it owns the agent's process, writes the log and serves the
+/// Live session whose runner is this process: it owns the agent's process, writes the log and serves the
 /// clients.
 ///
-/// Each turn is a run of its own, with the session's id, `.` and its number for an id; the log's last entry is the
-/// `done` with the session's own id.
+/// Each turn is a run of its own with the id `SESSION_ID.NUMBER`. The last entry of the log is the `done` with
+/// the session's own id.
 #[must_use = "nothing happens before `work` is awaited"]
 pub struct DetachedSession {
     folder: RunFolder,
@@ -58,8 +59,8 @@ pub struct DetachedSession {
 }
 
 impl DetachedSession {
-    /// A session of this plan. `requests` and `asked` are those of [`Requests::of`]; the policies of the candidates
-    /// ask there. The id of the plan's runs is that of `run`.
+    /// Creates the runner of this plan. `requests` and `asked` come from [`Requests::of`], and the policies of
+    /// the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
     pub fn new(
         run: NewRun,
         orchestrator: Orchestrator,
@@ -101,12 +102,12 @@ impl DetachedSession {
         }
     }
 
-    /// What ends the session from elsewhere in this process.
+    /// Returns the handle that controls the session from this process.
     pub fn control(&self) -> SessionControl {
         self.turns.control.clone()
     }
 
-    /// Plays turns to the end of the session, and writes the log to its end.
+    /// Plays turns to the end of the session and writes its log to the end.
     pub async fn work(self) -> Finished {
         let mut turns = self.turns;
         let control = Control::of_session(
@@ -127,7 +128,7 @@ impl DetachedSession {
     }
 }
 
-/// The turns of a session.
+/// State of a session's turns.
 struct Turns {
     task: LogTask,
     side: Side,
@@ -136,14 +137,14 @@ struct Turns {
     control: SessionControl,
     prompts: mpsc::UnboundedReceiver<Prompt>,
     began: Instant,
-    /// The last turn was cut off by the end of the session.
+    /// The last turn was aborted by the end of the session.
     cut: bool,
 }
 
-/// What a session does next.
+/// Next step of a session.
 enum Next {
     Prompt(Prompt),
-    /// The CLI has begun a turn by itself.
+    /// The CLI began a turn by itself.
     Unasked(EventStream),
     End,
 }
@@ -172,7 +173,7 @@ impl Turns {
         self.plan.runs.session().clone()
     }
 
-    /// Waits for what comes next.
+    /// Waits for a prompt, an unasked turn or the end.
     async fn next(&mut self) -> Next {
         let session = self.session();
         let idle = self.plan.idle;
@@ -213,13 +214,13 @@ impl Turns {
             (text, images) = (prompt.text, prompt.images);
             self.task
                 .push_message(text.clone(), prompt.from, prompt.key, false);
-            // A log that cannot be written now is written later.
+            // After an error the log is written later.
             self.task.write();
-            // Without its client the turn is played all the same.
+            // The client may be gone. The turn is played anyway.
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }
         let runs = &mut self.plan.runs;
-        // A limit of the service holds up retries; a prompt is sent all the same.
+        // A limit of the service delays retries, not prompts.
         self.orchestrator.release(runs.session().provider()).await;
         let request = runs.request(&run_id, &text, &images, begun);
         let control = &self.control;
@@ -233,7 +234,7 @@ impl Turns {
             if let RunLogEntry::Agent(entry) = entry
                 && let AgentEvent::Done(done) = &entry.event
             {
-                // Before it is in the log: a client that sees it can speak.
+                // Before the entry is in the log, so that a client that sees it can send a prompt.
                 status.add(&done.result);
                 status.idle();
                 control.has_ended();
@@ -244,7 +245,7 @@ impl Turns {
         self.cut = result.aborted && self.control.is_ending();
     }
 
-    /// Ends the agent's process, and gives the log its last entries.
+    /// Ends the agent's process and writes the last entries of the log.
     async fn end(&mut self) -> RunResult {
         self.control.end(false);
         self.plan.runs.close().await;
@@ -266,10 +267,10 @@ impl Turns {
     }
 }
 
-/// Waits for a turn that the CLI has begun by itself. Cancel-safe.
+/// Waits for a turn that the CLI began by itself. Cancel-safe.
 async fn unasked(session: &dyn AgentSession, control: &SessionControl) -> EventStream {
     loop {
-        // A prompt that is on its way comes first.
+        // A pending prompt takes precedence.
         if let Some(begun) = control.take_unasked(session) {
             return begun;
         }
@@ -277,7 +278,7 @@ async fn unasked(session: &dyn AgentSession, control: &SessionControl) -> EventS
     }
 }
 
-/// Waits until then; without a time, forever.
+/// Waits until the deadline. Without one, waits forever.
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

@@ -1,33 +1,33 @@
-//! Errors of this crate.
+//! Error types of this crate.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why something could not be done with a detached run.
+/// Error of an operation on detached runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsError {
-    /// No run has this id, and none begins with it.
+    /// No run has this id or id prefix.
     #[error(
         "no detached run `{id}`: a run has a log only if it was started with --detach; `teamster runs list` \
          shows the ids of all runs"
     )]
     NotFound {
-        /// The id, or its beginning.
+        /// The id or prefix.
         id: String,
     },
-    /// Several runs begin with this id.
+    /// Several runs have this id prefix.
     #[error("`{prefix}` is the beginning of several runs: {}", matches.join(", "))]
     Ambiguous {
-        /// What was given.
+        /// The prefix.
         prefix: String,
-        /// The ids that begin with it; at most five.
+        /// Up to five ids with this prefix.
         matches: Vec<String>,
     },
-    /// A run has this id already.
+    /// A run with this id exists already.
     #[error("a run `{id}` exists already: give every run an id of its own")]
     Exists {
-        /// The id.
+        /// Id of the run.
         id: String,
     },
     /// The id cannot be the name of a folder.
@@ -36,51 +36,51 @@ pub enum RunsError {
          no dot at the beginning"
     )]
     InvalidId {
-        /// The id.
+        /// Id of the run.
         id: String,
     },
     /// The run has ended.
     #[error("run {id} has ended: `teamster attach {id}` shows its log")]
     Ended {
-        /// The id.
+        /// Id of the run.
         id: String,
     },
     /// The runner refused a request.
     #[error("{message}")]
     Refused {
-        /// Why, as a word for programs.
+        /// Reason, for programs.
         code: RefusalCode,
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
     /// Another process writes to the log.
     #[error("run {id} is being written by another process")]
     Locked {
-        /// The id.
+        /// Id of the run.
         id: String,
     },
-    /// The log is damaged: a line of it cannot be read.
+    /// The log is damaged: a line is no entry.
     #[error("{}: no entry at byte {offset}: the file was changed or damaged", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the log.
         path: PathBuf,
-        /// Where the line begins.
+        /// Byte offset of the line.
         offset: u64,
     },
-    /// The system refused an operation.
+    /// A system call failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, such as `open`.
+        /// Failed action, such as `open`.
         action: &'static str,
-        /// On which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why it failed.
+        /// I/O error.
         source: io::Error,
     },
 }
 
 impl RunsError {
-    /// An operation that the system refused.
+    /// Returns a conversion of I/O errors of this action on this path, for `map_err`.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -94,30 +94,30 @@ impl RunsError {
     }
 }
 
-/// Why a runner refused a request.
+/// Reason of a refused command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum RefusalCode {
-    /// The request was answered already, by a caller or by its time limit.
+    /// The request was answered before, or has expired.
     AlreadyAnswered,
     /// No request has this id.
     UnknownRequest,
     /// The answer does not fit the request.
     InvalidAnswer,
-    /// The runner does not know this command, or it makes no sense for this run.
+    /// The runner does not support this command for this run.
     Unsupported,
-    /// A turn of the session is in progress: it takes a prompt when that has ended.
+    /// A turn of the session is in progress. Wait for its end before the next prompt.
     Busy,
     /// No turn is in progress.
     NoTurn,
-    /// The session is being ended.
+    /// The session is ending.
     Ending,
     /// The budget of the session is spent.
     OverBudget,
     /// The key was used with another prompt.
     KeyReused,
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }

@@ -1,4 +1,4 @@
-//! The folders of runs.
+//! Folders of runs.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -15,55 +15,55 @@ use crate::server::Listener;
 use crate::step::{Step, before};
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
-/// The lock of a live runner.
+/// File that a live runner locks.
 pub(crate) const LOCK: &str = "lock";
-/// The lock of the reader that appends the end after a killed runner.
+/// File that a reader locks while it completes the log of a killed runner.
 const RECOVERY: &str = "recovery.lock";
-/// The name of the description in a run's folder.
+/// Name of the description in a run's folder.
 const INFO: &str = "run.json";
-/// How the name of a folder begins that is not a run (yet).
+/// Prefix of the names of folders that are drafts or being removed.
 pub(crate) const HIDDEN: &str = ".";
-/// How long a reader waits for another one that appends the end.
+/// Time that a reader waits for another one that completes the log.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks meanwhile.
+/// Interval of the attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-/// All runs of a user on this machine.
+/// Runs of a user on this machine.
 #[derive(Debug, Clone)]
 pub struct Runs {
     root: PathBuf,
 }
 
-/// What a run is. Written when it is accepted, and never changed.
+/// Description of a run. It is written when the run is accepted and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunInfo {
-    /// The run's id.
+    /// Id of the run.
     pub run_id: String,
-    /// One prompt, or a conversation.
+    /// Kind of the run.
     pub kind: RunKind,
-    /// The provider that is tried first.
+    /// First provider of the run.
     pub provider: String,
     /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where the agent works.
+    /// Working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// The branch of the git worktree that was made for it.
+    /// Branch of the git worktree that was created for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The run in whose log this session's conversation begins.
+    /// Id of the run whose log has the beginning of this session's conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
-    /// When it was accepted, in milliseconds since the Unix epoch.
+    /// Time of acceptance, in milliseconds since the Unix epoch.
     pub accepted_at: u64,
 }
 
 impl RunInfo {
-    /// A run that is accepted now.
+    /// Creates the description of a run that is accepted now.
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>) -> Self {
         Self {
             run_id: run_id.into(),
@@ -78,7 +78,7 @@ impl RunInfo {
     }
 }
 
-/// One prompt, or a conversation.
+/// Kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,40 +88,44 @@ pub enum RunKind {
     Run,
     /// A live session: turns until it is closed.
     Session,
-    /// A tick of an agent that works in a loop.
+    /// A tick of an agent loop.
     Tick,
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RunState {
-    /// Its runner lives.
+    /// The runner is live.
     Live,
-    /// Its log has its end.
+    /// The log is complete.
     Ended,
 }
 
 impl Runs {
-    /// The runs in this folder, which is made with the first of them.
+    /// Uses the runs in this folder, which is created with the first run.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The folder.
+    /// Returns the folder of all runs.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Accepts a run: makes its folder, with this process as its runner. Once this returns, the run is there
-    /// for every reader, also after a crash of this process or of the machine.
+    /// Accepts a run: creates its folder, with this process as its runner. After this returns, every reader
+    /// finds the run, even after a crash of this process or the machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the id is invalid or in use, or if the folder cannot be written. Then no run exists.
     pub fn accept(&self, info: &RunInfo, limits: LogLimits) -> Result<NewRun, RunsError> {
         check_id(&info.run_id)?;
         make_private(&self.root).map_err(RunsError::io("make", &self.root))?;
-        // Under another name until it is whole: readers never see a run without its lock.
+        // Created under another name until it is complete, so readers never see a run without its lock.
         let draft = self.root.join(format!("{HIDDEN}new-{}", info.run_id));
         let path = self.root.join(&info.run_id);
         if path.exists() {
@@ -157,7 +161,7 @@ impl Runs {
             before(Step::SyncDraft);
             sync_folder(&draft)?;
             before(Step::RenameDraft);
-            // Fails if the other run was faster: its folder is not empty.
+            // Fails if another process created the run first: its folder is not empty.
             fs::rename(&draft, &path).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => RunsError::Exists {
                     id: info.run_id.clone(),
@@ -177,13 +181,17 @@ impl Runs {
             })
         })();
         if made.is_err() {
-            // Without it the run was never there. What cannot be removed is not in the way.
+            // Without the draft the run never existed. A draft that cannot be removed does no harm.
             let _ = fs::remove_dir_all(&draft);
         }
         made
     }
 
-    /// The run of this id, or the only one that begins so.
+    /// Returns the run with this id, or the only one with this prefix.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run or several runs match.
     pub fn find(&self, id: &str) -> Result<RunFolder, RunsError> {
         let missing = || RunsError::NotFound { id: id.to_owned() };
         if check_id(id).is_err() {
@@ -207,11 +215,15 @@ impl Runs {
         }
     }
 
-    /// All runs that have a log, the newest first. A folder that is none of a run is left out.
+    /// Returns all runs, newest first. Folders that are no runs are left out.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be listed.
     pub fn list(&self) -> Result<Vec<RunFolder>, RunsError> {
         let mut runs = Vec::new();
         for id in self.ids()? {
-            // It may be removed just now, or be of a newer version.
+            // The run may have just been removed, or be of a later version.
             runs.extend(self.open(&id).ok().flatten());
         }
         runs.sort_by(|a, b| {
@@ -221,7 +233,7 @@ impl Runs {
         Ok(runs)
     }
 
-    /// The run of exactly this id; `None` if there is none.
+    /// Returns the run with exactly this id, or `None`.
     pub fn get(&self, id: &str) -> Result<Option<RunFolder>, RunsError> {
         match check_id(id) {
             Ok(()) => self.open(id),
@@ -229,7 +241,7 @@ impl Runs {
         }
     }
 
-    /// The names of the folders of all runs, in their order.
+    /// Returns the ids of all runs, sorted.
     pub fn ids(&self) -> Result<Vec<String>, RunsError> {
         let entries = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -265,35 +277,35 @@ impl Runs {
     }
 }
 
-/// A run of which this process is the runner, for as long as this lives.
+/// Run whose runner is this process, until this is dropped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NewRun {
-    /// Where it is.
+    /// Folder of the run.
     pub folder: RunFolder,
-    /// Its log.
+    /// Writer of its log.
     pub log: RunLogWriter,
-    /// Where clients come in.
+    /// Socket for clients.
     pub listener: Listener,
-    /// The lock of a live runner. To be dropped last.
+    /// Lock of a live runner. MUST be dropped last.
     pub lock: RunLock,
 }
 
-/// The lock of a run's folder.
+/// Lock of a run's folder.
 ///
-/// It is given up by name, not by closing the file: a program that is being started in another thread has the
-/// file open as well, for a moment.
+/// It is unlocked explicitly, not by closing the file: a child process that another thread is starting may
+/// still have the file open.
 #[derive(Debug)]
 pub struct RunLock(File);
 
 impl Drop for RunLock {
     fn drop(&mut self) {
-        // If this fails, closing the file does it.
+        // If this fails, closing the file unlocks it.
         let _ = self.0.unlock();
     }
 }
 
-/// The folder of a run.
+/// Folder of a run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
@@ -301,39 +313,39 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// What the run is.
+    /// Returns the description of the run.
     pub fn info(&self) -> &RunInfo {
         &self.info
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &str {
         &self.info.run_id
     }
 
-    /// The path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The log, behind the entry of this number; 0 is the beginning.
+    /// Opens the log after the entry with this number; 0 is the beginning.
     pub fn log(&self, after: u64) -> Result<RunLogReader, RunsError> {
         RunLogReader::open(&self.path, after)
     }
 
-    /// The newest entry of the log; `None` if there is none.
+    /// Returns the newest entry of the log, or `None`.
     pub fn last_line(&self) -> Result<Option<LogLine>, RunsError> {
         recover::last_line(&self.path)
     }
 
-    /// Where the run stands. If its runner was killed, the log gets its end first.
+    /// Returns the state of the run. If its runner was killed, first completes the log.
     ///
-    /// Only the runner locks the run's lock exclusively, so a shared lock that is refused means that it lives.
-    /// Readers that append an end exclude each other by a lock of their own.
+    /// Only the runner locks the run's lock exclusively, so a refused shared lock means that it is live.
+    /// Readers that complete the log exclude each other with `recovery.lock`.
     pub fn settle(&self) -> Result<RunState, RunsError> {
         let file = self.open_lock()?;
         match file.try_lock_shared() {
-            // A runner still cleans up after the end of its log.
+            // The runner is cleaning up after the end of its log.
             Err(TryLockError::WouldBlock) if self.has_end()? => return Ok(RunState::Ended),
             Err(TryLockError::WouldBlock) => return Ok(RunState::Live),
             Err(TryLockError::Error(error)) => return Err(self.cannot_lock(error)),
@@ -343,7 +355,7 @@ impl RunFolder {
         let until = Instant::now() + LOCK_PATIENCE;
         while !self.has_end()? {
             if let Some(_recovering) = lock_exclusively(&self.path, RECOVERY)? {
-                // Another reader may have been faster.
+                // Another reader may have completed the log.
                 if !self.has_end()? {
                     recover::append_end(&self.path)?;
                 }
@@ -358,14 +370,13 @@ impl RunFolder {
         Ok(RunState::Ended)
     }
 
-    /// Removes the run and its log, if it has ended; whether it is gone. Takes no space, so that it works on a
-    /// full disk.
+    /// Removes the run and its log if it has ended. Returns whether it was removed. Works on a full disk.
     pub fn remove(self) -> Result<bool, RunsError> {
         let Some(_lock) = lock_exclusively(&self.path, LOCK)? else {
-            // Its runner lives, or a reader looks at it now.
+            // The runner is live, or a reader holds a shared lock.
             return Ok(false);
         };
-        // Under another name first: no reader finds half of it.
+        // Renamed first, so that readers never find a half-removed run.
         let name = format!("{HIDDEN}old-{}", self.info.run_id);
         let old = self.path.with_file_name(name);
         before(Step::RenameRemoved);
@@ -375,19 +386,19 @@ impl RunFolder {
         Ok(true)
     }
 
-    /// Removes the socket: nothing listens there any more. For the runner, before it gives up the lock.
+    /// Removes the socket. The runner calls this before it releases the lock.
     pub fn close_socket(&self) {
         before(Step::RemoveSocket);
-        // One that stays refuses connections, which is as good.
+        // A remaining socket refuses connections.
         let _ = fs::remove_file(self.path.join(crate::server::SOCKET));
     }
 
-    /// How many bytes its log has.
+    /// Returns the size of the log, in bytes.
     pub fn log_bytes(&self) -> u64 {
         fs::metadata(self.path.join(FILE)).map_or(0, |about| about.len())
     }
 
-    /// When something was last written to its log, in milliseconds since the Unix epoch.
+    /// Returns the time of the last write to the log, in milliseconds since the Unix epoch.
     pub fn changed_at(&self) -> Option<u64> {
         let changed = fs::metadata(self.path.join(FILE)).ok()?.modified().ok()?;
         Some(teamster_core::time::epoch_ms_of(changed))
@@ -406,7 +417,7 @@ impl RunFolder {
     }
 }
 
-/// Whether the id can be the name of a folder.
+/// Checks that the id can be the name of a folder.
 fn check_id(id: &str) -> Result<(), RunsError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if id.is_empty() || id.len() > 100 || id.starts_with(HIDDEN) || !id.chars().all(fits) {
@@ -425,7 +436,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The lock of this name in a run's folder; `None` while another process has it.
+/// Takes the lock with this name in a folder. Returns `None` while another process holds it.
 pub(crate) fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
     let path = folder.join(name);
     let file = open_lock(&path).map_err(RunsError::io("open", &path))?;
@@ -436,7 +447,7 @@ pub(crate) fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLo
     }
 }
 
-/// Makes a folder that only its owner can enter; its parents as any others.
+/// Creates a folder that only its owner can enter. Missing parents get the usual permissions.
 pub fn make_private(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Starting a runner: a process of its own that accepts a run or a session and detaches.
+//! Start of a runner: a separate process that accepts a run or a session and detaches.
 //!
-//! The caller gives it what to run on its stdin, because everybody can read the arguments of a process. It answers
-//! on stdout once the run is accepted.
+//! The caller passes the [`Launch`] on stdin, because other users can read the arguments of a process. The
+//! runner answers on stdout when the run is accepted.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -15,44 +15,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::NewRun;
 
-/// What the runner writes to its stdout when the run is accepted, before the run's id.
+/// Prefix of the runner's line on stdout when the run is accepted. The run's id follows.
 const ACCEPTED: &str = "accepted ";
-/// The file that takes what the runner writes to stderr.
+/// File with the stderr of the runner.
 const STDERR: &str = "runner.log";
 
-/// What a runner is given.
+/// Input of a runner.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Launch {
-    /// The arguments of `teamster run` or `teamster chat`, the program's name first, without the prompt.
+    /// Arguments of `teamster run` or `teamster chat`, with the program's name and without the prompt.
     pub args: Vec<OsString>,
-    /// The prompt of a run; nothing for a session.
+    /// Prompt of a run. `None` for a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The id of a session; a new one if left out. That of a run is among its arguments.
+    /// Id of a session. Default: a new one. The id of a run is among its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// What became of a runner that was started.
+/// Outcome of the start of a runner.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Launched {
-    /// It has accepted the run of this id.
+    /// The runner accepted the run with this id.
     Accepted(String),
-    /// It has ended before, so that nothing was started.
+    /// The runner ended without accepting a run.
     #[non_exhaustive]
     Refused {
-        /// How it ended; its code is one of the program's exit codes.
+        /// Exit status. The code is one of the program's exit codes.
         status: ExitStatus,
-        /// What it wrote to stderr, if that was captured.
+        /// Its stderr, if it was captured.
         message: String,
     },
 }
 
 impl Launch {
-    /// What to run.
+    /// Creates the input of a runner.
     pub fn new(args: Vec<OsString>, prompt: Option<String>) -> Self {
         Self {
             args,
@@ -61,15 +61,23 @@ impl Launch {
         }
     }
 
-    /// Reads what to run, in the runner.
+    /// Reads the input, in the runner.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the input cannot be read or parsed.
     pub fn read(from: impl Read) -> io::Result<Self> {
         Ok(serde_json::from_reader(io::BufReader::new(from))?)
     }
 
-    /// Starts a runner by this command and waits until it has accepted the run. With `capture`, what it writes to
-    /// stderr until then is in the answer; else it goes where that of this process goes.
+    /// Starts a runner with this command and waits until it has accepted the run. With `capture`, its stderr
+    /// until then is in the result. Otherwise it goes to the stderr of this process.
     ///
-    /// It blocks, for some milliseconds as a rule.
+    /// Blocks, usually for some milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process cannot be started, or its output cannot be read.
     pub fn start(&self, mut command: Command, capture: bool) -> io::Result<Launched> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if capture {
@@ -77,13 +85,13 @@ impl Launch {
         }
         let mut runner = command.spawn()?;
         if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended reports why, or its exit code does.
+            // A runner that has ended reports the reason on stderr or by its exit code.
             let _ = stdin.write_all(&serde_json::to_vec(self)?);
         }
         let errors = runner.stderr.take().map(|mut stderr| {
             std::thread::spawn(move || {
                 let mut message = Vec::new();
-                // What can be read of it is enough.
+                // After an error the part that was read is used.
                 let _ = stderr.read_to_end(&mut message);
                 String::from_utf8_lossy(&message).into_owned()
             })
@@ -105,8 +113,8 @@ impl Launch {
     }
 }
 
-/// Closes what the runner has inherited beside stdin, stdout and stderr, such as the lock of a script that started
-/// it: nothing of its caller's stays open for the length of the run. To be called first of all.
+/// Closes all inherited descriptors except stdin, stdout and stderr, such as the lock of a calling script,
+/// which would stay open for the length of the run. MUST be called before anything else opens a file.
 pub fn close_inherited() {
     let Ok(entries) = std::fs::read_dir("/dev/fd") else {
         return;
@@ -116,18 +124,18 @@ pub fn close_inherited() {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let open: Vec<RawFd> = open.filter(|fd| *fd > 2).collect();
     for fd in open {
-        // The one by which they were listed is closed already.
+        // The descriptor of the listing is closed already.
         let _ = close(fd);
     }
 }
 
-/// The run's id in what a runner has written to stdout; `None` if it has not accepted a run.
+/// Returns the run's id from the runner's stdout, or `None` if it has not accepted a run.
 pub fn accepted_id(reply: &str) -> Option<&str> {
     reply.trim_end().strip_prefix(ACCEPTED)
 }
 
-/// Tells the process that has started this runner that the run is accepted, and detaches from it: what comes on
-/// stderr goes to a file in the run's folder.
+/// Reports to the starting process that the run is accepted, and detaches from it. Further stderr goes to
+/// `runner.log` in the run's folder.
 pub fn detach(run: &NewRun) -> io::Result<()> {
     let stderr = OpenOptions::new()
         .create(true)
@@ -135,7 +143,7 @@ pub fn detach(run: &NewRun) -> io::Result<()> {
         .mode(0o600)
         .open(run.folder.path().join(STDERR))?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    // Without a waiting process the run continues: it is accepted.
+    // The run is accepted and continues even if no process reads this.
     let _ = writeln!(io::stdout(), "{ACCEPTED}{}", run.folder.id());
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;

@@ -1,4 +1,4 @@
-//! Runs that outlive the terminal.
+//! Detached runs: runs that outlive the terminal.
 //!
 //! Each run has a folder below [`Runs`], private to its user:
 //!
@@ -10,19 +10,19 @@
 //! | `recovery.lock` | locked by a reader that appends the end after a killed runner |
 //! | `control.sock` | where that process listens ([`client`], [`server`]) |
 //!
-//! The process that works on a run (its runner) appends to the log ([`RunLogWriter`]), and announces only what
-//! has been handed to the operating system. Readers ([`RunLogReader`], [`client::Follow`]) read the file and ask
-//! the runner for nothing but the number of the newest entry, so a slow reader costs the runner nothing.
+//! The process that works on a run (its runner) appends to the log ([`RunLogWriter`]) and announces only
+//! entries that it has handed to the operating system. Readers ([`RunLogReader`], [`client::Follow`]) read the
+//! file and get only the number of the newest entry from the runner, so a slow reader does not slow the runner.
 //!
-//! A live session has such a folder too. Each of its turns is a run with an id of its own, the session's, `.` and a
-//! number; the `done` with the session's id is the last entry.
+//! A live session has such a folder too. Each of its turns is a run with the id `SESSION_ID.NUMBER`. The `done`
+//! with the session's id is the last entry.
 //!
-//! [`launch`] starts a runner, [`DetachedRun`] and [`DetachedSession`] are what it does, and [`client`] speaks with
-//! it.
+//! [`launch`] starts a runner, [`DetachedRun`] and [`DetachedSession`] are its work, and [`client`] sends it
+//! commands.
 //!
-//! Whether a runner lives is a lock, never a process id. A runner that was killed leaves a log without its end:
-//! the first process that notices appends `error` (kind `interrupted`) and `done`, under the lock
-//! ([`RunFolder::settle`]).
+//! A runner is live while it holds the lock; process ids are never checked. A runner that was killed leaves an
+//! incomplete log. The first process that notices appends `error` (kind `interrupted`) and `done`, under
+//! `recovery.lock` ([`RunFolder::settle`]).
 //!
 //! [`RunLogEntry`]: teamster_orchestrator::RunLogEntry
 #![warn(missing_docs)]

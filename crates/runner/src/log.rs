@@ -1,4 +1,4 @@
-//! The log of a run on disk.
+//! Log of a run on disk.
 
 mod frames;
 mod line;
@@ -16,11 +16,11 @@ pub use reader::RunLogReader;
 pub(crate) use tail::last_entry;
 pub use writer::{LogLimits, Position, RunLogWriter};
 
-/// The run whose log is in this folder: the folder has the run's id for a name.
+/// Returns the id of the run in this folder, which is the folder's name.
 pub(crate) fn run_id_of(folder: &Path) -> Id {
     let name = folder.file_name().unwrap_or_default();
     name.to_string_lossy().as_ref().into()
 }
 
-/// The name of the log in a run's folder.
+/// Name of the log in a run's folder.
 pub(crate) const FILE: &str = "events.ndjson";

@@ -1,4 +1,4 @@
-//! Writing the entries of a run to its log while they come.
+//! Task that writes the entries of a run to its log.
 
 use std::future::{pending, ready};
 use std::io;
@@ -15,31 +15,31 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::status::StatusBoard;
 use crate::{Position, Requests, RunLogWriter};
 
-/// How long a log that cannot be written may hold up its run, before the run is stopped.
+/// Time for which a log that cannot be written delays its run, before the run is stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is tried again meanwhile.
+/// Interval of the write attempts.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long the end of a run that was stopped so is tried to be written.
+/// Time limit for writing the end of a run that was stopped for that reason.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
-/// How many entries are written at once.
+/// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
-/// A notice for the log before `done`, made once no process of the run is left.
+/// Function that creates an event for the log before `done`, after all processes of the run have ended.
 pub type BeforeDone = Box<dyn FnOnce() -> AgentEvent + Send>;
 
-/// What belongs in a log beside the entries of runs.
+/// Sources of log entries other than runs.
 pub(crate) struct Side {
     pub(crate) requests: Requests,
-    /// Events about requests, which are not among those of the agent.
+    /// Events about requests, which are not events of the agent.
     pub(crate) asked: mpsc::UnboundedReceiver<AgentEvent>,
-    /// What clients of a session have done.
+    /// Actions of a session's clients.
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
     pub(crate) before_done: Option<BeforeDone>,
 }
 
-/// An entry about something that a client has done.
+/// Log entry for an action of a client.
 pub(crate) enum Note {
-    /// Sent to the agent, in the turn in progress.
+    /// Text that was sent to the agent during the turn in progress.
     Steer {
         text: String,
         from: Option<String>,
@@ -47,18 +47,18 @@ pub(crate) enum Note {
     Event(AgentEvent),
 }
 
-/// Writes the entries of a run to its log, and announces them to its readers.
+/// Writes the entries of a run to its log and announces them to its readers.
 pub(crate) struct LogTask {
     writer: RunLogWriter,
     announce: watch::Sender<Position>,
     status: StatusBoard,
-    /// The run of the entries that are made here.
+    /// Run id of entries that are created here.
     run_id: Id,
-    /// The attempt of the newest entry.
+    /// Attempt of the newest entry.
     attempt: u32,
-    /// Since when the log cannot be written.
+    /// Start of a series of write errors.
     failing: Option<Instant>,
-    /// Why the log is given up: what comes is not written.
+    /// Error for which the log was given up: further entries are dropped.
     lost: Option<io::Error>,
 }
 
@@ -75,7 +75,7 @@ impl LogTask {
         }
     }
 
-    /// How far the log is written, for its readers.
+    /// Returns the position of the log, for its readers.
     pub(crate) fn position(&self) -> watch::Receiver<Position> {
         self.announce.subscribe()
     }
@@ -84,23 +84,23 @@ impl LogTask {
         &self.status
     }
 
-    /// The number of the newest entry in the file.
+    /// Returns the number of the newest entry in the file.
     pub(crate) fn written(&self) -> u64 {
         self.writer.written().seq
     }
 
-    /// The log is given up.
+    /// Returns whether the log was given up.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.is_some()
     }
 
-    /// From now on, entries that are made here belong to this run.
+    /// Sets the run id of entries that are created here.
     pub(crate) fn set_run(&mut self, run_id: &str) {
         self.run_id = run_id.into();
         self.attempt = 1;
     }
 
-    /// Takes an entry.
+    /// Adds an entry.
     pub(crate) fn push(&mut self, entry: RunLogEntry) {
         if self.is_lost() {
             return;
@@ -112,7 +112,7 @@ impl LogTask {
         self.writer.push(entry);
     }
 
-    /// Takes an event beside those of the agent.
+    /// Adds an event that is not the agent's.
     pub(crate) fn push_event(&mut self, event: AgentEvent) {
         let mut entry = LogEntry::from(event);
         entry.run_id = Some(self.run_id.clone());
@@ -143,7 +143,7 @@ impl LogTask {
         }
     }
 
-    /// Waits until something has to be written that waits. Cancel-safe.
+    /// Waits until a write is due. Cancel-safe.
     pub(crate) async fn due(&self) {
         match (self.failing, self.writer.due()) {
             (Some(_), _) => sleep(RETRY).await,
@@ -152,7 +152,7 @@ impl LogTask {
         }
     }
 
-    /// Writes what waits; whether the log was given up just now.
+    /// Writes due entries. Returns whether the log was given up by this call.
     pub(crate) fn write(&mut self) -> bool {
         if self.is_lost() {
             return false;
@@ -191,7 +191,7 @@ impl LogTask {
         }
     }
 
-    /// Writes a run to its end; what came of it. `see` gets each of the run's entries first.
+    /// Writes a run to its end and returns its result. `see` is called first with each entry of the run.
     pub(crate) async fn record(
         &mut self,
         log: &mut RunLog,
@@ -218,7 +218,7 @@ impl LogTask {
                             result = (*done.result).clone();
                         }
                         self.take(entry, side);
-                        // Before the next one is fetched: one that is fetched has to be taken.
+                        // Checked before the next entry is fetched: a fetched entry must be taken.
                         if taken == BATCH {
                             break;
                         }
@@ -247,7 +247,7 @@ impl LogTask {
         result
     }
 
-    /// Takes an entry of the run.
+    /// Adds an entry of the run.
     fn take(&mut self, entry: RunLogEntry, side: &mut Side) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
@@ -267,8 +267,11 @@ impl LogTask {
         self.push(entry);
     }
 
-    /// Writes what is left. A log that was given up gets its end, as far as that goes; why it is not complete, if it
-    /// is not.
+    /// Writes the remaining entries. A log that was given up gets its end if possible.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log is incomplete.
     pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
         self.writer.end_frame();
         if let Some(error) = &self.lost {
@@ -297,7 +300,7 @@ impl LogTask {
             } else {
                 PATIENCE
             };
-        // Without its end, the log gets one of its next reader.
+        // The next reader completes a log without its end.
         while let Err(error) = self.try_write() {
             if Instant::now() >= until {
                 return Err(error);

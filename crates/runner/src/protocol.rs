@@ -1,4 +1,4 @@
-//! What clients and runners say to each other: one JSON object a line, in both directions.
+//! Protocol between clients and runners: one JSON object a line, in both directions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use teamster_core::{Id, Image, PermissionAnswer, PermissionMode, PermissionReque
 
 use crate::{LiveStatus, RefusalCode};
 
-/// What a client wants of a runner.
+/// Command of a client to a runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "command",
@@ -15,71 +15,72 @@ use crate::{LiveStatus, RefusalCode};
 )]
 #[non_exhaustive]
 pub enum Command {
-    /// Say the number of the newest entry, now and whenever it changes. Many [`Reply::Position`].
+    /// Send the number of the newest entry now and after each change. Replies: any number of
+    /// [`Reply::Position`].
     Follow,
-    /// Stop the run; with `kill` at once, by force.
+    /// Stop the run.
     Cancel {
-        /// Without letting the CLI clean up.
+        /// Stop by force, without letting the CLI clean up.
         #[serde(default)]
         kill: bool,
     },
-    /// The requests that wait for an answer. One [`Reply::Requests`].
+    /// Return the pending requests. Reply: [`Reply::Requests`].
     Requests,
-    /// An answer to a request.
+    /// Answer a request.
     Answer {
-        /// Its id.
+        /// Id of the request.
         request_id: String,
         /// The answer.
         answer: Answer,
     },
-    /// What it is doing. One [`Reply::Status`].
+    /// Return the status. Reply: [`Reply::Status`].
     Status,
-    /// To a session: a prompt, which begins a turn. One [`Reply::Turn`]; refused while a turn is in progress.
+    /// Begin a turn of a session. Reply: [`Reply::Turn`]. Refused while a turn is in progress.
     Send {
         /// The prompt.
         prompt: String,
-        /// Images that go with it.
+        /// Images of the prompt.
         #[serde(default, skip_serializing)]
         images: Vec<Image>,
-        /// Who speaks, for the log and for other clients.
+        /// Name of the sender, for the log and other clients.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// A key of the client's choice: the same prompt with the same key begins one turn.
+        /// Idempotency key, chosen by the client: the same prompt with the same key begins only one turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// To a session: something more to the agent, in the turn in progress.
+    /// Send text to the agent during the turn in progress of a session.
     Steer {
         /// The text.
         text: String,
-        /// Who speaks.
+        /// Name of the sender.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
     },
-    /// To a session: end the turn in progress, and keep the session.
+    /// Interrupt the turn in progress and keep the session.
     Interrupt {
-        /// Without letting the CLI clean up: its process is ended, and the next turn starts another.
+        /// Interrupt by force: the CLI's process is killed, and the next turn starts another.
         #[serde(default)]
         kill: bool,
     },
-    /// To a session: go on in a new session of the provider, with an empty context.
+    /// Continue a session in a new session of the provider, with an empty context.
     Clear,
-    /// To a session: another model from the next turn on.
+    /// Set the model of a session from the next turn on.
     SetModel {
-        /// The model, by the CLI's own name.
+        /// The model, as the CLI names it.
         model: String,
     },
-    /// To a session: another permission mode from the next turn on.
+    /// Set the permission mode of a session from the next turn on.
     SetPermission {
         /// The mode.
         mode: PermissionMode,
     },
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// An answer to a request.
+/// Answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -89,18 +90,18 @@ pub enum Command {
 )]
 #[non_exhaustive]
 pub enum Answer {
-    /// Allow it, this once.
+    /// Allow this request once.
     Allow,
-    /// Allow it, and what is like it in this session.
+    /// Allow this request and similar ones in this session.
     AllowAlways,
-    /// Allow it with this input in the place of the agent's, or answer the question of an MCP server.
+    /// Allow the request with this input in place of the agent's, or answer the question of an MCP server.
     AllowWith {
         /// The input.
         input: Value,
     },
-    /// Deny it.
+    /// Deny the request.
     Deny {
-        /// Why, for the model.
+        /// Reason, for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -140,7 +141,7 @@ impl From<Answer> for PermissionAnswer {
     }
 }
 
-/// A message of a runner to a client.
+/// Reply of a runner to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "reply",
@@ -149,84 +150,84 @@ impl From<Answer> for PermissionAnswer {
 )]
 #[non_exhaustive]
 pub enum Reply {
-    /// It is done.
+    /// The command was done.
     Done,
-    /// The number of the newest entry of the log.
+    /// Position of the log.
     Position {
-        /// 0 if there is none.
+        /// Number of the newest entry; 0 if there is none.
         seq: u64,
     },
-    /// The requests that wait.
+    /// Pending requests.
     Requests {
-        /// In the order in which they came.
+        /// Pending requests, oldest first.
         requests: Vec<PendingRequest>,
     },
-    /// What the run or session is doing.
+    /// Status of the run or session.
     Status {
-        /// That.
+        /// The status.
         status: Box<LiveStatus>,
     },
     /// A turn has begun.
     Turn {
-        /// The turn's id: that of the session, `.` and a number.
+        /// Id of the turn: `SESSION_ID.NUMBER`.
         run_id: String,
-        /// The number of the entry with the prompt; those of the turn follow, up to the `done` with its id.
+        /// Number of the entry with the prompt. The entries of the turn follow, up to the `done` with its id.
         seq: u64,
-        /// It was begun before, by a prompt with the same key.
+        /// The turn was begun by an earlier prompt with the same key.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         known: bool,
     },
-    /// It is not done.
+    /// The command was refused.
     Refused {
-        /// Why, as a word for programs.
+        /// Reason, for programs.
         code: RefusalCode,
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// A request that waits for an answer: a tool that wants permission, or the question of an MCP server.
+/// Request that waits for an answer: permission for a tool, or the question of an MCP server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PendingRequest {
-    /// Its id: that of the run, `/`, and a number.
+    /// Id of the request: `RUN_ID/NUMBER`.
     pub request_id: String,
-    /// The run.
+    /// Id of the run.
     pub run_id: String,
-    /// The tool, in the CLI's own name.
+    /// The tool, as the CLI names it.
     pub tool_name: String,
-    /// The call of the tool.
+    /// Id of the tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
-    /// What kind of tool it is.
+    /// Kind of the tool.
     pub kind: ToolKind,
-    /// What the tool is to do.
+    /// Input of the tool.
     pub input: Value,
-    /// The CLI's own text about it.
+    /// The CLI's own text about the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The JSON Schema of the answer that an MCP server asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Whether an input can be given with the answer.
+    /// An answer can have an input.
     pub takes_input: bool,
-    /// Whether the reason of a denial reaches the model.
+    /// The reason of a denial reaches the model.
     #[serde(default)]
     pub takes_reason: bool,
-    /// When it came, in milliseconds since the Unix epoch.
+    /// Time of the request, in milliseconds since the Unix epoch.
     pub asked_at: u64,
-    /// When it is denied without an answer.
+    /// Time at which the request is denied without an answer, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
 }
 
 impl PendingRequest {
-    /// A request that came now and waits without a limit of time.
+    /// Creates a request that arrives now and has no time limit.
     pub fn new(
         request_id: impl Into<String>,
         run_id: impl Into<String>,

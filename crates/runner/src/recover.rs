@@ -1,4 +1,4 @@
-//! The end of a log whose writer was killed.
+//! Recovery of a log whose writer was killed.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::log::{FILE, LogLine, last_entry, run_id_of};
 use crate::status::Totals;
 use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError};
 
-/// The last whole entry of the log in this folder.
+/// Returns the last complete entry of the log in this folder.
 pub(crate) fn last_line(folder: &Path) -> Result<Option<LogLine>, RunsError> {
     let path = folder.join(FILE);
     let last = File::open(&path).and_then(|file| last_entry(&file, &run_id_of(folder)));
     Ok(last.map_err(RunsError::io("read", &path))?.1)
 }
 
-/// Appends `error` and `done`. The lock of the folder is the caller's.
+/// Appends `error` and `done`. The caller MUST hold the recovery lock.
 pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     let path = folder.join(FILE);
     let mut log =
@@ -35,7 +35,7 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     );
     let run_id = Some(run_id_of(folder));
     let attempt = known.attempt;
-    // A reader that was killed between the two has left it.
+    // A reader that was killed between the two may have written the error.
     let is_noted = known.is_noted();
     let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
     let error = (!is_noted).then(|| AgentEvent::error(error));
@@ -51,7 +51,7 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
         .map_err(RunsError::io("write", &path))
 }
 
-/// The state of a run by its log without an end.
+/// State of a run, reconstructed from its incomplete log.
 #[derive(Default)]
 struct Known {
     started_at: Option<u64>,
@@ -60,7 +60,7 @@ struct Known {
     text: TextLedger,
     tools: ToolLedger,
     result: RunResult,
-    /// The turns of a session that have ended.
+    /// Totals of the ended turns of a session.
     turns: Totals,
 }
 
@@ -72,7 +72,7 @@ impl Known {
             ..Self::default()
         };
         while let Some(line) = reader.next_line()? {
-            // An entry that only a newer version can read is skipped.
+            // An entry of a later version that cannot be parsed is skipped.
             if let Ok(entry) = line.entry() {
                 known.take(entry);
             }
@@ -119,7 +119,7 @@ impl Known {
                 self.result.total_cost_usd = report.cost_usd.or(self.result.total_cost_usd);
             }
             AgentEvent::Error(error) => self.result.errors.push(error.error),
-            // Of a turn: the log has no end of its own.
+            // This is the `done` of a turn: the log has none of its own.
             AgentEvent::Done(done) => {
                 self.turns.add(&done.result);
                 self.text = TextLedger::default();
@@ -132,7 +132,7 @@ impl Known {
         }
     }
 
-    /// The log has the error already.
+    /// Returns whether the log has the error already.
     fn is_noted(&self) -> bool {
         let last = self.result.errors.last();
         last.is_some_and(|error| error.code == ErrorCode::Interrupted)
@@ -143,7 +143,7 @@ impl Known {
         let mut result = self.result;
         if self.turns.turns > 0 {
             let mut turns = self.turns;
-            // What is known of the turn that was cut off.
+            // The turn that was cut off counts as well.
             turns.add(&result);
             turns.write_to(&mut result);
         }

@@ -1,4 +1,4 @@
-//! Requests of the agent that wait for an answer, from any client that may give one.
+//! Pending requests of the agent, which any client can answer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,12 +15,12 @@ use tokio::time::timeout;
 use crate::RefusalCode;
 use crate::protocol::{Answer, PendingRequest};
 
-/// How many settled requests are remembered, to distinguish a late answer from a wrong id.
+/// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
-/// Why a request that has no answer needs none.
+/// Reason that a withdrawn request needs no answer.
 const WITHDRAWN: &str = "the agent has withdrawn it";
 
-/// The requests of a run. Clones are the same.
+/// Pending requests of a run. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct Requests {
     shared: Arc<Mutex<Shared>>,
@@ -31,9 +31,9 @@ struct Shared {
     run_id: String,
     last: u64,
     waiting: Vec<Waiting>,
-    /// Requests that need no answer any more, and why.
+    /// Ids of settled requests, each with the reason.
     settled: VecDeque<(String, String)>,
-    /// Decisions whose event has not come yet.
+    /// Decisions whose event has not arrived.
     decided: Vec<Decided>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
 }
@@ -52,7 +52,7 @@ struct Decided {
 }
 
 impl Requests {
-    /// The requests of this run, and the events about them for its log.
+    /// Creates the requests of this run, and the receiver of events about them for its log.
     pub fn of(run_id: impl Into<String>) -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
         let (events, receiver) = mpsc::unbounded_channel();
         let requests = Self::default();
@@ -64,21 +64,26 @@ impl Requests {
         (requests, receiver)
     }
 
-    /// A policy that asks here, and denies what was not answered within `limit`. `takes_reason` is whether
-    /// the reason of a denial reaches the model.
+    /// Returns a policy that creates requests here and denies them after `limit` without an answer.
+    /// `takes_reason`: the reason of a denial reaches the model.
     pub fn policy(&self, limit: Option<Duration>, takes_reason: bool) -> PermissionPolicy {
         let requests = self.clone();
         PermissionPolicy::ask(move |request| requests.clone().ask(request, limit, takes_reason))
     }
 
-    /// The requests that wait, in the order in which they came.
+    /// Returns the pending requests, oldest first.
     pub fn pending(&self) -> Vec<PendingRequest> {
         let mut shared = lock(&self.shared);
         shared.drop_withdrawn();
         shared.waiting.iter().map(|it| it.request.clone()).collect()
     }
 
-    /// Answers a request; the first answer counts. A refusal is why, as a word for programs and for people.
+    /// Answers a request. The first answer counts.
+    ///
+    /// # Errors
+    ///
+    /// Refused with a code and a message for people if the request is unknown or settled, or the answer does
+    /// not fit.
     pub fn answer(&self, id: &str, answer: Answer) -> Result<(), (RefusalCode, String)> {
         let mut shared = lock(&self.shared);
         shared.drop_withdrawn();
@@ -128,7 +133,7 @@ impl Requests {
             return Some(event);
         }
         match permission.decision {
-            // The request has an event of its own, with its id.
+            // The request has an own event with its id.
             Decision::Requested => return None,
             Decision::Allowed | Decision::Denied => {
                 let of_it = |it: &Decided| {
@@ -225,7 +230,7 @@ impl Shared {
     }
 }
 
-/// Why the answer does not fit the request.
+/// Returns why the answer does not fit the request.
 fn unfit(request: &PendingRequest, answer: &Answer) -> Option<String> {
     match answer {
         Answer::AllowWith { .. } if !request.takes_input => {

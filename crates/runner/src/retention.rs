@@ -1,4 +1,4 @@
-//! How long the logs of ended runs are kept.
+//! Retention of the logs of ended runs.
 
 use std::fs;
 use std::io;
@@ -10,20 +10,19 @@ use teamster_core::time::{epoch_ms, epoch_ms_of, millis};
 use crate::folder::{HIDDEN, lock_exclusively};
 use crate::{RunFolder, Runs, RunsError};
 
-/// Held by the process that prunes.
+/// File that a pruning process locks.
 const LOCK: &str = ".prune.lock";
-/// A log stays at least this long after its last entry, for readers that come late. A draft that is older was
-/// left by a killed process.
+/// Time that a log is kept at least after its last entry, for late readers. An older draft was left by a killed
+/// process.
 const GRACE: Duration = Duration::from_hours(1);
 
-/// How long the logs of ended runs are kept, and how much they may take together.
+/// Limits of the age and total size of the logs of ended runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Logs whose last entry is older are removed. 90 days; unset, age does not matter.
+    /// Age of the last entry after which a log is removed. Default: 90 days. `None`: no limit.
     pub age: Option<Duration>,
-    /// The oldest logs are removed until all take at most so many bytes. 8 GiB; unset, their size does not
-    /// matter.
+    /// Maximum size of all logs, in bytes. The oldest are removed first. Default: 8 GiB. `None`: no limit.
     pub bytes: Option<u64>,
 }
 
@@ -36,17 +35,17 @@ impl Default for Retention {
     }
 }
 
-/// What was removed.
+/// Result of [`Runs::prune`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// How many logs.
+    /// Number of removed logs.
     pub logs: u64,
-    /// Their bytes.
+    /// Size of the removed logs, in bytes.
     pub bytes: u64,
 }
 
-/// An entry of the folder of all runs that may be removed.
+/// Log that may be removed.
 struct Found {
     id: String,
     changed_at: u64,
@@ -54,10 +53,12 @@ struct Found {
 }
 
 impl Runs {
-    /// Removes what is not to be kept, and what killed processes have left. A live run is never removed, nor one
-    /// that ended within the last hour. Does nothing while another process does the same.
+    /// Removes logs beyond the retention, and drafts of killed processes. Live runs and runs that ended within
+    /// the last hour are never removed. Does nothing while another process prunes.
     ///
-    /// After an error the other logs are removed all the same; the first error is returned.
+    /// # Errors
+    ///
+    /// Returns the first error, after the other logs were removed.
     pub fn prune(&self, keep: &Retention) -> Result<Pruned, RunsError> {
         let mut pruned = Pruned::default();
         if !self.root().is_dir() {
@@ -86,14 +87,14 @@ impl Runs {
                     kept -= found.bytes;
                 }
                 Some(Err(error)) => _ = failed.get_or_insert(error),
-                // It is live, or gone already.
+                // The run is live, or was removed already.
                 Some(Ok(false)) | None => {}
             }
         }
         failed.map_or(Ok(pruned), Err)
     }
 
-    /// All logs, the newest first. Only their files are looked at, not what is in them.
+    /// Returns all logs, newest first, without reading their content.
     fn logs_by_age(&self) -> Result<Vec<Found>, RunsError> {
         let mut all = Vec::new();
         for id in self.ids()? {
@@ -112,7 +113,7 @@ impl Runs {
         Ok(all)
     }
 
-    /// Removes folders that were never whole, or not removed whole, and have not changed since.
+    /// Removes incomplete folders that have not changed since this time, in milliseconds since the Unix epoch.
     fn remove_left_behind(&self, since: u64) -> Result<(), RunsError> {
         let list = |error| RunsError::io("list", self.root())(error);
         for entry in fs::read_dir(self.root()).map_err(list)? {
@@ -123,7 +124,7 @@ impl Runs {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(RunsError::io("remove", &path)(error));
                     }
-                    // By the process that has begun it, for example.
+                    // Another process has removed the folder.
                     _ => {}
                 }
             }
@@ -132,7 +133,7 @@ impl Runs {
     }
 }
 
-/// Whether no process works on this draft, and none has since then.
+/// Returns whether no process holds this draft, and it has not changed since this time.
 fn is_left_behind(path: &Path, since: u64) -> Result<bool, RunsError> {
     let Ok(changed) = fs::metadata(path).and_then(|about| about.modified()) else {
         return Ok(false);

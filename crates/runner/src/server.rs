@@ -1,4 +1,4 @@
-//! The socket of a runner.
+//! Socket server of a runner.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -19,19 +19,19 @@ use crate::socket_path::with_short_path;
 use crate::status::StatusBoard;
 use crate::{Position, RefusalCode, RunsError};
 
-/// The name of the socket in a run's folder.
+/// Name of the socket in a run's folder.
 pub(crate) const SOCKET: &str = "control.sock";
-/// The longest line of a client, in bytes.
+/// Maximum length of a client's line, in bytes.
 const LONGEST_LINE: u64 = 16 << 20;
-/// How long the listener rests if it cannot accept, as where there are too many open files.
+/// Pause after a failed accept, for example with too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The socket of a run, before anything is served.
+/// Bound socket of a run, before it is served.
 #[derive(Debug)]
 pub struct Listener(StdListener);
 
 impl Listener {
-    /// Listens in this folder, which is private to its user.
+    /// Binds the socket in this folder, which must be private to its user.
     pub(crate) fn bind(folder: &Path) -> Result<Self, RunsError> {
         let path = folder.join(SOCKET);
         let bind = |short: &Path| {
@@ -44,22 +44,22 @@ impl Listener {
     }
 }
 
-/// What clients of a run can see and do.
+/// State and handles that clients of a run use.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Control {
-    /// How far the log has been written.
+    /// Position of the log.
     pub position: watch::Receiver<Position>,
-    /// What stops the run.
+    /// Handle that stops the run.
     pub abort: AbortHandle,
-    /// What waits for an answer.
+    /// Pending requests.
     pub requests: Requests,
     session: Option<SessionControl>,
     status: Option<StatusBoard>,
 }
 
 impl Control {
-    /// The control of a run.
+    /// Creates the control of a run.
     pub fn new(
         position: watch::Receiver<Position>,
         abort: AbortHandle,
@@ -74,7 +74,7 @@ impl Control {
         }
     }
 
-    /// The control of a live session.
+    /// Creates the control of a live session.
     pub(crate) fn of_session(
         position: watch::Receiver<Position>,
         session: SessionControl,
@@ -86,14 +86,18 @@ impl Control {
         }
     }
 
-    /// The same with a status for its clients.
+    /// Sets the status for clients.
     pub(crate) fn status(mut self, status: StatusBoard) -> Self {
         self.status = Some(status);
         self
     }
 }
 
-/// Serves the clients of a run, until it is dropped. For a Tokio runtime.
+/// Serves the clients of a run until the future is dropped. Needs a Tokio runtime.
+///
+/// # Errors
+///
+/// Fails if the socket cannot be registered with the runtime.
 pub async fn serve(listener: Listener, control: Control) -> io::Result<()> {
     let listener = UnixListener::from_std(listener.0)?;
     loop {
@@ -106,14 +110,14 @@ pub async fn serve(listener: Listener, control: Control) -> io::Result<()> {
     }
 }
 
-/// One connection: commands in, replies out. That it breaks off is no error.
+/// Serves one connection. A broken connection is no error.
 async fn client(stream: UnixStream, control: Control) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader);
     while let Ok(Some(line)) = read_line(&mut lines).await {
         let sent = match serde_json::from_slice(&line) {
             Ok(Command::Follow) => {
-                // Nothing but the end of the connection is expected of such a client.
+                // Such a client sends nothing more.
                 return follow(&mut lines, &mut writer, control.position).await;
             }
             Ok(command) => send(&mut writer, &answer(command, &control).await).await,
@@ -187,7 +191,7 @@ pub(crate) fn refused(code: RefusalCode, message: impl Into<String>) -> Reply {
     }
 }
 
-/// Sends the newest number whenever it has changed; a client that is slow misses some in between.
+/// Sends the newest number after each change. A slow client misses intermediate numbers.
 async fn follow(
     lines: &mut BufReader<OwnedReadHalf>,
     writer: &mut OwnedWriteHalf,
@@ -205,7 +209,7 @@ async fn follow(
         }
         tokio::select! {
             changed = position.changed() => if changed.is_err() { return },
-            // It is gone, or breaks the protocol.
+            // The client has disconnected, or breaks the protocol.
             _ = lines.read(&mut byte) => return,
         }
     }
@@ -217,7 +221,7 @@ async fn send(writer: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
     writer.write_all(&line).await
 }
 
-/// A line without its end; `None` at the end of the connection, or where it becomes too long.
+/// Reads a line without its newline. Returns `None` at the end of the connection, or if the line is too long.
 async fn read_line(lines: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     lines

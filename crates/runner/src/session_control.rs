@@ -1,4 +1,4 @@
-//! What clients can do with a live session.
+//! Control of a live session by its clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,17 +19,17 @@ use crate::server::refused;
 use crate::session_runs::spent;
 use crate::status::StatusBoard;
 
-/// A prompt on its way to the session.
+/// Prompt for the session's next turn.
 pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) images: Vec<Image>,
     pub(crate) from: Option<String>,
     pub(crate) key: Option<String>,
-    /// Gets the turn's id and the number of the entry with the prompt.
+    /// Receives the turn's id and the number of the entry with the prompt.
     pub(crate) accepted: oneshot::Sender<(String, u64)>,
 }
 
-/// A live session, for its clients. Clones are the same.
+/// Handle of a live session for its clients. Clones control the same session.
 #[derive(Clone)]
 pub struct SessionControl(Arc<Shared>);
 
@@ -41,11 +41,11 @@ struct Shared {
     notes: mpsc::UnboundedSender<Note>,
     end: CancellationToken,
     budget: Budget,
-    /// The turns that were begun with a key. It is locked until the turn has begun.
+    /// Turns that were begun with a key. Locked until the turn has begun.
     keyed: tokio::sync::Mutex<HashMap<String, KeyedTurn>>,
 }
 
-/// A turn that was begun with a key.
+/// Turn that was begun with a key.
 struct KeyedTurn {
     prompt: String,
     run_id: String,
@@ -54,18 +54,18 @@ struct KeyedTurn {
 
 #[derive(Default)]
 struct State {
-    /// Which of the sessions works.
+    /// Index of the session in use.
     current: usize,
     turn: Option<Turn>,
 }
 
-/// The turn in progress, or the one about to begin.
+/// Turn in progress or about to begin.
 struct Turn {
     from: Option<String>,
     began_at: u64,
-    /// What stops it, once it has begun.
+    /// Handle that stops the turn, once it has begun.
     abort: Option<AbortHandle>,
-    /// It was interrupted before that; with `true` by force.
+    /// The turn was interrupted. `true`: by force.
     interrupted: Option<bool>,
 }
 
@@ -94,7 +94,7 @@ impl SessionControl {
         (control, prompt_receiver, note_receiver)
     }
 
-    /// Ends the session, with the turn in progress. With `kill` that is ended by force.
+    /// Ends the session and the turn in progress. With `kill` the turn is ended by force.
     pub fn end(&self, kill: bool) {
         self.0.status.ending();
         self.0.end.cancel();
@@ -113,7 +113,7 @@ impl SessionControl {
         self.state().current = current;
     }
 
-    /// A turn that the CLI has begun by itself, if there is one and no prompt is on its way.
+    /// Returns a turn that the CLI began by itself, unless a prompt is pending.
     pub(crate) fn take_unasked(&self, session: &dyn AgentSession) -> Option<EventStream> {
         let mut state = self.state();
         if state.turn.is_some() {
@@ -124,7 +124,7 @@ impl SessionControl {
         Some(begun)
     }
 
-    /// A turn begins that this stops.
+    /// Reports the start of a turn, with the handle that stops it.
     pub(crate) fn begins(&self, abort: AbortHandle, from: Option<String>) {
         let mut state = self.state();
         let turn = state.turn.get_or_insert_with(|| Turn::new(from));
@@ -137,7 +137,7 @@ impl SessionControl {
         turn.abort = Some(abort);
     }
 
-    /// The turn has ended.
+    /// Reports the end of the turn.
     pub(crate) fn has_ended(&self) {
         self.state().turn = None;
     }
@@ -151,7 +151,7 @@ impl SessionControl {
         self.0.sessions[current].clone()
     }
 
-    /// Interrupts the turn; whether there was one.
+    /// Interrupts the turn. Returns whether there was one.
     fn interrupt(&self, kill: bool) -> bool {
         let mut state = self.state();
         let Some(turn) = &mut state.turn else {
@@ -168,7 +168,7 @@ impl SessionControl {
         true
     }
 
-    /// Carries out the command of a client: a prompt, an interruption, other settings.
+    /// Carries out a client's command: a prompt, an interrupt, or a change of settings.
     pub async fn carry_out(&self, command: Command) -> Reply {
         match command {
             Command::Send {
@@ -290,7 +290,7 @@ impl SessionControl {
             key,
             accepted,
         };
-        // If it fails, the session has ended.
+        // On an error the session has ended.
         let _ = self.0.prompts.send(prompt);
         match reply.await {
             Ok((run_id, seq)) => Reply::Turn {
@@ -329,7 +329,7 @@ impl SessionControl {
         match order(self.session()).await {
             Ok(()) => {
                 let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, what);
-                // As above.
+                // The receiver lives as long as the session.
                 let _ = self.0.notes.send(Note::Event(event));
                 Reply::Done
             }

@@ -1,4 +1,4 @@
-//! The turns of a live session as runs.
+//! Turns of a live session as runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use teamster_orchestrator::{
 use crate::SessionWriter;
 use crate::status::Totals;
 
-/// An agent that a session can be with.
+/// Candidate for the agent of a session.
 #[non_exhaustive]
 pub struct SessionCandidate {
     session: Arc<dyn AgentSession>,
@@ -23,14 +23,18 @@ pub struct SessionCandidate {
 }
 
 impl SessionCandidate {
-    /// Opens a session of this runtime. What it cannot honour is an error; nothing is started.
+    /// Opens a session of this runtime. No process is started.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime does not support an option.
     pub fn open(runtime: &dyn SessionRuntime, options: SessionOptions) -> Result<Self, AgentError> {
         let params = options.params.clone();
         let session = runtime.open(options)?.into();
         Ok(Self::of(session, runtime.capabilities().clone(), params))
     }
 
-    /// An open session with the capabilities of its runtime and the parameters that it was opened with.
+    /// Wraps an open session. `capabilities` are those of its runtime, `params` those that it was opened with.
     pub fn of(
         session: Arc<dyn AgentSession>,
         capabilities: Capabilities,
@@ -43,12 +47,16 @@ impl SessionCandidate {
         }
     }
 
-    /// The provider.
+    /// Returns the provider's id.
     pub fn provider(&self) -> &str {
         self.session.provider()
     }
 
-    /// Whether it can be held to this budget; if not, an error with the reason.
+    /// Checks that the agent supports this budget.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if it does not.
     pub fn check(&self, budget: &Budget) -> Result<(), AgentError> {
         budget.check(&self.turn(ExecuteParams::new(""), None))
     }
@@ -62,33 +70,33 @@ impl SessionCandidate {
     }
 }
 
-/// The turns of a live session, each of which is a run: who plays them, and what is left of their budget.
+/// Turns of a live session, each of which is a run: candidates, retries, fallbacks and budget.
 ///
-/// The session is with the first candidate. A fallback takes its place while nothing has come of the session yet;
-/// then it stays, because another agent would not know the conversation.
+/// The session begins with the first candidate. A fallback can replace it until a turn has completed or
+/// produced text. Then the candidate is fixed, because another agent would not know the conversation.
 #[non_exhaustive]
 pub struct SessionRuns {
     id: String,
-    /// The agent, and those that take its place while nothing has come of the session yet. There is always a first.
+    /// The agent and its fallbacks. Never empty.
     candidates: Vec<SessionCandidate>,
-    /// What to do when an attempt of a turn fails.
+    /// Retries after a failed attempt of a turn.
     pub retry: RetryPolicy,
-    /// What all turns may use together. Its time is that of the turns, not that between them.
+    /// Limits of all turns together. The time between turns does not count.
     pub budget: Budget,
-    /// Keeps account of the turns.
+    /// Observer of the turns.
     pub observer: Option<Arc<dyn RunObserver>>,
-    /// Keeps other processes from the first candidate's session. It holds the continued one already.
+    /// Lock that keeps other processes from the session in use. It MUST already hold a resumed session.
     pub writer: Option<SessionWriter>,
     current: usize,
-    /// The session stays with this candidate: something has come of it there.
+    /// The candidate is fixed: a turn has completed or produced text.
     settled: bool,
-    /// The number of the newest turn.
+    /// Number of the newest turn.
     count: u64,
     totals: Totals,
 }
 
 impl SessionRuns {
-    /// The turns of a session with this id and this agent: no retry, no fallback, no budget.
+    /// Creates the turns of a session with this id and agent, without retries, fallbacks and budget.
     pub fn new(id: impl Into<String>, candidate: SessionCandidate) -> Self {
         Self {
             id: id.into(),
@@ -104,40 +112,40 @@ impl SessionRuns {
         }
     }
 
-    /// Adds an agent that takes over if those before it fail in the first turn.
+    /// Adds a fallback, used when the earlier candidates fail before the candidate is fixed.
     pub fn add_fallback(&mut self, candidate: SessionCandidate) {
         self.candidates.push(candidate);
     }
 
-    /// The session's own id.
+    /// Returns the session's own id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The sessions of all candidates, in order of preference.
+    /// Returns the sessions of all candidates, in order of preference.
     pub fn sessions(&self) -> impl Iterator<Item = &Arc<dyn AgentSession>> {
         self.candidates.iter().map(|candidate| &candidate.session)
     }
 
-    /// Which of them works.
+    /// Returns the index of the session in use.
     pub fn current(&self) -> usize {
         self.current
     }
 
-    /// The session that works.
+    /// Returns the session in use.
     pub fn session(&self) -> &Arc<dyn AgentSession> {
         &self.candidates[self.current].session
     }
 
-    /// The id of the next turn: the session's, `.` and a number.
+    /// Advances to the next turn and returns its id: `SESSION_ID.NUMBER`.
     pub fn next_id(&mut self) -> String {
         self.count += 1;
         format!("{}.{}", self.id, self.count)
     }
 
-    /// The run of a turn with this prompt, or of one that the CLI has begun by itself.
+    /// Returns the run of a turn with this prompt, or of a turn that the CLI began by itself (`begun`).
     ///
-    /// Its entries must be passed to [`see`](Self::see).
+    /// The caller MUST pass the entries of the run to [`see`](Self::see).
     pub fn request(
         &mut self,
         run_id: &str,
@@ -172,7 +180,7 @@ impl SessionRuns {
         request
     }
 
-    /// Takes note of an entry of a turn.
+    /// Updates the state from an entry of a turn.
     pub fn see(&mut self, entry: &RunLogEntry) {
         match entry {
             RunLogEntry::Agent(entry) => {
@@ -197,7 +205,7 @@ impl SessionRuns {
         self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
     }
 
-    /// The next candidate continues, in place of the one that failed.
+    /// Switches to the candidate of this provider after the current one.
     fn falls_back(&mut self, provider: &str) {
         let rest = self.candidates.iter().enumerate().skip(self.current + 1);
         if let Some((index, _)) = rest.into_iter().find(|(_, it)| it.provider() == provider) {
@@ -208,12 +216,12 @@ impl SessionRuns {
         }
     }
 
-    /// Why no turn can begin: nothing is left of the budget.
+    /// Returns why no turn can begin, if the budget is spent.
     pub fn spent(&self) -> Option<String> {
         spent(&self.budget, &self.totals)
     }
 
-    /// Ends the agents' processes. After this other processes can work with the session.
+    /// Ends the agents' processes and releases the lock of the session.
     pub async fn close(&mut self) {
         for candidate in &self.candidates {
             candidate.session.close().await;
@@ -222,7 +230,8 @@ impl SessionRuns {
     }
 }
 
-/// What is left of the budget of a session. Without anything left no turn begins.
+/// Returns the remaining budget of a session. Each limit stays above zero: a spent budget is checked before a
+/// turn.
 fn left(budget: Budget, totals: &Totals) -> Budget {
     let mut left = budget;
     let tokens = totals.usage.and_then(|usage| usage.total_tokens());
@@ -235,7 +244,7 @@ fn left(budget: Budget, totals: &Totals) -> Budget {
     left
 }
 
-/// Why no turn can begin: nothing is left of this budget.
+/// Returns why no turn can begin, if this budget is spent.
 pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<String> {
     let tokens = totals.usage.and_then(|usage| usage.total_tokens());
     let time = Duration::from_millis(totals.duration_ms);

@@ -1,7 +1,7 @@
-//! One writer for each session of a provider, across processes.
+//! Locks that give each session of a provider one writer, across processes.
 //!
-//! A CLI that resumes a session beside another process of the same session answers nothing, loses turns or mixes
-//! them. So a session is locked for as long as a run or a live session works with it.
+//! A CLI that resumes a session while another process uses it fails to answer, loses turns or mixes them.
+//! Therefore a session is locked while a run or a live session uses it.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -21,25 +21,25 @@ use teamster_core::{
 use crate::folder::make_private;
 use crate::step::{Step, before};
 
-/// The longest name of a lock file, in bytes.
+/// Maximum length of the name of a lock file, in bytes.
 const NAME_BYTES: usize = 200;
 
-/// Who works with a session.
+/// Holder of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionHolder {
-    /// The detached run, if it is one.
+    /// Id of the detached run, if the holder is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The directory of the agent, if it is an agent loop.
+    /// Directory of the agent, if the holder is an agent loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<PathBuf>,
-    /// The process.
+    /// Process id of the holder.
     pub pid: u32,
 }
 
-/// The locks of sessions, in a folder of the user's. Clones are the same.
+/// Locks of sessions, in a folder of the user.
 #[derive(Debug, Clone)]
 pub struct SessionLocks {
     folder: Arc<Path>,
@@ -47,7 +47,7 @@ pub struct SessionLocks {
 }
 
 impl SessionLocks {
-    /// The locks in this folder, which is made with the first of them.
+    /// Uses the locks in this folder, which is created with the first lock.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into().into(),
@@ -58,21 +58,21 @@ impl SessionLocks {
         }
     }
 
-    /// The same for a detached run, whose id errors name.
+    /// Names a detached run as the holder in errors of other processes.
     #[must_use]
     pub fn held_by_run(mut self, run_id: Option<String>) -> Self {
         self.holder.run_id = run_id;
         self
     }
 
-    /// The same for the loop of the agent in this directory.
+    /// Names the loop of the agent in this directory as the holder in errors of other processes.
     #[must_use]
     pub fn held_by_agent(mut self, directory: impl Into<PathBuf>) -> Self {
         self.holder.agent = Some(directory.into());
         self
     }
 
-    /// What works with sessions of this provider.
+    /// Returns a writer for sessions of this provider.
     pub fn writer(&self, provider: &str) -> SessionWriter {
         SessionWriter {
             locks: self.clone(),
@@ -81,7 +81,11 @@ impl SessionLocks {
         }
     }
 
-    /// Locks a session. The error names the holder. A folder that cannot be used keeps no one from working.
+    /// Locks a session. Returns `None` without a lock if the folder cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the holder's name if the session is in use.
     fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
         let path = self.folder.join(file_name(provider, session_id));
         match self.try_lock(&path) {
@@ -95,7 +99,7 @@ impl SessionLocks {
         }
     }
 
-    /// The locked file, or who has it.
+    /// Returns the locked file, or the holder.
     fn try_lock(&self, path: &Path) -> io::Result<Result<File, SessionHolder>> {
         make_private(&self.folder)?;
         loop {
@@ -112,12 +116,12 @@ impl SessionLocks {
                 Err(TryLockError::WouldBlock) => {
                     let mut text = String::new();
                     file.read_to_string(&mut text)?;
-                    // It is empty for the moment between the lock and the name.
+                    // The file is empty between the lock and the write of the holder.
                     return Ok(Err(serde_json::from_str(&text).unwrap_or_default()));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // The last holder removes its file: then this is another one than the next opens.
+            // The previous holder may have removed this file: then the next process opens another one.
             let is_there = fs::metadata(path).is_ok_and(|there| {
                 file.metadata()
                     .is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
@@ -132,7 +136,7 @@ impl SessionLocks {
     }
 }
 
-/// A locked session.
+/// Locked session.
 #[derive(Debug)]
 struct SessionLock {
     session_id: String,
@@ -143,14 +147,14 @@ struct SessionLock {
 impl Drop for SessionLock {
     fn drop(&mut self) {
         before(Step::RemoveSessionLock);
-        // While it is locked, the file at this path is this one.
+        // While the lock is held, the file at this path is this one.
         let _ = fs::remove_file(&self.path);
-        // By name, not by closing: a program that is being started has the file open as well, for a moment.
+        // Unlock explicitly: a child process that is being started may still have the file open.
         let _ = self.file.unlock();
     }
 }
 
-/// The sessions that one run or live session works with. They are given up when this is dropped.
+/// Sessions that one run or live session has locked. They are released on drop.
 #[derive(Debug)]
 pub struct SessionWriter {
     locks: SessionLocks,
@@ -159,7 +163,11 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// Locks the session that these parameters resume, if they do. A fork of a session only reads it.
+    /// Locks the session that these parameters resume, if any. A fork only reads its session and needs no lock.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the holder's name if the session is in use.
     pub fn begin(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
         match &params.session_id {
             Some(id) if !params.fork => self.hold(id),
@@ -167,22 +175,25 @@ impl SessionWriter {
         }
     }
 
-    /// Takes note of an event: a session that begins is locked too.
+    /// Locks a session that an event reports as begun.
     pub fn see(&mut self, event: &AgentEvent) {
         if let AgentEvent::Session(session) = event {
-            // Another holder of a session that has just begun cannot be kept from it any more.
+            // The session is in use already, so a failed lock changes nothing.
             let _ = self.hold(&session.session_id);
         }
     }
 
-    /// Works with this session alone from now on, or with none: the others are given up. An error leaves it
-    /// without any.
+    /// Locks this session and releases all others; with `None` releases all.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the holder's name if the session is in use. Then no session is locked.
     pub fn follow(&mut self, session_id: Option<&str>) -> Result<(), AgentError> {
         (self.held).retain(|held| Some(&*held.session_id) == session_id);
         session_id.map_or(Ok(()), |id| self.hold(id))
     }
 
-    /// Gives up the sessions, for those of another provider.
+    /// Releases all sessions and switches to another provider.
     pub(crate) fn switch(&mut self, provider: &str) {
         self.held.clear();
         provider.clone_into(&mut self.provider);
@@ -197,15 +208,15 @@ impl SessionWriter {
     }
 }
 
-/// A runtime whose runs lock the sessions that they work with. A run that would resume a session that is in use is
-/// refused before its CLI is started.
+/// Runtime whose runs lock their sessions. A run that would resume a session in use is refused before its CLI
+/// is started.
 pub struct OneWriter {
     runtime: SharedRuntime,
     locks: SessionLocks,
 }
 
 impl OneWriter {
-    /// This runtime with these locks.
+    /// Wraps a runtime with these locks.
     pub fn new(runtime: SharedRuntime, locks: SessionLocks) -> Self {
         Self { runtime, locks }
     }
@@ -221,7 +232,7 @@ impl OneWriter {
         let abort: AbortHandle = events.abort_handle();
         let entries = async_stream::stream! {
             if let Err(error) = writer.begin(&resumed) {
-                // Never polled, so nothing was started.
+                // The stream was never polled, so no process was started.
                 drop(events);
                 for event in RunAssembler::refuse(error) {
                     yield event.into();
@@ -232,7 +243,7 @@ impl OneWriter {
             while let Some(entry) = events.next_entry().await {
                 writer.see(&entry.event);
                 if matches!(entry.event, AgentEvent::Done(_)) {
-                    // The process is gone: a reader of the end can resume the session.
+                    // The process has ended: a reader of the end may resume the session.
                     writer.held.clear();
                 }
                 yield entry;
@@ -289,7 +300,7 @@ fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
     )
 }
 
-/// The name of the lock of a session. Ids come from CLIs, so what is no plain letter or digit is spelled out.
+/// Returns the name of a session's lock file. Ids come from CLIs, so unusual bytes are percent-encoded.
 fn file_name(provider: &str, session_id: &str) -> String {
     let mut name = String::new();
     for byte in provider.bytes().chain(*b".").chain(session_id.bytes()) {
@@ -323,7 +334,7 @@ mod tests {
         let run = locks.clone().held_by_run(Some("r".to_owned()));
         let mut first = run.writer("claude");
         first.begin(&resuming("s")).unwrap();
-        // It is the same session for its holder.
+        // The holder can lock its session again.
         first.begin(&resuming("s")).unwrap();
 
         let mut second = locks.writer("claude");
@@ -370,7 +381,7 @@ mod tests {
         agent.follow(Some("t")).unwrap();
         other.begin(&resuming("s")).unwrap();
         assert!(other.begin(&resuming("t")).is_err());
-        // It has none then, and takes none of another.
+        // After the error no session is locked.
         assert!(agent.follow(Some("s")).is_err());
         other.begin(&resuming("t")).unwrap();
         drop(other);

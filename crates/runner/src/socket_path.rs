@@ -1,11 +1,12 @@
-//! Paths of sockets, which the system limits to about 100 bytes.
+//! Short paths of sockets, which the system limits to about 100 bytes.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Calls `act` with a path of the socket `name` in `folder` that is short, however long that of the folder is.
+/// Calls `act` with a path of the socket `name` in `folder`. On Linux the path is short, however long the
+/// folder's path is.
 pub(crate) fn with_short_path<T>(
     folder: &Path,
     name: &str,

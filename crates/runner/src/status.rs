@@ -1,4 +1,4 @@
-//! The status of a live run or session, by its log.
+//! Status of a live run or session, derived from its log.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,40 +8,40 @@ use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, CostSource, Id, RunResult, Usage};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
-/// What a live run or session is doing.
+/// Status of a live run or session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LiveStatus {
-    /// What it is doing.
+    /// State of the run or session.
     pub state: LiveState,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Start of the state, in milliseconds since the Unix epoch.
     pub since: u64,
-    /// The turns of a session that have ended. 0 for a run.
+    /// Number of ended turns of a session. 0 for a run.
     pub turns: u64,
     /// The turn in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnStatus>,
-    /// The provider that works, which may be a fallback.
+    /// Provider in use, which may be a fallback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The model that answers.
+    /// Model in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The provider's session, to resume it.
+    /// Id of the provider's session, to resume it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
-    /// What was used so far, as far as it was reported.
+    /// Usage so far, as reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it cost so far in USD, as far as that was reported.
+    /// Cost so far in USD, as reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
 impl LiveStatus {
-    /// A run or session of which only the state is known.
+    /// Creates a status with only a state.
     pub fn new(state: LiveState, since: u64) -> Self {
         Self {
             state,
@@ -57,42 +57,42 @@ impl LiveStatus {
     }
 }
 
-/// What a live run or session is doing.
+/// Status of a live run or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LiveState {
-    /// A session that waits for a prompt.
+    /// The session waits for a prompt.
     Idle,
-    /// The agent works.
+    /// The agent is working.
     Running,
     /// The agent waits for the answer to a request.
     Waiting,
-    /// It is being stopped.
+    /// The run or session is being stopped.
     Ending,
-    /// What only a newer version knows.
+    /// Value of a later version.
     #[serde(other)]
     Other,
 }
 
-/// A turn in progress.
+/// Turn in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnStatus {
-    /// The turn's id in the log and in the history.
+    /// Id of the turn in the log and in the history.
     pub run_id: String,
-    /// Who has begun it, such as `terminal pts/3`. Unset for a turn that the agent began by itself.
+    /// Name of the sender, such as `terminal pts/3`. `None` for a turn that the agent began by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// When it began, in milliseconds since the Unix epoch.
+    /// Start time, in milliseconds since the Unix epoch.
     pub began_at: u64,
 }
 
 impl TurnStatus {
-    /// A turn that began at this time, in milliseconds since the Unix epoch.
+    /// Creates a turn that began at this time, in milliseconds since the Unix epoch.
     pub fn new(run_id: impl Into<String>, began_at: u64) -> Self {
         Self {
             run_id: run_id.into(),
@@ -102,7 +102,7 @@ impl TurnStatus {
     }
 }
 
-/// Figures of turns, summed.
+/// Sums over turns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) turns: u64,
@@ -110,12 +110,12 @@ pub(crate) struct Totals {
     pub(crate) cost_usd: Option<f64>,
     pub(crate) estimated: bool,
     pub(crate) duration_ms: u64,
-    /// Answers of the model.
+    /// Number of answers of the model.
     pub(crate) answers: u32,
 }
 
 impl Totals {
-    /// A turn has ended so.
+    /// Adds the result of a turn.
     pub(crate) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
         self.usage = sum(self.usage, result.usage);
@@ -154,7 +154,7 @@ fn sum_cost(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     }
 }
 
-/// The status of a run, kept by what writes its log. Clones are the same.
+/// Status of a run, updated by the writer of its log. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusBoard(Arc<Mutex<Board>>);
 
@@ -168,13 +168,13 @@ struct Board {
     provider: Option<String>,
     model: Option<String>,
     session_id: Option<Id>,
-    /// Of the turn in progress.
+    /// Usage of the turn in progress.
     usage: Option<Usage>,
     cost_usd: Option<f64>,
 }
 
 impl StatusBoard {
-    /// The status; with `is_waiting`, a request waits for an answer.
+    /// Returns the status. `is_waiting`: a request waits for an answer.
     pub(crate) fn status(&self, is_waiting: bool) -> LiveStatus {
         let board = self.board();
         let state = match () {
@@ -196,7 +196,7 @@ impl StatusBoard {
         }
     }
 
-    /// Takes note of an entry of the log.
+    /// Updates the status from a log entry.
     pub(crate) fn see(&self, entry: &RunLogEntry) {
         let mut board = self.board();
         if board.since == 0 {
@@ -231,7 +231,7 @@ impl StatusBoard {
         }
     }
 
-    /// A session waits for a prompt.
+    /// Reports that the session waits for a prompt.
     pub(crate) fn idle(&self) {
         let mut board = self.board();
         board.is_idle = true;
@@ -239,7 +239,7 @@ impl StatusBoard {
         board.since = epoch_ms();
     }
 
-    /// A turn of a session begins.
+    /// Reports the start of a session's turn.
     pub(crate) fn turn(&self, run_id: &str, from: Option<String>) {
         let mut board = self.board();
         let now = epoch_ms();
@@ -264,7 +264,7 @@ impl StatusBoard {
         self.board().totals
     }
 
-    /// It is being stopped.
+    /// Reports that the run or session is being stopped.
     pub(crate) fn ending(&self) {
         let mut board = self.board();
         if !board.is_ending {

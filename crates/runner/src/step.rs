@@ -1,15 +1,15 @@
-//! Every change that this crate makes on the disk. A test can end the process before each of them.
+//! Changes that this crate makes on disk. A test can end the process before each of them.
 
 macro_rules! steps {
     ($($name:ident,)*) => {
-        /// A change on the disk.
+        /// Change on disk.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs)] // The names say it.
         pub enum Step { $($name,)* }
 
         #[cfg(feature = "test-hooks")]
         impl Step {
-            /// All there are.
+            /// All changes.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
         }
     };
@@ -40,7 +40,7 @@ steps! {
     RemoveSessionLock,
 }
 
-/// Something is about to be changed.
+/// Marks a change that is about to be made.
 #[cfg(not(feature = "test-hooks"))]
 pub(crate) fn before(_: Step) {}
 
@@ -56,10 +56,10 @@ mod hooks {
 
     use super::Step;
 
-    /// The number of the step before which this process ends, from 1.
+    /// Variable with the number of the step before which this process aborts, from 1.
     const KILL_AT: &str = "TEAMSTER_TEST_KILL_AT";
 
-    /// Something is about to be changed: the process may end here, as a killed one does.
+    /// Marks a change that is about to be made. The process may abort here, as if it were killed.
     pub(crate) fn before(step: Step) {
         static AT: OnceLock<Option<u64>> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -67,7 +67,7 @@ mod hooks {
             return;
         };
         if COUNT.fetch_add(1, Ordering::SeqCst) + 1 == at {
-            // Nothing is dropped, and the kernel closes what is open.
+            // Nothing is dropped. The kernel closes open files.
             let _ = writeln!(io::stdout(), "killed at {step:?}");
             std::process::abort();
         }

@@ -1,4 +1,4 @@
-//! Deltas of text that come close together, as one entry.
+//! Frames that join close text deltas into one entry.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 use teamster_core::AgentEvent;
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
-/// How long a delta may wait for the next one.
+/// Longest wait of a delta for the next one.
 const FRAME: Duration = Duration::from_millis(100);
-/// A frame with this much text waits no longer, in bytes.
+/// Size at which a frame is written without further wait, in bytes.
 const FULL: usize = 64 * 1024;
 
-/// Joins deltas of one message. The first one of a message does not wait, so that a reader sees at once that it has
-/// begun. Nothing else is changed, and the order of all else is kept.
+/// Joins deltas of one message. The first delta of a message does not wait, so that readers see its beginning
+/// at once. All other entries are unchanged and keep their order.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// Deltas of different messages or kinds, in the order of their beginnings.
+    /// Waiting deltas of different messages or kinds, in the order of their beginnings.
     pending: Vec<RunLogEntry>,
     bytes: usize,
-    /// The end of the current frame.
+    /// End of the current frame.
     end: Option<Instant>,
-    /// The first deltas of the messages whose next ones wait for that end.
+    /// First deltas of the messages in the current frame.
     begun: Vec<RunLogEntry>,
 }
 
 impl Frames {
-    /// Takes an entry; those that are complete go to `out`.
+    /// Takes an entry. Complete entries are appended to `out`.
     pub(super) fn push(&mut self, entry: RunLogEntry, now: Instant, out: &mut Vec<RunLogEntry>) {
         let Some(text) = delta(&entry) else {
             self.flush(out);
@@ -46,7 +46,7 @@ impl Frames {
             return;
         }
         self.bytes += text.len();
-        // Only the last of its kind: two messages in turn stay in turn.
+        // Only the last delta of its kind is extended: interleaved messages stay interleaved.
         let last = (self.pending.iter_mut().rev()).find(|pending| same_kind(pending, &entry));
         let joined = last.is_some_and(|last| same_message(last, &entry) && join(last, text));
         if !joined {
@@ -57,7 +57,8 @@ impl Frames {
         }
     }
 
-    /// Ends the frame: gives all that waits. The next deltas of the same messages wait for the end of another frame.
+    /// Ends the frame and appends all waiting deltas to `out`. Further deltas of the same messages wait for the
+    /// end of the next frame.
     pub(super) fn end(&mut self, out: &mut Vec<RunLogEntry>) {
         if !self.pending.is_empty() {
             self.end = self.end.map(|end| end + FRAME);
@@ -70,13 +71,13 @@ impl Frames {
         self.bytes = 0;
     }
 
-    /// When what waits has to go out.
+    /// Returns when the waiting deltas are due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.end.filter(|_| !self.pending.is_empty())
     }
 }
 
-/// The text of an entry that can be joined with others. One with its native line cannot.
+/// Returns the text of an entry that can be joined. Entries with a native line cannot.
 fn delta(entry: &RunLogEntry) -> Option<&str> {
     match entry {
         RunLogEntry::Agent(entry) if entry.native.is_some() => None,
@@ -122,7 +123,7 @@ fn same_message(a: &RunLogEntry, b: &RunLogEntry) -> bool {
     }
 }
 
-/// Adds the text to the entry's; whether it has one.
+/// Appends text to the entry's text. Returns false if the entry has none.
 fn join(entry: &mut RunLogEntry, text: &str) -> bool {
     let own = match entry {
         RunLogEntry::Agent(entry) => match &mut entry.event {

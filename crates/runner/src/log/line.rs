@@ -1,12 +1,12 @@
-//! One line of a log.
+//! Line of a log.
 
 use serde::Deserialize;
 use teamster_orchestrator::RunLogEntry;
 
-/// How every entry begins.
+/// Prefix of every entry.
 const HEAD: &[u8] = br#"{"seq":"#;
 
-/// One entry as it stands in the file.
+/// Entry as its line in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     pub(super) seq: u64,
@@ -15,7 +15,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// The entry with these bytes in the log of this run; `None` if they are none.
+    /// Creates the line with these bytes in the log of this run. Returns `None` if they are no entry.
     pub fn from_json(json: Vec<u8>, run_id: &str) -> Option<Self> {
         Some(Self {
             seq: seq_of(&json)?,
@@ -24,41 +24,45 @@ impl LogLine {
         })
     }
 
-    /// The entry's number.
+    /// Returns the number of the entry.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The entry's bytes, without the end of the line.
+    /// Returns the bytes of the entry, without the newline.
     pub fn json(&self) -> &[u8] {
         &self.json
     }
 
-    /// The entry. One that only a newer version knows is read as an event that is `Newer`.
+    /// Parses the entry. An event of a later version becomes `Newer`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the line is no valid entry.
     pub fn entry(&self) -> serde_json::Result<RunLogEntry> {
         serde_json::from_slice(&self.json)
     }
 
-    /// The event's type on the wire, such as `text` or `run:start`.
+    /// Returns the type of the event, such as `text` or `run:start`.
     pub fn type_name(&self) -> String {
         type_of(&self.json).unwrap_or_default()
     }
 
-    /// Whether it is the last entry of its log: a `done` of the log's own run. Each turn of a session has a `done`
-    /// too, with the turn's id.
+    /// Returns whether this is the last entry of its log: a `done` of the log's own run. Each turn of a session
+    /// has a `done` too, with the turn's id.
     pub fn is_end(&self) -> bool {
         self.ends
     }
 }
 
-/// The number of the entry that begins with these bytes; they need not be all of it.
+/// Returns the number of the entry that begins with these bytes, which need not be complete.
 pub(super) fn seq_of(head: &[u8]) -> Option<u64> {
     let digits = head.strip_prefix(HEAD)?;
     let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
-/// The most bytes that [`seq_of`] needs.
+/// Maximum number of bytes that [`seq_of`] needs.
 pub(super) const HEAD_BYTES: usize = HEAD.len() + 21;
 
 fn type_of(json: &[u8]) -> Option<String> {
@@ -71,7 +75,7 @@ fn type_of(json: &[u8]) -> Option<String> {
         .map(|it| it.r#type)
 }
 
-/// Whether this entry is the last one of the log of this run.
+/// Returns whether this entry is the last one of this run's log.
 pub(crate) fn is_end(json: &[u8], run_id: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -79,13 +83,13 @@ pub(crate) fn is_end(json: &[u8], run_id: &str) -> bool {
         r#type: String,
         run_id: Option<String>,
     }
-    // Most entries are ruled out without a parser.
+    // Most entries are rejected without parsing.
     memchr::memmem::find(json, br#""type":"done""#).is_some()
         && serde_json::from_slice::<Head>(json)
             .is_ok_and(|head| head.r#type == "done" && head.run_id.is_none_or(|id| id == run_id))
 }
 
-/// Whether these bytes are a whole entry: a power cut can leave anything at the end of a file.
+/// Returns whether these bytes are a complete entry. A power failure can leave any bytes at the end of a file.
 pub(super) fn is_entry(json: &[u8]) -> bool {
     seq_of(json).is_some() && serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok()
 }

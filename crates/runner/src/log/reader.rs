@@ -1,4 +1,4 @@
-//! Reading a log, while it is written.
+//! Reader of a log that is being written.
 
 use std::fs::File;
 use std::io;
@@ -11,33 +11,33 @@ use super::{FILE, run_id_of};
 use crate::RunsError;
 use teamster_core::Id;
 
-/// What is read at once.
+/// Size of a read, in bytes.
 const PIECE: usize = 64 * 1024;
-/// How often a line that is no entry is read again: the writer may be replacing half a line just now.
+/// Attempts to read a line that is no entry: the writer may be replacing an incomplete line.
 const ATTEMPTS: u32 = 3;
 
-/// Reads the entries of a log in order.
+/// Reader of the entries of a log, in order.
 ///
-/// It takes no lock and never writes. A last line without its end is not there yet, and what a killed writer has
-/// left of one is never seen.
+/// It takes no lock and never writes. An incomplete last line is not returned, and neither are remains of one
+/// that a killed writer left.
 #[derive(Debug)]
 pub struct RunLogReader {
     path: PathBuf,
     run_id: Id,
     file: File,
-    /// Where the next piece is read.
+    /// Offset of the next read.
     offset: u64,
-    /// What was read and not given yet, from `start` on.
+    /// Bytes that were read and not returned yet, from `start` on.
     buffer: Vec<u8>,
     start: usize,
-    /// Smaller numbers are skipped.
+    /// Number of the next entry. Smaller ones are skipped.
     next: u64,
-    /// The last entry was given.
+    /// The last entry was returned.
     ended: bool,
 }
 
 impl RunLogReader {
-    /// A reader of the log in this folder that begins behind the entry of this number; 0 is the beginning.
+    /// Opens the log in this folder after the entry with this number; 0 is the beginning.
     pub(crate) fn open(folder: &Path, after: u64) -> Result<Self, RunsError> {
         let path = folder.join(FILE);
         let next = after.saturating_add(1);
@@ -54,7 +54,11 @@ impl RunLogReader {
         })
     }
 
-    /// The next entry that is whole; `None` if there is none (yet).
+    /// Returns the next complete entry, or `None` if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or with [`RunsError::Damaged`] at a line that is no entry.
     pub fn next_line(&mut self) -> Result<Option<LogLine>, RunsError> {
         let mut searched = 0;
         let mut attempts = 0;
@@ -88,7 +92,7 @@ impl RunLogReader {
             }
             searched = unread.len();
             if !self.fill()? {
-                // What follows the last whole line may be replaced.
+                // Bytes after the last complete line may be replaced.
                 self.rewind();
                 if !self.reopen()? {
                     return Ok(None);
@@ -98,24 +102,24 @@ impl RunLogReader {
         }
     }
 
-    /// Whether the last entry of the log was read.
+    /// Returns whether the last entry of the log was returned.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Where the next line begins in the file.
+    /// Returns the offset of the next line in the file.
     fn position(&self) -> u64 {
         self.offset - (self.buffer.len() - self.start) as u64
     }
 
-    /// Forgets what was read and not given.
+    /// Discards bytes that were read and not returned.
     fn rewind(&mut self) {
         self.offset = self.position();
         self.buffer.clear();
         self.start = 0;
     }
 
-    /// Reads on; whether there was something.
+    /// Reads further bytes. Returns whether there were any.
     fn fill(&mut self) -> Result<bool, RunsError> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -128,7 +132,7 @@ impl RunLogReader {
         Ok(count > 0)
     }
 
-    /// Continues in the file that has replaced this one, if a part was pruned.
+    /// Continues in the file that replaced this one when the log was pruned. Returns whether there is one.
     fn reopen(&mut self) -> Result<bool, RunsError> {
         let failed = || RunsError::io("open", &self.path);
         let now = std::fs::metadata(&self.path).map_err(failed())?;

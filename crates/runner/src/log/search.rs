@@ -1,4 +1,4 @@
-//! Where an entry is in a log: the entries are in order, so the file is its own index.
+//! Binary search for an entry in a log, whose entries are sorted by number.
 
 use std::fs::File;
 use std::io;
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 
 use super::line::{HEAD_BYTES, seq_of};
 
-/// What is read at once.
+/// Size of a read, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// A byte offset at which a line begins, such that all entries with `seq` or a greater number are there or
-/// behind. At most some lines before the first of them are to be skipped.
+/// Returns the offset of a line such that no entry from `seq` on is before it. A few smaller entries may follow
+/// it.
 pub(super) fn offset_of(file: &File, len: u64, seq: u64) -> io::Result<u64> {
-    // Every entry before `low` has a smaller number; the first that has not begins before `high`, or there
-    // is none.
+    // Entries before `low` have smaller numbers. The first entry from `seq` on begins before `high`, if there
+    // is one.
     let (mut low, mut high) = (0, len);
     while high - low > PIECE as u64 {
         let middle = low + (high - low) / 2;
@@ -25,10 +25,10 @@ pub(super) fn offset_of(file: &File, len: u64, seq: u64) -> io::Result<u64> {
     Ok(low)
 }
 
-/// The first line that begins at `from` or behind, and before `to`: its offset and number.
+/// Returns offset and number of the first line that begins in `from..to`.
 fn first_line(file: &File, from: u64, to: u64) -> io::Result<Option<(u64, u64)>> {
     let mut piece = vec![0; PIECE];
-    // The end of the line before may be just in front.
+    // The newline of the previous line may be at `from - 1`.
     let mut at = from - 1;
     while at < to {
         let count = file.read_at(&mut piece, at)?;

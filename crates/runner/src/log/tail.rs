@@ -1,4 +1,4 @@
-//! The end of a log, also after a killed writer or a power cut.
+//! Last entry of a log, even after a killed writer or a power failure.
 
 use std::fs::File;
 use std::io;
@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 
 use super::line::{LogLine, is_end, is_entry, seq_of};
 
-/// Where the last whole entry of this run's log ends, and that entry.
+/// Returns the last complete entry of this run's log, and the offset of its end.
 pub(crate) fn last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
     loop {
         match find_last_entry(file, run_id) {
-            // Another reader has removed the rest of a line meanwhile, and the file is shorter than it was.
+            // Another process has just truncated an incomplete line.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             found => return found,
         }
@@ -20,7 +20,7 @@ pub(crate) fn last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<L
 fn find_last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
     let mut end = file.metadata()?.len();
     loop {
-        // Behind the last end of a line there is nothing, or what is left of a line.
+        // After the last newline there is nothing or an incomplete line.
         let Some(newline) = newline_before(file, end)? else {
             return Ok((0, None));
         };
@@ -35,7 +35,7 @@ fn find_last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine
     }
 }
 
-/// The offset of the last `\n` before `end`.
+/// Returns the offset of the last `\n` before `end`.
 fn newline_before(file: &File, mut end: u64) -> io::Result<Option<u64>> {
     let mut piece = vec![0; 16 * 1024];
     while end > 0 {

@@ -1,4 +1,4 @@
-//! Writing a log.
+//! Writer of a log.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,13 +17,13 @@ use super::tail::last_entry;
 use super::{FILE, run_id_of};
 use crate::step::{Step, before};
 
-/// How much a log may hold.
+/// Limits of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LogLimits {
-    /// The most bytes of the file. Beyond it the older half of the entries is removed, and one `reset` entry
-    /// takes their place. 1 GiB.
+    /// Maximum size of the file, in bytes. Beyond it the older half of the entries is replaced by one `reset`
+    /// entry. Default: 1 GiB.
     pub bytes: u64,
 }
 
@@ -33,20 +33,20 @@ impl Default for LogLimits {
     }
 }
 
-/// How far a log has been written.
+/// Position of the newest entry in a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Position {
-    /// The number of the newest entry; 0 if there is none.
+    /// Number of the newest entry; 0 if there is none.
     pub seq: u64,
-    /// The log has its end.
+    /// The log is complete.
     pub ended: bool,
 }
 
-/// The one writer of a log. The lock of the run's folder is its caller's.
+/// Writer of a log. The caller MUST hold the lock of the run's folder.
 ///
-/// Deltas of one message that come within 100 ms of each other are joined, except the first; all else is written as
-/// it comes. Entries get their numbers here, because of that.
+/// Deltas of one message within 100 ms are joined, except the first. Other entries are written as they come.
+/// Therefore the writer numbers the entries.
 #[derive(Debug)]
 pub struct RunLogWriter {
     path: PathBuf,
@@ -54,23 +54,22 @@ pub struct RunLogWriter {
     file: File,
     limits: LogLimits,
     frames: Frames,
-    /// Entries that are complete and have no number yet.
+    /// Complete entries without a number.
     complete: Vec<RunLogEntry>,
-    /// Lines that are not in the file yet.
+    /// Lines that are not yet in the file.
     unwritten: Vec<u8>,
-    /// The newest entry of all, unwritten ones included.
+    /// Newest entry, unwritten ones included.
     newest: Position,
-    /// The newest entry in the file.
+    /// Newest entry in the file.
     written: Position,
-    /// The length of the file up to that entry.
+    /// Length of the file up to that entry.
     len: u64,
-    /// Beyond this length the file is pruned.
+    /// Length beyond which the file is pruned.
     prune_at: u64,
 }
 
 impl RunLogWriter {
-    /// A writer that continues the log in this folder, or begins it. What a writer that was killed has left
-    /// of its last line is removed.
+    /// Opens or creates the log in this folder. An incomplete last line of a killed writer is removed.
     pub(crate) fn open(folder: &Path, limits: LogLimits) -> io::Result<Self> {
         let path = folder.join(FILE);
         let file = OpenOptions::new()
@@ -105,15 +104,15 @@ impl RunLogWriter {
         })
     }
 
-    /// The same log after its folder was renamed.
+    /// Sets the folder after it was renamed.
     pub(crate) fn moved_to(mut self, folder: &Path) -> Self {
         self.path = folder.join(FILE);
         self.run_id = run_id_of(folder);
         self
     }
 
-    /// Takes an entry. It is in the file after the next [`flush`](Self::flush), unless it is a delta that waits
-    /// for others until [`due`](Self::due).
+    /// Takes an entry. The next [`flush`](Self::flush) writes it, unless it is a delta that waits for others
+    /// until [`due`](Self::due).
     pub fn push(&mut self, entry: RunLogEntry) {
         let mut complete = std::mem::take(&mut self.complete);
         self.frames.push(entry, Instant::now(), &mut complete);
@@ -121,17 +120,17 @@ impl RunLogWriter {
         self.complete = complete;
     }
 
-    /// When deltas that wait have to be written.
+    /// Returns when waiting deltas are due for writing.
     pub fn due(&self) -> Option<Instant> {
         self.frames.due()
     }
 
-    /// Whether something waits that [`flush`](Self::flush) would write now.
+    /// Returns whether [`flush`](Self::flush) has something to write.
     pub fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Ends the wait of deltas.
+    /// Makes waiting deltas ready for [`flush`](Self::flush).
     pub fn end_frame(&mut self) {
         let mut complete = std::mem::take(&mut self.complete);
         self.frames.end(&mut complete);
@@ -139,12 +138,16 @@ impl RunLogWriter {
         self.complete = complete;
     }
 
-    /// Hands to the operating system what is complete. After an error nothing is lost: the next call writes
-    /// the same bytes to the same place.
+    /// Writes complete entries to the file and returns the new position.
+    ///
+    /// # Errors
+    ///
+    /// After an error nothing is lost: the next call writes the same bytes to the same place.
     pub fn flush(&mut self) -> io::Result<Position> {
         if !self.unwritten.is_empty() {
             before(Step::WriteLog);
-            // In two parts, so that a test can end the process between them; the first is empty otherwise.
+            // Written in two parts, so that a test can end the process between them. The first is empty
+            // otherwise.
             let half = if cfg!(feature = "test-hooks") {
                 self.unwritten.len() / 2
             } else {
@@ -159,8 +162,8 @@ impl RunLogWriter {
             self.unwritten.shrink_to(64 * 1024);
             self.written = self.newest;
             if self.len > self.prune_at {
-                // The entries are written in any case; without room for a copy it is tried again
-                // when the log has grown some more.
+                // The entries are in the file. A failed prune is retried when the log has grown by another
+                // quarter of its limit.
                 let _ = self.prune();
                 self.prune_at = self.limits.bytes.max(self.len + self.limits.bytes / 4);
             }
@@ -168,25 +171,25 @@ impl RunLogWriter {
         Ok(self.written)
     }
 
-    /// The newest entry in the file.
+    /// Returns the newest entry in the file.
     pub fn written(&self) -> Position {
         self.written
     }
 
-    /// Drops what could not be written, so that what comes follows the last entry in the file.
+    /// Drops unwritten entries, so that new entries follow the last one in the file.
     pub fn discard_unwritten(&mut self) {
         self.frames = Frames::default();
         self.unwritten.clear();
         self.newest = self.written;
     }
 
-    /// Has the disk keep what was written, also if the machine loses its power.
+    /// Syncs written entries to disk, so that they survive a power failure.
     pub fn sync(&self) -> io::Result<()> {
         before(Step::SyncLog);
         self.file.sync_data()
     }
 
-    /// Gives entries their numbers and turns them into lines.
+    /// Numbers entries and serializes them to lines.
     fn number(&mut self, entries: &mut Vec<RunLogEntry>) {
         for mut entry in entries.drain(..) {
             let seq = self.newest.seq + 1;
@@ -196,7 +199,7 @@ impl RunLogWriter {
                 _ => {}
             }
             let before = self.unwritten.len();
-            // Strings, numbers and maps with text for keys: these cannot fail, and a vector takes all.
+            // Serialization of these types to a vector cannot fail.
             if serde_json::to_writer(&mut self.unwritten, &entry).is_err() {
                 self.unwritten.truncate(before);
                 continue;
@@ -209,7 +212,7 @@ impl RunLogWriter {
         }
     }
 
-    /// Removes the older half of the entries. Readers that have the file open read it to its end first.
+    /// Removes the older half of the entries. Readers with the old file open read it to its end first.
     fn prune(&mut self) -> io::Result<()> {
         let half = self.len / 2;
         let Some((start, first)) = first_entry_from(&self.file, half, self.len)? else {
@@ -225,7 +228,7 @@ impl RunLogWriter {
             .mode(0o600)
             .open(&draft)?;
         let copied = (|| {
-            // It has the number of the last entry that it stands for, so there is no gap.
+            // The `reset` has the number of the last removed entry, so there is no gap.
             let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());
             let reset = serde_json::to_vec(&reset)?;
             before(Step::WriteCopy);
@@ -240,7 +243,7 @@ impl RunLogWriter {
             std::fs::rename(&draft, &self.path)
         })();
         if let Err(error) = copied {
-            // The log is as it was.
+            // The log is unchanged.
             let _ = std::fs::remove_file(&draft);
             return Err(error);
         }
@@ -250,7 +253,7 @@ impl RunLogWriter {
     }
 }
 
-/// The first entry that begins behind `from`: its offset and number.
+/// Returns offset and number of the first entry after the line at `from`.
 fn first_entry_from(file: &File, from: u64, len: u64) -> io::Result<Option<(u64, u64)>> {
     let mut reader = io::BufReader::new(file);
     reader.seek(SeekFrom::Start(from))?;
