@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do, in one program.
+//! Integration tests, in one program.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(clippy::print_stderr, reason = "prints why a test was not run")]
 

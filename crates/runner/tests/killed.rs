@@ -1,4 +1,4 @@
-//! Runners and readers that are killed at every change on the disk, and disks that are full.
+//! Runners and readers that are killed at every change on disk, and full disks.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -16,8 +16,8 @@ use teamster_runner::step::Step;
 use teamster_runner::{LogLimits, RunInfo, RunState, Runs, SessionLocks};
 use teamster_testkit::proc::wait_until;
 
-/// The folder of the runs of a process that is killed, what it does there, and the number of the change on the disk
-/// before which it ends.
+/// Variables of the victim process: the folder of its runs, its action, and the number of the change on disk
+/// before which it aborts.
 const ROOT: &str = "TEAMSTER_TEST_ROOT";
 const DOES: &str = "TEAMSTER_TEST_DOES";
 const KILL_AT: &str = "TEAMSTER_TEST_KILL_AT";
@@ -34,7 +34,8 @@ fn done() -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Done(done).into())
 }
 
-/// Does nothing as a test: the others start it with variables. Prints what it has announced.
+/// Victim process of the other tests, which start it with variables. Prints the announced positions. Does
+/// nothing as a plain test.
 #[test]
 fn victim() {
     let Some(root) = env::var_os(ROOT) else {
@@ -74,16 +75,16 @@ fn victim() {
     announce("end");
 }
 
-/// How a process ended that was to be killed.
+/// Outcome of a victim process.
 #[derive(Debug)]
 struct Killed {
-    /// The change on the disk before which it was killed; `None` if it had ended before.
+    /// Change on disk before which it was killed. `None` if it ended first.
     at: Option<String>,
-    /// What it has announced last.
+    /// Last announcement.
     announced: Option<String>,
 }
 
-/// Has a process do this, and kills it at the change of this number.
+/// Starts a victim process with this action and kills it at the change with this number.
 fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
     let output = Command::new(env::current_exe().unwrap())
         .args([
@@ -99,7 +100,7 @@ fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let after = |word: &str| {
-        // The harness writes to the same line.
+        // The test harness writes to the same line.
         let mut found = text.lines().filter_map(|line| line.split_once(word));
         found.next_back().map(|(_, what)| what.trim().to_owned())
     };
@@ -112,8 +113,7 @@ fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
     killed
 }
 
-/// The log of a run that has ended: its numbers have no gap, its end is there once, and nothing that was announced
-/// is lost.
+/// Asserts that the log of an ended run has no gap and one end, and that no announced entry is lost.
 fn assert_whole(root: &Path, announced: u64, when: &str) {
     let log = fs::read_to_string(root.join("r/events.ndjson")).unwrap();
     assert!(log.ends_with('\n'), "{when}");
@@ -147,13 +147,13 @@ fn assert_whole(root: &Path, announced: u64, when: &str) {
     }
 }
 
-/// Many readers at once give the log its end.
+/// Completes the log with many concurrent readers.
 fn settle(root: &Path) {
     let run = Runs::at(root).find("r").unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                // Live while another reader writes the end.
+                // The run counts as live while another reader completes the log.
                 let ended = || run.settle().unwrap() == RunState::Ended;
                 assert!(wait_until(Duration::from_mins(1), ended));
             });
@@ -161,7 +161,7 @@ fn settle(root: &Path) {
     });
 }
 
-/// A run whose runner was killed, and what that had announced; `None` if there is no such run.
+/// Kills a runner and returns its last announced number, or `None` if there is no run.
 fn killed_run(root: &Path, at: u64) -> Option<u64> {
     let killed = kill_at(root, "write", at);
     Runs::at(root).find("r").ok()?;
@@ -173,7 +173,7 @@ fn killed_run(root: &Path, at: u64) -> Option<u64> {
     )
 }
 
-/// Kills runners, readers and removers at each of their changes on the disk; at how many different ones.
+/// Kills runners, readers and removers at each of their changes on disk. Returns the names of these changes.
 fn campaign(root: &Path) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     let mut kills = 0;
@@ -182,7 +182,7 @@ fn campaign(root: &Path) -> BTreeSet<String> {
         number += 1;
         root.join(number.to_string())
     };
-    // A runner.
+    // Kill a runner.
     for at in 1.. {
         let root = fresh();
         let when = format!("a runner killed at {at}");
@@ -199,20 +199,20 @@ fn campaign(root: &Path) -> BTreeSet<String> {
         } else {
             assert_eq!(announced, None, "{when}: an accepted run is lost");
             assert_eq!(runs.list().unwrap().len(), 0, "{when}");
-            // Another run can have its id, once what is left of this one is removed.
+            // Another run can use the id after the leftovers are removed.
             let _ = fs::remove_dir_all(&root);
             drop(
                 runs.accept(&RunInfo::new("r", "claude"), LogLimits::default())
                     .unwrap(),
             );
         }
-        // Its session is free.
+        // The session is not locked.
         let mut session = ExecuteParams::new("x");
         session.session_id = Some("s".to_owned());
         let locks = SessionLocks::at(root.with_extension("sessions"));
         locks.writer("claude").begin(&session).unwrap();
     }
-    // A reader of a run whose runner was killed in the middle of an entry, or behind one.
+    // Kill a reader of a run whose runner was killed within an entry or after one.
     for runner in [14, 15, 20] {
         for at in 1.. {
             let root = fresh();
@@ -227,7 +227,7 @@ fn campaign(root: &Path) -> BTreeSet<String> {
             assert_whole(&root, announced, &when);
         }
     }
-    // A process that removes the run.
+    // Kill a process that removes the run.
     for at in 1.. {
         let root = fresh();
         killed_run(&root, 20).unwrap();
@@ -261,11 +261,11 @@ fn killed_at_every_change_on_the_disk_nothing_is_lost() {
     assert_all(&campaign(dir.path()));
 }
 
-/// A file system in memory of this size.
+/// In-memory file system of a fixed size.
 struct Tmpfs(tempfile::TempDir);
 
 impl Tmpfs {
-    /// `None` where this user may not mount one.
+    /// Mounts the file system. Returns `None` if this user may not mount.
     fn mount(bytes: usize) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let options = format!("size={bytes},mode=700");
@@ -288,7 +288,7 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // It goes with the last process that uses it.
+        // A lazy unmount: the file system is freed by its last user.
         let _ = umount2(self.0.path(), MntFlags::MNT_DETACH);
     }
 }
@@ -314,14 +314,14 @@ fn a_full_disk_costs_no_entry_and_leaves_none_torn() {
     };
     assert_eq!(refused.kind(), std::io::ErrorKind::StorageFull);
     assert_eq!(run.log.written().seq, id - 1);
-    // Readers see what is whole.
+    // Readers see the complete entries.
     let mut reader = run.folder.log(0).unwrap();
     let mut seen = 0;
     while let Some(line) = reader.next_line().unwrap() {
         seen = line.seq();
     }
     assert_eq!(seen, id - 1);
-    // More entries come meanwhile; with room all are there, in order.
+    // Further entries arrive. With free space all are written in order.
     run.log.push(tool(id + 1, 3_000));
     assert!(run.log.flush().is_err());
     fs::remove_file(&filler).unwrap();
@@ -341,10 +341,10 @@ fn a_run_is_accepted_whole_or_not_at_all_where_the_disk_is_full() {
         return;
     };
     let runs = Runs::at(disk.0.path().join("runs"));
-    // All sizes of what is left, page by page.
+    // All amounts of free space, page by page.
     for filled in 0..=16 {
         let filler = disk.0.path().join("filler");
-        // The rest is what the disk does not take.
+        // The write may fail for lack of space.
         let _ = fs::write(&filler, vec![0; filled * 4096]);
         let accepted = runs.accept(&RunInfo::new("r", "claude"), LogLimits::default());
         let there = runs.list().unwrap().len();
@@ -367,7 +367,8 @@ fn killed_at_every_change_on_a_disk_in_memory() {
     assert_all(&campaign(disk.0.path()));
 }
 
-/// A runner that is killed on a full disk, and a reader that has no room for the end: with room all is there.
+/// A runner is killed on a full disk, and a reader has no space for the end. With free space the log is
+/// completed.
 #[test]
 fn killed_on_a_full_disk_a_log_gets_its_end_with_room() {
     let Some(disk) = Tmpfs::mount(512 * 1024) else {
@@ -379,14 +380,14 @@ fn killed_on_a_full_disk_a_log_gets_its_end_with_room() {
         let Some(announced) = killed_run(&root, at) else {
             continue;
         };
-        // What fits.
+        // Fill the disk.
         let _ = fs::write(&filler, vec![0; 512 * 1024]);
         let run = Runs::at(&root).find("r").unwrap();
         let settled = run.settle();
         if let Err(error) = &settled {
             let text = format!("{error}: {}", std::error::Error::source(error).unwrap());
             assert!(text.contains("space"), "{text}");
-            // What is there can be read all the same, up to what was announced.
+            // The announced entries can still be read.
             let mut reader = run.log(0).unwrap();
             let mut newest = 0;
             while let Some(line) = reader.next_line().unwrap() {
@@ -401,7 +402,7 @@ fn killed_on_a_full_disk_a_log_gets_its_end_with_room() {
     }
 }
 
-/// Removing needs no room.
+/// Removal needs no free space.
 #[test]
 fn a_full_disk_can_be_emptied() {
     let Some(disk) = Tmpfs::mount(512 * 1024) else {

@@ -1,4 +1,4 @@
-//! Logs: torn ones, and readers at any moment.
+//! Torn logs, and readers at any moment.
 
 use std::fs;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn accept(runs: &Runs, id: &str) -> NewRun {
         .unwrap()
 }
 
-/// The numbers and types of the log's entries behind `after`.
+/// Returns the numbers and types of the log's entries after `after`.
 fn entries(run: &RunFolder, after: u64) -> Vec<(u64, String)> {
     let mut reader = run.log(after).unwrap();
     let mut entries = Vec::new();
@@ -56,7 +56,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A writer that was killed leaves any part of its last lines, and a power cut anything behind them.
+    /// A killed writer leaves any part of its last lines, and a power failure any bytes after them.
     #[test]
     fn a_log_is_whole_up_to_any_cut(
         sizes in prop::collection::vec(0_usize..3_000, 1..30),
@@ -81,7 +81,7 @@ proptest! {
         bytes.extend(garbage.into_iter().flatten().filter(|byte| *byte != b'\n'));
         fs::write(&file, bytes).unwrap();
 
-        // A reader sees what is whole and nothing else, before and after the end is appended.
+        // A reader sees exactly the complete entries, before and after the end is appended.
         let run = runs.find("r").unwrap();
         let seen: Vec<_> = entries(&run, 0).into_iter().map(|(seq, _)| seq).collect();
         prop_assert_eq!(&seen, &(1..=whole).collect::<Vec<_>>());
@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// A pruned log has one `reset` for what is gone, and no gap.
+    /// A pruned log has one `reset` for the removed entries, and no gap.
     #[test]
     fn a_log_that_grows_too_large_loses_its_older_half(
         sizes in prop::collection::vec(0_usize..2_000, 1..120),
@@ -110,7 +110,7 @@ proptest! {
         limits.bytes = 8_000;
         let mut run = runs.accept(&RunInfo::new("r", "claude"), limits).unwrap();
         let folder = run.folder.clone();
-        // One reads from the start on, and misses nothing although files are replaced.
+        // A reader from the start misses nothing although files are replaced.
         let mut early = folder.log(0).unwrap();
         let mut seen = Vec::new();
         for (id, size) in (1..).zip(&sizes) {
@@ -128,7 +128,7 @@ proptest! {
             seen.push((line.seq(), line.type_name()));
         }
         let count = sizes.len() as u64 + 1;
-        // It may be behind by a pruning, but then the gap is reported to it.
+        // A reader may fall behind a prune, and then gets a `reset` for the gap.
         let first_after = |seen: &[(u64, String)]| seen.windows(2).all(|pair| {
             pair[1].0 == pair[0].0 + 1 || pair[1].1 == "reset"
         });
@@ -160,12 +160,12 @@ fn the_first_delta_of_a_message_is_written_at_once_and_those_that_follow_it_clos
     assert_eq!(run.log.flush().unwrap().seq, 1);
     let due = run.log.due().unwrap();
     assert!(due <= std::time::Instant::now() + Duration::from_millis(100));
-    // The next message does not wait either, and keeps its place.
+    // The first delta of the next message does not wait either and keeps its place.
     run.log.push(RunLogEntry::Agent(
         AgentEvent::Text(Text::new("x").message_id("n")).into(),
     ));
     run.log.push(text("d"));
-    // All else ends the wait.
+    // Any other entry ends the wait.
     run.log.push(tool(1, ""));
     run.log.push(text("e"));
     run.log.push(text("f"));

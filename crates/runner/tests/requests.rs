@@ -1,4 +1,4 @@
-//! Requests that wait, answered by any client of the runner's socket.
+//! Pending requests, answered by clients of the runner's socket.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use teamster_runner::{
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-/// How long anything may take that should take no time.
+/// Time limit of operations that should be immediate.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A runner that serves, with nothing to do.
+/// Runner that serves clients without a run.
 struct Runner {
     _dir: tempfile::TempDir,
     _run: (watch::Sender<Position>, teamster_runner::RunLock),
@@ -123,7 +123,7 @@ async fn the_first_answer_counts() {
     assert_eq!(answered, PermissionAnswer::Deny(reason));
     assert_eq!(client::requests(&runner.folder).await.unwrap(), []);
 
-    // The engine's own events about it are written once, with its id.
+    // The engine's own events about the request are written once, with its id.
     let engine = |decision| {
         let permission = Permission::new("Bash", decision).tool_id("t1");
         runner

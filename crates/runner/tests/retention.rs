@@ -1,4 +1,4 @@
-//! Which logs stay.
+//! Retention of logs.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use teamster_runner::{LogLimits, NewRun, Retention, RunInfo, Runs};
 
 const HOUR: u64 = 3600;
 
-/// A run whose log is so old, and has at least so many bytes.
+/// Creates a run whose log has this age in hours and at least this size in bytes.
 fn run(runs: &Runs, id: &str, hours: u64, bytes: usize, ends: bool) -> NewRun {
     let mut run = (runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())).unwrap();
     let text = Text::new("x".repeat(bytes));
@@ -44,7 +44,7 @@ fn left(runs: &Runs, keep: &Retention) -> Vec<String> {
 fn old_logs_go_and_then_the_oldest_of_too_many() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path().join("runs"));
-    // Nothing is made where there is nothing.
+    // A missing folder is not created.
     assert_eq!(runs.prune(&keep(Some(1), Some(0))).unwrap().logs, 0);
     assert!(!runs.root().exists());
     for (id, hours) in [("a", 100), ("b", 50), ("c", 20), ("d", 10), ("e", 0)] {
@@ -60,7 +60,7 @@ fn old_logs_go_and_then_the_oldest_of_too_many() {
     assert_eq!(pruned.logs, 1);
     assert!(pruned.bytes > 10_000);
     assert_eq!(runs.ids().unwrap(), ["c", "d", "e"]);
-    // One that has ended just now stays for its readers.
+    // A run that has just ended is kept for its readers.
     assert_eq!(left(&runs, &keep(Some(0), Some(0))), ["e"]);
 }
 
@@ -69,10 +69,10 @@ fn what_goes_on_is_never_removed_and_one_whose_runner_was_killed_is() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let live = run(&runs, "live", 10, 100_000, false);
-    // Its lock is all that a killed runner leaves no more.
+    // Dropping the run releases its lock, as a kill does.
     drop(run(&runs, "killed", 900, 10, false));
     run(&runs, "new", 2, 10, true);
-    // A live run counts, so nothing that has ended has room beside it.
+    // A live run counts towards the size, so ended runs exceed the limit.
     assert_eq!(left(&runs, &keep(None, Some(50_000))), ["live", "new"]);
     assert_eq!(left(&runs, &keep(Some(1), Some(0))), ["live"]);
     drop(live);
@@ -102,7 +102,7 @@ fn what_killed_processes_have_left_is_removed_once_it_is_old() {
     assert_eq!(left, [".new-c", ".prune.lock"]);
 }
 
-/// A second process leaves the work to the first.
+/// Only one process prunes at a time.
 #[test]
 fn many_processes_prune_at_once() {
     let dir = tempfile::tempdir().unwrap();

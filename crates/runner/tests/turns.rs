@@ -18,7 +18,7 @@ use teamster_runner::{
 };
 use tokio::task::JoinHandle;
 
-/// A session that plays these turns, and notes what was wanted of it. A turn without an end runs until it is
+/// Session that plays scripted turns and records its calls. A turn without a `done` runs until it is
 /// interrupted.
 #[derive(Clone)]
 struct Scripted {
@@ -113,7 +113,7 @@ impl AgentSession for Scripted {
     }
 }
 
-/// A turn with this text, which uses 10 tokens.
+/// Returns a turn with this text and a usage of 10 tokens.
 fn says(text: &str) -> Vec<AgentEvent> {
     let usage = Usage::default().input_tokens(8).output_tokens(2);
     let mut result = RunResult::default()
@@ -126,7 +126,7 @@ fn says(text: &str) -> Vec<AgentEvent> {
     ]
 }
 
-/// A turn that fails before any text.
+/// Returns a turn that fails before any text.
 fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
     let error = AgentError::new(ErrorCode::CliError, kind, "no");
     let result = RunResult::default()
@@ -138,7 +138,7 @@ fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
     ]
 }
 
-/// A turn that runs until it is interrupted.
+/// Returns a turn that runs until it is interrupted.
 fn waits() -> Vec<AgentEvent> {
     vec![AgentEvent::Text(Text::new("waiting"))]
 }
@@ -178,13 +178,13 @@ impl Live {
         }
     }
 
-    /// Begins a turn.
+    /// Begins a turn. Returns the number of its prompt's entry.
     async fn begin(&self, prompt: &str) -> u64 {
         let turn = client::send(&self.folder, prompt, Some("test".to_owned())).await;
         turn.unwrap().seq
     }
 
-    /// Plays a turn; its entries.
+    /// Plays a turn and returns its entries.
     async fn turn(&self, prompt: &str) -> Vec<Value> {
         let from = self.begin(prompt).await;
         self.rest_of_turn(from).await
@@ -281,7 +281,7 @@ async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it()
     );
     let about = client::status(&live.folder).await.unwrap();
     assert_eq!(about.provider.as_deref(), Some("codex"));
-    // No other agent knows the conversation.
+    // Only this agent knows the conversation.
     assert_eq!(status(&live.turn("b").await), "failed");
     assert_eq!(status(&live.turn("c").await), "completed");
     assert_eq!(first.wanted(), ["a"]);
