@@ -1,8 +1,7 @@
-//! Completion of arguments in a shell, and the manual pages.
+//! Shell completion and manual pages.
 //!
-//! The script of a shell calls this program with [`VARIABLE`] set, so that values which only the machine
-//! knows (runs, sessions, agents) are completed too. A value that cannot be found out completes to nothing:
-//! nothing is written where the user types.
+//! The completion script calls this program with [`VARIABLE`] set, so that run, session and agent ids are completed
+//! too. On an error there are no candidates, and nothing is printed at the user's prompt.
 
 use std::env;
 use std::ffi::OsStr;
@@ -19,16 +18,16 @@ use tokio::time::timeout;
 use crate::args::{Cli, STORE_VARIABLE, StoreArgs};
 use crate::{store, words};
 
-/// Set by the scripts of shells to their name when they call this program.
+/// Set by completion scripts to the name of their shell.
 const VARIABLE: &str = "TEAMSTER_COMPLETE";
 
-/// How many runs are looked through for values.
+/// The number of newest runs that candidates come from.
 const RUNS: u32 = 50;
 
-/// A shell waits no longer than this for the values of an argument.
+/// The time limit for candidates from the store.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Answers a shell that asks for completions, and ends the process then.
+/// Prints completions and exits if a shell requested them.
 pub(crate) fn answer() {
     if env::var_os(VARIABLE).is_some() {
         CompleteEnv::with_factory(Cli::command)
@@ -37,7 +36,7 @@ pub(crate) fn answer() {
     }
 }
 
-/// The script with which a shell completes arguments.
+/// Returns the completion script of a shell.
 pub(crate) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
     let mut script = Vec::new();
     let name = shell.to_string();
@@ -47,14 +46,14 @@ pub(crate) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// Ids of runs, the newest first.
+/// Candidates: ids of runs, newest first.
 pub(crate) fn runs() -> Vec<CompletionCandidate> {
     let runs = history().into_iter();
     runs.map(|run| CompletionCandidate::new(&*run.run_id).help(Some(about(&run).into())))
         .collect()
 }
 
-/// Ids of sessions, the last used first.
+/// Candidates: ids of sessions, most recently used first.
 pub(crate) fn sessions() -> Vec<CompletionCandidate> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
@@ -69,7 +68,7 @@ pub(crate) fn sessions() -> Vec<CompletionCandidate> {
     found
 }
 
-/// Names of models that runs had.
+/// Candidates: models of earlier runs.
 pub(crate) fn models() -> Vec<CompletionCandidate> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
@@ -84,7 +83,7 @@ pub(crate) fn models() -> Vec<CompletionCandidate> {
     found
 }
 
-/// Ids of the agents of the supervisor's configuration.
+/// Candidates: ids of the agents in the supervisor's configuration.
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
     let file = configuration(env::args_os().collect::<Vec<_>>().iter().map(|it| &**it));
     let Ok(config) = Config::read(&file) else {
@@ -96,7 +95,7 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Providers, as the beginning of `PROVIDER:MODEL`.
+/// Candidates: providers, for `PROVIDER:MODEL`.
 pub(crate) fn fallbacks() -> Vec<CompletionCandidate> {
     let providers = crate::providers().all().into_iter();
     providers
@@ -107,7 +106,7 @@ pub(crate) fn fallbacks() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// The supervisor's configuration that these arguments name.
+/// Returns the path of the supervisor's configuration that the arguments or the environment name.
 fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
     let mut file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
     while let Some(arg) = args.next() {
@@ -128,7 +127,7 @@ fn about(run: &RunRecord) -> String {
     format!("{provider}, {status}")
 }
 
-/// The newest runs; none if there is no history.
+/// Reads the newest runs; empty without a history.
 fn history() -> Vec<RunRecord> {
     let args = StoreArgs {
         url: env::var(STORE_VARIABLE).ok(),
@@ -141,12 +140,12 @@ fn history() -> Vec<RunRecord> {
         return Vec::new();
     };
     let found = runtime.block_on(async { timeout(LIMIT, read).await.ok().flatten() });
-    // A server that does not answer is not waited for.
+    // Do not wait for a database server that does not respond.
     runtime.shutdown_background();
     found.unwrap_or_default()
 }
 
-/// Writes the manual pages into a folder: one of the program, and one of each command.
+/// Writes the manual pages into a folder: one for the program and one for each command.
 pub(crate) fn write_manual(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     clap_mangen::generate_to(Cli::command(), folder)

@@ -1,4 +1,4 @@
-//! Commands about detached runs: each run has a process of its own, its runner, and a log.
+//! Commands for detached runs. Each run has its own process, the runner, and a log.
 
 pub(crate) mod answer;
 pub(crate) mod attach;
@@ -21,13 +21,13 @@ pub(crate) use handle::{Entries, RunHandle};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
-/// The variables that set how long logs are kept.
+/// Environment variables that limit the age and size of kept logs.
 const LOGS_AGE: &str = "TEAMSTER_LOGS_AGE";
 const LOGS_SIZE: &str = "TEAMSTER_LOGS_SIZE";
 /// The folder of the locks of sessions.
 const SESSIONS: &str = "teamster/sessions";
 
-/// The user's detached runs.
+/// Returns the user's detached runs.
 pub(crate) fn runs() -> anyhow::Result<Runs> {
     let root = store::state_file(RUNS).context(
         "detached runs have no place to keep their logs: neither XDG_STATE_HOME nor HOME is set to an absolute \
@@ -36,7 +36,7 @@ pub(crate) fn runs() -> anyhow::Result<Runs> {
     Ok(Runs::at(root))
 }
 
-/// How long the logs of ended runs are kept: 90 days and 8 GiB, or what the environment sets.
+/// Returns the retention of ended runs' logs: 90 days and 8 GiB, or the environment's values.
 pub(crate) fn retention() -> anyhow::Result<Retention> {
     let mut retention = Retention::default();
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
@@ -56,7 +56,8 @@ pub(crate) fn retention() -> anyhow::Result<Retention> {
     Ok(retention)
 }
 
-/// The locks of providers' sessions, for this detached run if it is one; `None` where there is no place for them.
+/// Returns the locks of providers' sessions, held by this detached run if `run_id` is set. `None` without a state
+/// directory.
 pub(crate) fn session_locks(run_id: Option<&str>) -> Option<SessionLocks> {
     let folder = store::state_file(SESSIONS)?;
     Some(SessionLocks::at(folder).held_by_run(run_id.map(str::to_owned)))

@@ -24,20 +24,20 @@ use crate::{exit_code, tokio_runtime};
 
 pub(crate) use crate::render::View;
 
-/// How often the spinner turns.
+/// The frame interval of the spinner.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// A run as it is shown: its events, and how to stop it.
+/// A source of a run's events.
 pub(crate) trait Feed {
     type Event;
 
-    /// The next event; `None` after the last.
+    /// Returns the next event; `None` after the last.
     async fn next(&mut self) -> Option<Self::Event>;
 
-    /// What stops the run.
+    /// Returns a handle that stops the run.
     fn abort_handle(&self) -> AbortHandle;
 
-    /// The exit code, if this is the last event.
+    /// Returns the exit code if this is the last event.
     fn exit_code(event: &Self::Event) -> Option<u8>;
 }
 
@@ -60,7 +60,7 @@ impl Feed for EventStream {
     }
 }
 
-/// A run's log as its agents' entries. The events of the run itself are observed on the way.
+/// The entries of a run's agents. Events of the run itself go to `observe`.
 pub(crate) struct Agents<O> {
     log: RunLog,
     observe: O,
@@ -113,14 +113,14 @@ impl Feed for Run {
     }
 }
 
-/// What can happen beside the events of a run.
+/// A source of input other than a run's events.
 pub(crate) trait SideInput<E> {
     type Event;
 
-    /// Waits until something happens. Cancel-safe.
+    /// Waits for the next input. Cancel-safe.
     async fn next(&mut self) -> Self::Event;
 
-    /// Deals with it; meanwhile nothing is shown.
+    /// Handles an input. Events are not shown meanwhile.
     async fn deal(&mut self, what: Self::Event, sink: &mut dyn Sink<E>, now: Duration);
 }
 
@@ -136,15 +136,15 @@ impl<E> SideInput<E> for Signals {
     }
 }
 
-/// What came of showing a run.
+/// The result of showing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// All of it could be written.
+    /// All output was written.
     pub(crate) written: bool,
     pub(crate) code: u8,
 }
 
-/// Starts an agent, shows what it does, and returns the exit code.
+/// Starts an agent, shows its events and returns the exit code.
 pub(crate) fn agent(
     output: OutputArgs,
     view: View,
@@ -155,8 +155,7 @@ pub(crate) fn agent(
     run(sink, directory.as_deref(), false, async || Ok(start()))
 }
 
-/// Starts a run, shows it, and returns the exit code. With `keep_background`, what the run left
-/// running stays.
+/// Starts a run, shows it and returns the exit code. With `keep_background`, background processes of the run stay.
 pub(crate) fn run<F: Feed>(
     mut sink: Box<dyn Sink<F::Event>>,
     directory: Option<&Path>,
@@ -181,15 +180,14 @@ pub(crate) fn run<F: Feed>(
     code
 }
 
-/// How a run's agent is shown.
+/// Creates the sink for an agent's events.
 pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn Sink> {
     sink_of(output, Narrator::new(view), text)
 }
 
-/// The same with this narrator.
+/// Creates the sink for an agent's events with this narrator.
 pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal) -> Box<dyn Sink> {
-    // What goes to a pipe goes as it is: the handles of anstream would take styles out of the
-    // agent's own words.
+    // Plain stdout: anstream would strip escape sequences from the agent's text.
     if output.json {
         return Box::new(Json::new(io::stdout()));
     }
@@ -217,25 +215,24 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal)
     }
 }
 
-/// Our stdout, if it is something that a reader can leave.
+/// Returns stdout if it is a pipe or socket, whose reader can leave.
 pub(crate) fn pipe_to_a_reader() -> Option<OwnedFd> {
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
     let kind = stdout.metadata().ok()?.file_type();
     (kind.is_fifo() || kind.is_socket()).then(|| stdout.into())
 }
 
-/// Whether the reader of the pipe is gone.
+/// Returns `true` if the reader of the pipe is gone.
 pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
-    // These two are always looked for. Without an answer, writing shows it.
+    // `poll` always reports these two. If it fails, the next write reports the error.
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
     poll(&mut pipes, PollTimeout::ZERO).is_ok()
         && pipes[0].revents().is_some_and(|now| now.intersects(gone))
 }
 
-/// Shows every event of the stream. Reads to its end even when nothing can be written any more: by
-/// then no process of the run is left. An error of the output other than a reader that left is
-/// reported.
+/// Shows every event of the stream. Reads to the end even if output fails, because no process of the run is left only
+/// then. Reports output errors other than a lost reader.
 pub(crate) async fn show<F: Feed>(
     mut events: F,
     sink: &mut dyn Sink<F::Event>,
@@ -252,7 +249,7 @@ pub(crate) async fn show<F: Feed>(
         let next = tokio::select! {
             biased;
             event = events.next() => event,
-            // Nothing is there at this moment: what was written so far goes out, and then we wait.
+            // No event is ready: flush, then wait.
             () = ready(()) => {
                 if lost.is_none() && let Err(error) = sink.flush() {
                     lost = Some(error);
@@ -265,8 +262,8 @@ pub(crate) async fn show<F: Feed>(
                         what = beside.next() => beside.deal(what, sink, start.elapsed()).await,
                         _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(reader_is_gone) {
-                                // A silent agent gives nothing to write, so a write would not notice, while
-                                // the run continues at a cost.
+                                // A silent agent causes no write that would fail, and the run would continue
+                                // at a cost.
                                 lost = Some(io::ErrorKind::BrokenPipe.into());
                                 abort.abort();
                             } else {
@@ -286,7 +283,7 @@ pub(crate) async fn show<F: Feed>(
         }
         code = F::exit_code(&event).or(code);
     }
-    // The run may have completed before the loss was noticed. Its output is lost all the same.
+    // Even if the run completed first, its output is lost.
     if let Some(error) = lost.or_else(|| sink.flush().err()) {
         return Shown {
             written: false,
@@ -295,7 +292,7 @@ pub(crate) async fn show<F: Feed>(
     }
     Shown {
         written: true,
-        // Only a runtime that breaks its promise has no end.
+        // Only a runtime that violates its contract sends no last event.
         code: code.unwrap_or(exit_code::AGENT_ERROR),
     }
 }

@@ -1,28 +1,28 @@
-//! The exit codes of the program. They are stable: scripts may rely on them.
+//! Exit codes of the program. They are stable.
 
 use std::io;
 
 use anyhow::Context;
 use teamster::{AgentError, BudgetKind, ErrorCode, RunResult, RunStatus};
 
-/// The run completed; the command did what it should.
+/// The run completed, or the command succeeded.
 pub(crate) const SUCCESS: u8 = 0;
 /// The agent, its CLI or the model service failed, or the output cannot be written.
 pub(crate) const AGENT_ERROR: u8 = 1;
-/// The command line is wrong, or asks for what the provider cannot do. Nothing was started.
+/// The command line is wrong, or requests what the provider does not support. Nothing was started.
 pub(crate) const USAGE: u8 = 2;
-/// `agents status` alone: nothing is wrong but that an agent waits for a limit of the service.
+/// For `agents status` only: an agent waits for a limit of its service, and nothing else is wrong.
 pub(crate) const AGENTS_LIMITED: u8 = 4;
 /// The agent's CLI is not installed or cannot be executed.
 pub(crate) const CLI_NOT_FOUND: u8 = 3;
-/// A limit of time ended the run.
+/// A time limit ended the run.
 pub(crate) const TIMEOUT: u8 = 4;
-/// The output broke off without an end, or nothing came of the run but denied permissions.
+/// The CLI's output ended early, or the run did nothing but request permissions that were denied.
 pub(crate) const INCOMPLETE: u8 = 5;
-/// The run was stopped: by a signal, or because the reader of the output is gone.
+/// The run was stopped by a signal, or because the reader of the output is gone.
 pub(crate) const ABORTED: u8 = 130;
 
-/// The codes as `--help` lists them.
+/// The codes in `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  the run completed
@@ -33,7 +33,7 @@ Exit codes:
     5  the output broke off, or nothing came of the run but denied permissions
   130  the run was stopped, by a signal or because the reader of the output is gone";
 
-/// The same for `teamster chat --help`.
+/// The codes in `teamster chat --help`.
 pub(crate) const CHAT_HELP: &str = "\
 Exit codes, by how the last message was answered:
     0  the agent answered, or there was no message
@@ -44,13 +44,13 @@ Exit codes, by how the last message was answered:
     5  the output broke off, or nothing came of it but denied permissions
   130  it was interrupted; or a signal ended the chat, or the reader of the output is gone";
 
-/// The same for `teamster attach --help`.
+/// The codes in `teamster attach --help`.
 pub(crate) const ATTACH_HELP: &str = "\
 Exit codes: those of the run, as `teamster run --help` lists them; 130 also after Ctrl-C, which ends the
 view and not the run.";
 
-/// The exit code of a command that has printed its output. A reader that left is an end; anything else
-/// that keeps output from being written, such as a full disk, is an error.
+/// Returns the exit code of a command that printed its output. A lost reader ends the command; other failures, such
+/// as a full disk, are errors.
 pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {
     match printed {
         Ok(()) => Ok(SUCCESS),
@@ -59,12 +59,11 @@ pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {
     }
 }
 
-/// Whether stdout can no longer be written because its reader is gone: of a pipe, a socket or a
-/// terminal.
+/// Returns `true` if the error means that the reader of stdout (a pipe, socket or terminal) is gone.
 fn reader_left(error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => true,
-        // A terminal that was hung up answers so, and a disk that fails as well.
+        // EIO comes from a terminal that hung up, but also from a failing disk.
         _ => {
             error.raw_os_error() == Some(nix::libc::EIO)
                 && nix::sys::stat::fstat(io::stdout())
@@ -73,7 +72,7 @@ fn reader_left(error: &io::Error) -> bool {
     }
 }
 
-/// The exit code of a run whose output was lost to this error, which is reported unless the reader left.
+/// Returns the exit code of a run whose output failed. Reports the error unless the reader is gone.
 pub(crate) fn of_lost(error: io::Error) -> u8 {
     of_printed(Err(error)).unwrap_or_else(|error| {
         crate::fail(&error);
@@ -81,7 +80,7 @@ pub(crate) fn of_lost(error: io::Error) -> u8 {
     })
 }
 
-/// The exit code for a run that ended like this, of perhaps several attempts.
+/// Returns the exit code for the result of a run.
 pub(crate) fn of(result: &RunResult) -> u8 {
     match result.status {
         RunStatus::Completed => SUCCESS,
@@ -103,7 +102,7 @@ pub(crate) fn of(result: &RunResult) -> u8 {
     }
 }
 
-/// The time of the run's budget is over.
+/// Returns `true` if the run's time budget is spent.
 fn out_of_time(error: &AgentError) -> bool {
     error.budget() == Some(BudgetKind::Time)
 }

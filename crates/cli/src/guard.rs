@@ -1,10 +1,9 @@
-//! Ends what a run started when `teamster` itself is killed.
+//! A process that ends the processes of a run when `teamster` itself is killed.
 //!
-//! The kernel ends the agent's CLI with us, but not the commands that the CLI has running, which
-//! are in sessions of their own. So a second process of this program holds the other end of a pipe
-//! whose closing it cannot miss, and then looks for what is left: what carries the mark of a run, what
-//! it has seen below its owner, and what carries the owner's own mark, because a process can throw away its
-//! environment and with it the mark of the run.
+//! The kernel ends the agent's CLI together with its parent, but not the CLI's commands, which have their own
+//! sessions. So a second process of this program, the guard, holds the other end of a pipe, which closes when its
+//! owner ends. Then it kills the processes that carry the mark of a run, that it saw below its owner, or that carry
+//! the owner's inherited mark. The last two find processes that cleared their environment and so lost the run's mark.
 
 use std::ffi::OsString;
 use std::io::{Stdin, Write};
@@ -21,35 +20,34 @@ use teamster::process::{
     Descendants, InheritedMark, leftovers, sweep_leftovers, sweep_private_files,
 };
 
-/// The first argument of a process that is a guard; then come the process id of its owner, and the mark of
-/// what that starts, if there is one.
+/// The first argument of a guard. The owner's process id and, if set, its inherited mark follow.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
-/// How often the guard looks what its owner has started, in milliseconds. Not while that rests.
+/// The interval at which the guard looks for new descendants of its owner, in milliseconds. Paused while the owner
+/// is idle.
 const WATCH_MS: u16 = 250;
-/// What the owner writes when its agent waits for a prompt, and when it works.
+/// The owner's reports: its agent waits for a prompt (`RESTS`), or works (`WORKS`).
 const RESTS: u8 = b'r';
 const WORKS: u8 = b'w';
-/// How long the guard looks: its owner takes a moment to disappear, and so does what it ends.
+/// The time limit of the cleanup: the owner and killed processes take a moment to disappear.
 const LOOK_FOR: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the undo is repeated: the kernel closes the files of the owner, and so gives up its
-/// locks, one after the other, and the pipe may be among the first.
+/// How long the undo is repeated: the kernel closes the owner's files, and so releases its locks, one by one, and
+/// may close the pipe first.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// A guard that is there while this lives. Dropped at the usual end, when nothing is left to end.
+/// A running guard process. Drop it at the regular end of the program, when no process is left.
 pub(crate) struct Guard {
     process: Child,
-    /// Ends what a run here has left whose guard was killed with it.
+    /// Cleans up after earlier runs in this directory whose guards were killed as well.
     sweep: Option<JoinHandle<()>>,
 }
 
 impl Guard {
-    /// Without one a run is as good; only being killed leaves more behind. So failing is no error.
-    /// `directory` is where the agent works: a killed run may have left a configuration file changed
-    /// there.
+    /// Starts a guard. `directory` is the agent's working directory, where a killed run may leave a changed
+    /// configuration file. A failure is not an error: runs work without a guard, but leave more behind when killed.
     pub(crate) fn start(directory: Option<&Path>) -> Option<Self> {
         if !cfg!(target_os = "linux") {
-            // Nothing left behind could be found.
+            // Without `/proc`, the guard cannot find processes.
             return None;
         }
         let mut command = Command::new(crate::program().ok()?);
@@ -65,15 +63,15 @@ impl Guard {
         if let Some(directory) = directory {
             command.current_dir(directory);
         }
-        // Ctrl-C at the terminal is not meant for it.
+        // Ctrl-C at the terminal must not reach the guard.
         command.process_group(0);
         let process = command.spawn().ok()?;
         if let Some(pipe) = &process.stdin {
-            // A guard that is stopped holds up nothing: without this it looks more often than needed.
+            // A suspended guard must not block the owner's writes.
             let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
         }
         let directory = directory.unwrap_or(Path::new(".")).to_owned();
-        // It takes some milliseconds, which the run need not wait for.
+        // The run does not wait for this.
         let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
         Some(Self {
             process,
@@ -83,16 +81,16 @@ impl Guard {
 }
 
 impl Guard {
-    /// Its process id.
+    /// Returns the guard's process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// Reports whether the agent waits for a prompt. Until it works again the guard looks at nothing, so that a
-    /// session at rest costs no processor time.
+    /// Reports to the guard whether the agent waits for a prompt. An idle session costs no CPU time, because the guard
+    /// stops looking for descendants.
     pub(crate) fn rests(&self, rests: bool) {
         if let Some(mut pipe) = self.process.stdin.as_ref() {
-            // A guard that is gone or does not read needs no report.
+            // The guard may be gone, or its pipe full.
             let _ = pipe.write_all(&[if rests { RESTS } else { WORKS }]);
         }
     }
@@ -101,17 +99,17 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(sweep) = self.sweep.take() {
-            // A panic in there was shown.
+            // A panic was already printed.
             let _ = sweep.join();
         }
-        // Already gone is no error.
+        // The guard may already be gone.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Waits for the end of the owner, ends what it left behind, and undoes what it changed: `restore` does that
-/// with the configuration files of a directory.
+/// Runs the guard: waits for the end of the owner, kills remaining processes and undoes changes to files. `restore`
+/// restores the configuration files of a directory.
 pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let number = |at: usize| args.get(at)?.to_str()?.parse::<u64>().ok();
     let Some(owner) = number(0).and_then(|pid| u32::try_from(pid).ok()) else {
@@ -127,8 +125,8 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     }
     let runs = format!("{owner}-");
     let start = Instant::now();
-    // Beside the search, because another process may hold it up for some seconds. The user's next run
-    // of the CLI must not find what this one put into his files. Without a thread the end does it.
+    // In a thread, because another process may block it for seconds, and the user's next run of the CLI must not
+    // find this run's changes. Without a thread, the undo below does it.
     let undoing = std::thread::Builder::new().spawn(move || {
         while start.elapsed() < SETTLE {
             undo(restore);
@@ -154,13 +152,13 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     if let Ok(undoing) = undoing {
         let _ = undoing.join();
     }
-    // Once more: a process that was ended may have written until then.
+    // Again: killed processes may have written until their end.
     undo(restore);
     ExitCode::SUCCESS
 }
 
-/// Waits for a report of the owner; for a moment only, unless that rests. Whether it rests now; `None` once it has
-/// ended, however that came.
+/// Waits for a report of the owner, for at most [`WATCH_MS`] unless the owner rests. Returns `true` if it rests now,
+/// and `None` once it has ended.
 fn wait(pipe: &Stdin, rests: bool) -> Option<bool> {
     let limit = if rests {
         PollTimeout::NONE

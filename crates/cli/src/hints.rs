@@ -1,4 +1,4 @@
-//! What to do about an error: the next step, by the error's kind.
+//! Hints: the next step after an error, by its code and kind.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,9 @@ use teamster::{AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKin
 
 use crate::words;
 
-/// The next step after this error, where there is one. `bin` names the variable of the CLI's program,
-/// `mcp` how the run's MCP servers were to reach the CLI, if it has any, and `now_ms` the time of day.
+/// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`
+/// the delivery of the run's MCP servers, if it has any, and `now_ms` the current time in milliseconds since the
+/// Unix epoch.
 pub(crate) fn next_step(
     error: &AgentError,
     info: &CliInfo,
@@ -24,7 +25,7 @@ pub(crate) fn next_step(
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
-        // Its message has the command that installs it.
+        // The message already has the install command.
         (ErrorCode::CliNotFound, _)
             if matches!(
                 error.detail.as_deref(),
@@ -74,11 +75,11 @@ pub(crate) fn next_step(
             };
             format!("allow more with {flag}, or go on with --resume")
         }
-        // The problem of a parameter includes the remedy.
+        // The message already has the remedy.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (ErrorCode::ConfigLease, _) => {
             let again = "see to that and try again; `teamster mcp restore` undoes what killed runs have left";
-            // Only the begin of a run can fail so: no CLI has been started.
+            // This fails at the start of a run only, before a CLI was started.
             if mcp.is_some_and(|way| way != McpDelivery::Private) && can_be_private(info) {
                 format!("use --mcp-via private (the default), which changes no file; or {again}")
             } else {
@@ -132,10 +133,10 @@ fn can_be_private(info: &CliInfo) -> bool {
     })
 }
 
-/// What went wrong, in the words of the command line.
+/// Returns the error's message with command-line flags in place of parameter names.
 pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
     match error.detail.as_deref() {
-        // The whole message is about it.
+        // The message consists of the problem alone.
         Some(ErrorDetail::Parameter { problem, .. }) if *problem == error.message => {
             as_typed(problem).into()
         }
@@ -157,15 +158,15 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
     }
 }
 
-/// Whether a message names an address on this machine.
+/// Returns `true` if the message names an address on this machine.
 fn is_local(message: &str) -> bool {
     ["//127.0.0.1", "//localhost", "//[::1]"]
         .iter()
         .any(|host| message.contains(host))
 }
 
-/// A text with the names of the command line in place of the library's parameters: between backticks, and
-/// wherever a name with an underscore can be nothing else.
+/// Replaces the library's parameter names by command-line flags: between backticks, and unquoted names with an
+/// underscore.
 fn as_typed(message: &str) -> String {
     let mut typed = String::new();
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -175,7 +176,7 @@ fn as_typed(message: &str) -> String {
         let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end.max(c.len_utf8()));
         let quoted = before == '`' && after.starts_with('`');
-        // A path or a variable is none of them.
+        // Not a part of a path or of an assignment.
         let apart =
             (before == ' ' || before == '`' || before == '(') && !after.starts_with(['=', '/']);
         match flag(word).filter(|_| quoted || (apart && word.contains('_'))) {
@@ -188,7 +189,7 @@ fn as_typed(message: &str) -> String {
     typed
 }
 
-/// The option of the command line for this parameter of the library.
+/// Returns the command-line flag for a parameter of the library.
 pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
     Some(match parameter {
         "prompt" => "PROMPT",
@@ -224,7 +225,7 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
     })
 }
 
-/// How to allow what was denied.
+/// The hint after denied permissions.
 pub(crate) const ALLOW: &str =
     "allow it with --allow-tool, --permission accept-edits or --permission bypass";
 
@@ -247,7 +248,7 @@ mod tests {
             missing.contains("npm install -g @anthropic-ai/claude-code"),
             "{missing}"
         );
-        // Where the message has the command, the next step does not repeat it.
+        // The step does not repeat a command in the message.
         let detail = ErrorDetail::missing_program("claude", "npm install it");
         let error =
             AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x").detail(detail);

@@ -1,7 +1,6 @@
 //! The program `teamster`: runs coding-agent CLIs from a terminal or a script.
 //!
-//! It is a library so that a program of one's own can be the same with more providers: its `main` is
-//! [`main_with`].
+//! It is a library so that other programs can add providers: call [`main_with`] from `main`.
 #![warn(missing_docs)]
 
 mod acp;
@@ -50,11 +49,10 @@ use teamster::Providers;
 
 use args::{Cli, Command};
 
-/// The file of this program, by the path that it had when the process started. A newer version that has replaced it
-/// since is at the same path.
+/// The path of this program when the process started. A newer version that replaced it has the same path.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The file of this program.
+/// Returns the path of this program.
 pub(crate) fn program() -> io::Result<&'static Path> {
     match PROGRAM.get() {
         Some(program) => Ok(program),
@@ -62,22 +60,22 @@ pub(crate) fn program() -> io::Result<&'static Path> {
     }
 }
 
-/// The name of the subcommand that is the fake agent.
+/// The name of the fake agent's subcommand.
 pub(crate) const FAKE_AGENT: &str = "fake-agent";
 
-/// The providers that the commands know by name.
+/// The providers available to commands.
 static PROVIDERS: OnceLock<Providers> = OnceLock::new();
 
-/// The providers that the commands know by name.
+/// Returns the providers available to commands.
 pub(crate) fn providers() -> &'static Providers {
     PROVIDERS.get_or_init(Providers::builtin)
 }
 
-/// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`. Reads
-/// the arguments of the process, and takes over its signals and its output.
+/// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`.
+///
+/// Reads the arguments of the process and takes over its signals and output.
 pub fn main_with(providers: Providers) -> ExitCode {
-    // Before anything else: it takes arguments that are none of ours, and stands in for programs
-    // of which everything is measured.
+    // Before anything else: the fake agent takes foreign arguments, and tests measure its start.
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(first) if first == FAKE_AGENT => return fake_agent(args),
@@ -86,7 +84,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         }
         _ => {}
     }
-    // Where it is needed and cannot be found, the error is reported.
+    // Callers that need the path report the error.
     let _ = program();
     let providers = match own_agents::with_own(providers) {
         Ok(providers) => providers,
@@ -95,7 +93,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Only a second call of this function could come too late.
+    // Fails only if this function is called twice.
     let _ = PROVIDERS.set(providers);
     if std::env::args_os()
         .nth(1)
@@ -136,7 +134,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Demo(args) => demo::main(&args),
         Command::MockModel(args) => mock_model::main(&args),
         Command::Completions(args) => {
-            // Written to memory first: a pipe that is gone is no failure.
+            // The script is in memory, so that a lost reader is not an error of the generator.
             let script = completion::script(args.shell);
             exit_code::of_printed(script.and_then(|script| io::stdout().write_all(&script)))
         }
@@ -146,7 +144,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     })
 }
 
-/// Ends with this code, or with the error that there was instead.
+/// Converts the result to an exit code and prints an error.
 fn exit(code: anyhow::Result<u8>) -> ExitCode {
     match code {
         Ok(code) => ExitCode::from(code),
@@ -157,12 +155,12 @@ fn exit(code: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// Reports an error of teamster itself or of its arguments.
+/// Prints an error to stderr.
 pub(crate) fn fail(error: &anyhow::Error) {
     fail_on(&mut anstream::stderr(), error);
 }
 
-/// The same, written elsewhere than to stderr.
+/// Prints an error to `out`.
 pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
@@ -173,18 +171,18 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     } else {
         String::new()
     };
-    // Without it the message cannot be shown.
+    // A closed stderr is ignored.
     let _ = writeln!(out, "{style}error:{style:#} {error}{deleted}");
 }
 
-/// The note that the current directory was deleted, which is why nothing is found.
+/// The note that explains errors in a deleted current directory.
 const DELETED: &str = "the current directory was deleted";
 
 fn is_current_directory_deleted() -> bool {
     std::env::current_dir().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reports what was given but has no effect.
+/// Prints warnings to stderr.
 pub(crate) fn warn(ignored: &[String]) {
     let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
     for what in ignored {
@@ -194,15 +192,15 @@ pub(crate) fn warn(ignored: &[String]) {
     }
 }
 
-/// A runtime whose worker threads go on while the main thread waits for a slow reader of stdout:
-/// the agent must never wait for that.
+/// Creates a runtime with two worker threads. They continue while the main thread waits for a slow reader of stdout,
+/// so an agent never waits for that reader.
 pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio_runtime_of(2)
 }
 
-/// The same with so many worker threads.
+/// Creates a runtime with this many worker threads.
 pub(crate) fn tokio_runtime_of(workers: usize) -> io::Result<tokio::runtime::Runtime> {
-    /// It takes so many descriptors, and panics if there is none left for its signals.
+    /// The file descriptors that a runtime needs. It panics if none is left for its signals.
     const DESCRIPTORS: usize = 8;
     let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
         .map(|_| std::fs::File::open("/dev/null"))
@@ -214,7 +212,7 @@ pub(crate) fn tokio_runtime_of(workers: usize) -> io::Result<tokio::runtime::Run
         .build()
 }
 
-/// What to do about too few descriptors.
+/// Adds advice to the error for too many open files.
 fn with_advice(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(nix::libc::EMFILE) {
         io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
@@ -235,7 +233,7 @@ mod tests {
     use teamster::usage::Provider as Reader;
     use teamster_mock_model::Cli;
 
-    /// Each built-in provider has a reader of its files and can be pointed at the mock model.
+    /// Each built-in provider has a usage reader and can be pointed at the mock model.
     #[test]
     fn the_parts_of_the_workspace_know_the_same_clis() {
         let all = Providers::builtin().all();

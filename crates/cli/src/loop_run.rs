@@ -1,4 +1,4 @@
-//! `teamster loop`.
+//! `teamster loop`: runs an agent in a loop.
 
 use std::env;
 use std::io;
@@ -17,16 +17,16 @@ use crate::guard::Guard;
 use crate::signals::Source;
 use crate::{detached, exit_code, params, store, tokio_runtime};
 
-/// How long the loop waits for the history to be opened. Without it, its ticks are only left out of that.
+/// The time limit for opening the history. Without a history, ticks are not recorded.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Runs a loop; the exit code.
+/// Runs a loop and returns the exit code.
 pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    // The loop goes there, so a relative path would lead elsewhere afterwards.
+    // The loop changes its current directory.
     let directory = std::path::absolute(&args.directory).unwrap_or_default();
     let code = runtime.block_on(async {
-        // Before anything else: without a handler the signal that asks for a tick would end us.
+        // First: without a handler, the signal for a tick would end this process.
         let control = Control::new();
         listen(&control).context("cannot listen for signals")?;
         let history = History::open(args).await;
@@ -48,7 +48,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         if let Some(locks) = detached::session_locks(None) {
             builder = builder.session_locks(locks);
         }
-        // A supervisor may have it so that stdout is the log, and then each line would be there twice.
+        // A supervisor may redirect stdout to the log, which would duplicate each line.
         if !is_stdout(&directory.join(ORCHESTRATOR).join(Log::NAME)) {
             builder = builder.copy_log_to(io::stdout());
         }
@@ -57,7 +57,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
             Err(LoopError::Stopped) => return Ok(exit_code::SUCCESS),
             Err(error) => return Ok(refuse(&directory, &error.into())),
         };
-        // Where relative paths of its settings begin.
+        // Relative paths in the settings start here.
         env::set_current_dir(&prepared.directory)?;
         let _guard = Guard::start(Some(&prepared.directory));
         let log = prepared.log;
@@ -67,7 +67,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         }
         let ended = prepared.agent_loop.run().await;
         history.close().await;
-        // An error is printed on stderr: there it is not wanted twice.
+        // The error is also printed to stderr.
         log.end_copy();
         if let Err(error) = &ended {
             log.line(&error.message);
@@ -83,11 +83,11 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// The history that has a row for each tick.
+/// The history of runs, which records each tick.
 #[derive(Default)]
 struct History {
     kept: Option<(Store, Recorder)>,
-    /// Why there is none.
+    /// The error that prevented opening it.
     problem: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl History {
         }
     }
 
-    /// Its errors are logged there.
+    /// Writes errors of the history to `log`.
     fn report_to(&self, log: &Log) {
         if let Some(problem) = &self.problem {
             log.line(format!(
@@ -125,7 +125,7 @@ impl History {
         }
         if let Some((_, recorder)) = &self.kept {
             let log = log.clone();
-            // The recorders of one history report together.
+            // All recorders of a history share this callback.
             let _ = recorder
                 .clone()
                 .on_error(move |error| log.line(format!("the history of runs: {error}")));
@@ -139,7 +139,7 @@ impl History {
     }
 }
 
-/// Reports why the loop of this directory cannot run: to a person on stderr, and to the supervisor in a file.
+/// Reports why the loop cannot run: on stderr, and in a file for the supervisor. Returns the exit code.
 fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
     crate::fail(error);
     let text = crate::words::printable(&format!("{error:#}"));
@@ -151,12 +151,12 @@ fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
             None => AgentError::new(ErrorCode::Io, ErrorKind::Internal, &*text),
         },
     };
-    // A directory that is no agent's has no place for it, and the exit code is enough.
+    // Fails if this is not an agent's directory; the exit code is enough then.
     let _ = record_refusal(directory, &refusal.message(text));
     exit_code::USAGE
 }
 
-/// From now on, signals are what they are to a loop.
+/// Installs the loop's signal handlers.
 fn listen(control: &Control) -> io::Result<()> {
     let mut wake = signal(SignalKind::user_defined1())?;
     let woken = control.clone();
@@ -171,19 +171,19 @@ fn listen(control: &Control) -> io::Result<()> {
         let signal = ends.name().await;
         control.stop_because(format!("received {signal}"));
         ends.next().await;
-        // The kernel and the guard end what is left.
+        // The kernel and the guard end remaining processes.
         std::process::exit(exit_code::ABORTED.into());
     });
     Ok(())
 }
 
-/// The CLI of a runtime's name; the usual one where none is set.
+/// Returns the CLI of a runtime by its name, or the default one.
 pub(crate) fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
     let agent = crate::providers().loop_agent(name);
     agent.map_err(|error| error.message)
 }
 
-/// Whether stdout goes to this file.
+/// Returns `true` if stdout is this file, or if that is unknown.
 fn is_stdout(path: &Path) -> bool {
     use std::os::fd::AsFd;
     let Ok(stdout) = nix::sys::stat::fstat(io::stdout().as_fd()) else {

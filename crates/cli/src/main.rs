@@ -1,4 +1,4 @@
-//! The program `teamster`, with the CLIs of this build.
+//! The program `teamster`, with the built-in providers.
 
 use std::process::ExitCode;
 

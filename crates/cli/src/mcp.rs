@@ -1,4 +1,4 @@
-//! `teamster mcp`, and the servers that a run is given.
+//! `teamster mcp`, and the MCP servers of runs.
 
 mod check;
 mod list;
@@ -13,7 +13,7 @@ use crate::exit_code;
 pub(crate) use restore::{Left, left, restore_quietly};
 pub(crate) use servers::{Given, given, sources};
 
-/// Does what is asked; the exit code.
+/// Runs the subcommand and returns the exit code.
 pub(crate) fn main(command: &McpCommand) -> anyhow::Result<u8> {
     let done = match command {
         McpCommand::List(args) => list::main(args),
@@ -30,11 +30,11 @@ pub(crate) fn main(command: &McpCommand) -> anyhow::Result<u8> {
     })
 }
 
-/// Why a command did not get to its end.
+/// An error of a subcommand.
 #[derive(Debug)]
 enum Failure {
-    /// The command line, or a configuration that it names, is wrong.
+    /// An error in the command line or in a configuration that it names.
     Usage(anyhow::Error),
-    /// Anything else.
+    /// Any other error.
     Other(anyhow::Error),
 }

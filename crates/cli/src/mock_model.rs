@@ -1,4 +1,4 @@
-//! `teamster mock-model`: a scripted model for real CLIs.
+//! `teamster mock-model`: serves a scripted model to real CLIs.
 
 mod command;
 mod pointed;
@@ -20,12 +20,12 @@ pub(crate) use pointed::{URL_VARIABLE, temporary};
 
 const EXAMPLE: &str = include_str!("mock_model/example.toml");
 
-/// Serves, or runs a command; the exit code.
+/// Serves until a signal, or runs a command. Returns the exit code.
 pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
     if args.example {
         return exit_code::of_printed(io::stdout().write_all(EXAMPLE.as_bytes()));
     }
-    // Clap sees to it that there is one.
+    // Clap requires it.
     let script = args.script.as_deref().unwrap_or(Path::new("-"));
     let read = || Ok((script_of(script)?, settings(args)?, named(&args.cli)?));
     let (script, settings, named) = match read() {
@@ -71,7 +71,7 @@ fn settings(args: &MockModelArgs) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// Where the agent works, as it will name it.
+/// Returns the agent's working directory in canonical form.
 fn directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let Some(given) = given else {
         return env::current_dir().context("there is no current directory; say --directory");
@@ -85,7 +85,7 @@ fn directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(directory)
 }
 
-/// The CLIs that were named.
+/// Parses the values of `--cli`.
 fn named(ids: &[String]) -> anyhow::Result<Vec<Cli>> {
     let known = |id: &String| {
         Cli::from_id(id).with_context(|| {
@@ -98,7 +98,7 @@ fn named(ids: &[String]) -> anyhow::Result<Vec<Cli>> {
     ids.iter().map(known).collect()
 }
 
-/// Those of the only one, or none.
+/// Returns the CLI if there is exactly one.
 fn only(clis: &[Cli]) -> Option<Cli> {
     match clis {
         [cli] => Some(*cli),

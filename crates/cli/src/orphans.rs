@@ -1,8 +1,7 @@
-//! Ends what the engine cannot find: a process that left the agent's tree and threw away its
-//! environment, and with that the mark of the run.
+//! Ends processes that left the agent's process tree and cleared their environment, and with it the run's mark.
 //!
-//! Of a process whose parent ends, the kernel makes a child of the nearest ancestor that requested
-//! it. A program that runs one agent can ask; a library in a process with other children cannot.
+//! The kernel makes an orphaned process a child of the nearest ancestor that is a child subreaper. A program that
+//! runs one agent can become one; a library in a process with other children cannot.
 
 #[cfg(target_os = "linux")]
 mod adopted {
@@ -15,18 +14,17 @@ mod adopted {
     use nix::unistd::Pid;
     use teamster::process::children;
 
-    /// How long killed processes may take to disappear. Only one that hangs in the kernel takes
-    /// longer.
+    /// The time limit for killed processes to disappear. Only a process that hangs in the kernel takes longer.
     const PATIENCE: Duration = Duration::from_secs(2);
     const PAUSE: Duration = Duration::from_millis(5);
 
-    /// Makes this process the parent of orphans from now on.
+    /// Makes this process the parent of its orphaned descendants.
     pub(crate) fn adopt() {
-        // Without it a run is as good; only what hides itself is left.
+        // Runs work without it, but processes that cleared their environment may stay.
         let _ = set_child_subreaper(true);
     }
 
-    /// The run is over: ends all our children but one.
+    /// Kills all children of this process except `but`.
     pub(crate) fn end(but: Option<u32>) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -40,7 +38,7 @@ mod adopted {
                 .filter_map(|pid| i32::try_from(pid).ok())
             {
                 let pid = Pid::from_raw(pid);
-                // Already gone is no error; one that has ended is a child until it is waited for.
+                // The child may be gone already. It stays a child until it is reaped.
                 let _ = kill(pid, Signal::SIGKILL);
                 let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
             }
@@ -51,10 +49,10 @@ mod adopted {
 
 #[cfg(not(target_os = "linux"))]
 mod adopted {
-    /// There is no such thing here.
+    /// Does nothing on this platform.
     pub(crate) fn adopt() {}
 
-    /// See [`adopt`].
+    /// Does nothing on this platform.
     pub(crate) fn end(_: Option<u32>) {}
 }
 

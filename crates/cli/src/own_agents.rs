@@ -1,4 +1,4 @@
-//! The user's own agents: programs that print text, in `teamster/agents.toml`.
+//! User-defined agents: programs that print text, configured in `teamster/agents.toml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use anyhow::Context;
 use teamster::Providers;
 use teamster::command::{CommandSettings, TextCommand};
 
-/// The file in the user's folder of configuration.
+/// The file's path in the user's configuration folder.
 const FILE: &str = "teamster/agents.toml";
 
-/// These providers, and those of the user's file if it is there.
+/// Adds the agents of the user's file, if it exists.
 pub(crate) fn with_own(providers: Providers) -> anyhow::Result<Providers> {
     match file() {
         Some(file) => with_file(providers, &file),
@@ -37,7 +37,7 @@ fn with_file(mut providers: Providers, file: &Path) -> anyhow::Result<Providers>
     Ok(providers)
 }
 
-/// Where the file is, by the XDG base directory specification.
+/// Returns the path of the file, by the XDG base directory specification.
 fn file() -> Option<PathBuf> {
     let folder = |name| {
         let folder = env::var_os(name).map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! From the command line to what the library is asked.
+//! Converts command-line arguments to the library's parameters.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,12 +18,12 @@ use crate::args::{
 use crate::args::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE};
 use crate::mcp;
 
-/// What `--clean-env` keeps: without these most CLIs find neither their programs nor their login.
+/// The variables that `--clean-env` keeps. Without them, most CLIs find neither their programs nor their login.
 const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
-/// What to run, and what was given but has no effect. Every error is one of usage.
+/// Returns the parameters of a run, and warnings about settings without effect. Every error is a usage error.
 pub(crate) fn execute_params(
     args: &RunArgs,
     stdin: impl Read,
@@ -58,8 +58,7 @@ pub(crate) fn execute_params(
     Ok((params, ignored))
 }
 
-/// What holds for all turns of a chat, and what was given but has no effect. Every error is one of
-/// usage.
+/// Returns the parameters of a chat, and warnings about settings without effect. Every error is a usage error.
 pub(crate) fn chat_params(args: &ChatArgs) -> anyhow::Result<(ExecuteParams, Vec<String>)> {
     let mut params = ExecuteParams::new("");
     session(&args.session, &mut params);
@@ -108,7 +107,8 @@ fn timeouts(args: &TimeoutArgs, params: &mut ExecuteParams) {
     };
 }
 
-/// The servers, with the variables that the agent gets and then our own. Returns what has no effect.
+/// Sets the MCP servers. Their variables come from the agent's environment, then from this process's. Returns
+/// warnings about settings without effect.
 fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec<String>> {
     let sources = mcp::sources(&args.servers)?;
     let env = &params.env;
@@ -121,7 +121,7 @@ fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec
     Ok(given.ignored)
 }
 
-/// The directory in which the agent works, in the form in which it will name it.
+/// Returns the agent's working directory as an absolute path.
 pub(crate) fn working_directory(args: &PlaceArgs) -> Option<PathBuf> {
     match &args.cwd {
         Some(directory) => std::path::absolute(directory).ok(),
@@ -129,14 +129,14 @@ pub(crate) fn working_directory(args: &PlaceArgs) -> Option<PathBuf> {
     }
 }
 
-/// With which runtime.
+/// Returns the runtime configuration of a run.
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = place_config(&args.place, info);
     config.record_to.clone_from(&args.record);
     config
 }
 
-/// With which runtime, as far as that is a matter of the place.
+/// Returns the runtime configuration of the first agent.
 pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = other_config(args, info);
     if let Some(program) = &args.bin {
@@ -145,7 +145,7 @@ pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     config
 }
 
-/// With which runtime another agent than the first runs: its program is another one.
+/// Returns the runtime configuration of a fallback agent, to which `--bin` does not apply.
 pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     other_config(&args.place, info)
 }
@@ -165,26 +165,26 @@ pub(crate) fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     config
 }
 
-/// The settings that every run of this program has.
+/// Returns the settings common to all runs of this program.
 pub(crate) fn base_config() -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
-    // A killed teamster must not leave its agent running unseen.
+    // The agent must not outlive a killed teamster.
     config.die_with_parent = true;
-    // It may be a URL with a password.
+    // These may hold a password or a token.
     config.env_remove = [STORE_VARIABLE, REMOTE_TOKEN_VARIABLE]
         .map(str::to_owned)
         .to_vec();
     config
 }
 
-/// The program that `TEAMSTER_<AGENT>_BIN` names.
+/// Returns the value of `TEAMSTER_<AGENT>_BIN`.
 pub(crate) fn program_variable(info: &CliInfo) -> Option<PathBuf> {
     env::var_os(info.program_variable())
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
 }
 
-/// The prompt, without what comes with it on stdin.
+/// Reads the prompt, without additional text on stdin.
 pub(crate) fn prompt(args: &RunArgs, mut stdin: impl Read) -> anyhow::Result<String> {
     let text = match (&args.prompt_file, args.prompt.as_deref()) {
         (Some(file), _) => read_text(file, "the prompt")?,
@@ -403,7 +403,7 @@ mod tests {
     fn no_field_is_forgotten_also_not_one_that_comes_later() {
         let command = Cli::command();
         let run = command.find_subcommand("run").unwrap();
-        // The second is the orchestrator's, for --max-tokens.
+        // `usage_updates` is set by the orchestrator, for --max-tokens.
         let names = ExecuteParams::NAMES.iter();
         for name in names.filter(|name| !["cancel", "usage_updates"].contains(*name)) {
             let typed = crate::hints::flag(name)
@@ -423,7 +423,7 @@ mod tests {
         let params = params(&["x"]);
         let default = ExecuteParams::new("x");
         assert_eq!(format!("{params:?}"), format!("{default:?}"));
-        // What `Debug` leaves out.
+        // The fields that `Debug` leaves out.
         assert!(!params.slash_commands && !params.include_native && !params.keep_background);
         assert!(params.add_dirs.is_empty() && params.images.is_empty());
         assert!(params.system_prompt.is_none() && params.output_schema.is_none());

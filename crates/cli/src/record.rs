@@ -1,5 +1,4 @@
-//! The version of the CLI, for a recorded run: it is read when the run is over, so that no run
-//! begins later for it, and the engine cannot know it.
+//! Adds the CLI's version to a recording. It is queried after the run, so that it does not delay the start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,18 +12,18 @@ use teamster_process::{FileMode, replace_file};
 use crate::args::STORE_VARIABLE;
 use crate::tokio_runtime;
 
-/// How long a CLI may take to say its version. The run is over, so this must be short.
+/// The time limit for the CLI's version. It delays the end of the command.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 
-/// A recording that is to be made.
+/// A recording whose version is to be added.
 pub(crate) struct Recording {
     meta: PathBuf,
     program: PathBuf,
 }
 
 impl Recording {
-    /// To be called before the run: what is there already belongs to another one. `program` is the
-    /// one that is chosen, if any is.
+    /// Prepares for a recording; call it before the run. Returns `None` if the folder already has a recording.
+    /// `program` is the chosen program, if any.
     pub(crate) fn begin(dir: &Path, program: Option<&Path>, info: &CliInfo) -> Option<Self> {
         let meta = dir.join("meta.json");
         let program = program.unwrap_or(Path::new(info.program)).to_owned();
@@ -32,10 +31,10 @@ impl Recording {
         is_new.then_some(Self { meta, program })
     }
 
-    /// Puts the version into the recording. If anything fails it stays without one.
+    /// Adds the version to the recording. On an error, the recording stays without a version.
     pub(crate) fn complete(self, info: &CliInfo) {
         if let Some(version) = self.version(info) {
-            // As it was is better than not at all.
+            // On an error, the recording stays as it is.
             let _ = self.put(version);
         }
     }

@@ -1,4 +1,4 @@
-//! `--remote`: the runs, sessions and agents of a server of `teamster serve`, in the place of those of this machine.
+//! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
 
 mod follow;
 mod http;
@@ -28,15 +28,15 @@ pub(crate) use http::{Failure, Http};
 pub(crate) use start::start_session;
 pub(crate) use supervisor::RemoteSupervisor;
 
-/// The server that was named, if one was.
+/// The server that `--remote` names.
 static REMOTE: OnceLock<Http> = OnceLock::new();
 
-/// The server in whose place this machine is not asked; `None` without `--remote`.
+/// Returns the server that `--remote` names.
 pub(crate) fn remote() -> Option<&'static Http> {
     REMOTE.get()
 }
 
-/// Takes note of the server that the arguments name. What cannot be done there is an error of usage.
+/// Stores the server that the arguments name. Returns a usage error if it does not support the command.
 pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
     let url = args.remote.as_deref().unwrap_or_default().trim();
     if url.is_empty() {
@@ -63,12 +63,12 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
             http.url()
         )]);
     }
-    // Only a second call of this function could come too late.
+    // Fails only if this function is called twice.
     let _ = REMOTE.set(http);
     Ok(())
 }
 
-/// Whether it makes no difference where it is done, so that a variable which names a server is ignored.
+/// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine.
 fn is_of_no_machine(command: &Command) -> bool {
     matches!(
         command,
@@ -112,12 +112,12 @@ fn can_be_done(command: &Command) -> anyhow::Result<()> {
     )
 }
 
-/// A part of a path, such as an id that was typed.
+/// Percent-encodes a path segment, such as an id.
 pub(crate) fn part(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// A failure of a request about this run, as one of the runner's.
+/// Converts the failure of a request about a run to the runner's error.
 fn runs_error(failure: &Failure, id: &str) -> RunsError {
     let id = id.to_owned();
     let refused = |code, failure: &Failure| RunsError::Refused {
@@ -139,7 +139,7 @@ fn runs_error(failure: &Failure, id: &str) -> RunsError {
     }
 }
 
-/// A failure of the connection.
+/// Creates the error for a lost connection.
 fn lost(message: String) -> RunsError {
     RunsError::Refused {
         code: RefusalCode::Other,
@@ -147,14 +147,14 @@ fn lost(message: String) -> RunsError {
     }
 }
 
-/// A run or session of a server.
+/// A run or session on a server.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteRun {
     http: Http,
     info: RunInfo,
 }
 
-/// A turn that has begun.
+/// The response to a started turn.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Turn {
@@ -163,7 +163,7 @@ struct Turn {
 }
 
 impl RemoteRun {
-    /// The run of this id, or the only one that begins so.
+    /// Finds the run with this id or unique id prefix.
     pub(crate) async fn find(http: &Http, id: &str) -> Result<Self, RunsError> {
         let view = http.get::<RunView>(&format!("/v1/runs/{}", part(id))).await;
         let view = view.map_err(|failure| runs_error(&failure, id))?;
@@ -198,17 +198,17 @@ impl RemoteRun {
         self.http.get(&self.path("")).await.map_err(self.failed())
     }
 
-    /// The entries behind that of this number.
+    /// Follows the entries after the one with this number.
     pub(crate) fn follow(&self, after: u64) -> RemoteFollow {
         RemoteFollow::new(self.http.clone(), &self.info.run_id, after)
     }
 
-    /// The number of the newest entry.
+    /// Returns the number of the newest entry.
     pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
         Ok(self.view().await?.summary.seq)
     }
 
-    /// The last entry of the log, once it is there.
+    /// Waits for the last entry of the log.
     pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
         let newest = self.newest().await?;
         let mut follow = self.follow(newest.saturating_sub(1));
@@ -284,7 +284,7 @@ impl RemoteRun {
     }
 }
 
-/// The mode as the API has it.
+/// Converts a permission mode to the API's type.
 fn permission(mode: PermissionMode) -> Permission {
     match mode {
         PermissionMode::ReadOnly => Permission::ReadOnly,
@@ -294,7 +294,7 @@ fn permission(mode: PermissionMode) -> Permission {
     }
 }
 
-/// All runs of the server that this query selects, the newest first, up to so many.
+/// Returns the server's runs that match the query, newest first, at most `limit`.
 pub(crate) async fn runs(
     http: &Http,
     query: &str,
@@ -315,7 +315,7 @@ pub(crate) async fn runs(
     Ok(runs)
 }
 
-/// What waits for an answer on the server, with the directory of its run.
+/// Returns the server's pending requests, each with its run's directory.
 pub(crate) async fn waiting(
     http: &Http,
 ) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, Failure> {
@@ -331,7 +331,7 @@ pub(crate) async fn waiting(
         .collect())
 }
 
-/// A directory of the server's machine, which has to be absolute.
+/// Checks that a directory on the server is an absolute path.
 pub(crate) fn absolute(flag: &str, path: &Path) -> anyhow::Result<PathBuf> {
     if path.is_absolute() {
         return Ok(path.to_owned());

@@ -1,6 +1,6 @@
-//! Runners: a detached run or session has a process of its own.
+//! Runners: the processes of detached runs and sessions.
 //!
-//! It is this program again, in a session of its own, out of reach of the terminal.
+//! A runner is this program in a new process session, detached from the terminal.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -14,11 +14,10 @@ use crate::args::{Cli, Command as Subcommand};
 use crate::signals::Source;
 use crate::{chat, exit_code, run};
 
-/// The first argument of a process that is a runner; then comes the agent, for those who look at the list of
-/// processes.
+/// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
 
-/// The command of a runner for this agent. It reads a [`Launch`] from stdin.
+/// Returns the command that starts a runner. It reads a [`Launch`] from stdin.
 pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
     let program = crate::program().context("cannot find this program")?;
     let mut command = Command::new(program);
@@ -29,8 +28,8 @@ pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Starts a runner for the command line of this process, waits until it has accepted the run and prints its id; the
-/// exit code.
+/// Starts a runner with the command line of this process, waits until it accepts the run and prints the run's id.
+/// Returns the exit code.
 pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> {
     let command = command(agent)?;
     let launch = Launch::new(std::env::args_os().collect(), prompt);
@@ -54,10 +53,10 @@ pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> 
     }
 }
 
-/// The process of a detached run or session; the exit code.
+/// Runs the runner of a detached run or session. Returns the exit code.
 pub(crate) fn main() -> anyhow::Result<u8> {
     launch::close_inherited();
-    // Out of reach of the terminal. It fails only in the leader of a group, which is out of reach as well.
+    // Fails only for the leader of a process group, which is detached from the terminal as well.
     let _ = setsid();
     let launch = Launch::read(io::stdin()).context("cannot read what to run")?;
     match Cli::read(launch.args)?.command {
@@ -69,12 +68,12 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     }
 }
 
-/// Tells the command that has started this process that the run is accepted, and detaches from the terminal.
+/// Reports to the parent process that the run is accepted, and detaches from the terminal.
 pub(crate) fn detach(run: &NewRun) -> anyhow::Result<()> {
     launch::detach(run).context("cannot detach from the terminal")
 }
 
-/// From now on, the first signal that asks for an end calls `stop` with `false`, and the second with `true`.
+/// Calls `stop(false)` on the first termination signal and `stop(true)` on the second.
 pub(crate) fn stop_by_signals(stop: impl Fn(bool) + Send + 'static) -> anyhow::Result<()> {
     let mut signals = Source::new().context("cannot listen for signals")?;
     tokio::spawn(async move {
@@ -86,14 +85,14 @@ pub(crate) fn stop_by_signals(stop: impl Fn(bool) + Send + 'static) -> anyhow::R
     Ok(())
 }
 
-/// Reports on stderr, which is a file in the run's folder, why the log is not complete.
+/// Reports an incomplete log on stderr, which is a file in the run's folder.
 pub(crate) fn report(finished: &Finished) {
     if let Err(error) = &finished.log {
         crate::fail(&anyhow!("the log of this run is not complete: {error}"));
     }
 }
 
-/// Removes the logs of ended runs that are not to be kept. Part of the end of every runner.
+/// Removes the logs of ended runs beyond the retention. Every runner calls it at its end.
 pub(crate) fn prune(runs: &Runs, retention: &Retention) {
     if let Err(error) = runs.prune(retention) {
         crate::fail(&anyhow!(error).context("old logs could not be removed"));

@@ -1,4 +1,4 @@
-//! `teamster serve`: the HTTP API of `teamster-server`, on the runs of this user.
+//! `teamster serve`: serves the HTTP API of `teamster-server` for the user's runs.
 
 pub(crate) mod backend;
 pub(crate) mod start;
@@ -16,14 +16,14 @@ use crate::args::ServeArgs;
 use crate::signals::Source;
 use crate::{detached, exit_code, store, tokio_runtime};
 
-/// The folder of the server's own files, beside the store.
+/// The folder of the server's files in the state directory.
 const FOLDER: &str = "teamster/server";
-/// The file of the owner's token in it.
+/// The file of the owner's token in the server's folder.
 const TOKEN: &str = "token";
-/// How many descriptors the server asks for: a watcher takes four.
+/// The requested limit of file descriptors: each watcher needs four.
 const DESCRIPTORS: u64 = 65_536;
 
-/// Serves until a signal; the exit code.
+/// Serves until a signal and returns the exit code.
 pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let config = match config(args) {
         Ok(config) => config,
@@ -38,7 +38,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            // Before the address is printed: a signal then ends it in order.
+            // Before the addresses are printed, so that a signal after that ends the server cleanly.
             let mut signals = Source::new().context("cannot listen for signals")?;
             let mut bound = Vec::new();
             for address in &args.listen {
@@ -54,7 +54,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
             server.end();
             let served = async {
                 for serving in serving {
-                    // A panic of one does not keep the others from their end.
+                    // Ignore a panic of one listener, so that the others end cleanly.
                     let _ = serving.await;
                 }
             };
@@ -66,14 +66,14 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
         })
 }
 
-/// The folder of the server's own files.
+/// Returns the folder of the server's files.
 fn folder() -> anyhow::Result<PathBuf> {
     store::state_file(FOLDER).context(
         "the tokens have no place: neither XDG_STATE_HOME nor HOME is set to an absolute path",
     )
 }
 
-/// What the arguments say. Every error is one of usage.
+/// Creates the configuration from the arguments. Every error is a usage error.
 fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
     let beyond = args.listen.iter().find(|address| !address.is_local());
     if let Some(ListenAddress::Tcp(address)) = beyond
@@ -107,7 +107,7 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
     Ok(config)
 }
 
-/// Prints where it listens: on stdout the addresses alone, for scripts; at a terminal, how to begin.
+/// Prints the addresses to stdout, for scripts, and login instructions to stderr if it is a terminal.
 fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for bound in bound {
@@ -118,7 +118,7 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
         return Ok(());
     };
     let file = token_file(owner.path());
-    // Without stderr it cannot be shown.
+    // A closed stderr is ignored.
     let _ = writeln!(
         anstream::stderr(),
         "the token is in {file}; Ctrl-C ends the server, not the runs"
@@ -128,7 +128,7 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
         .map(Bound::url)
         .filter(|url| url.starts_with("http"))
     {
-        // The part behind `#` is never sent over the network.
+        // Browsers never send the part after `#`.
         let _ = writeln!(anstream::stderr(), "open {url}/#token={}", owner.secret());
     }
     Ok(())
@@ -138,12 +138,12 @@ fn token_file(path: &Path) -> String {
     crate::words::one_line(&path.display().to_string())
 }
 
-/// Lets the server have as many watchers as the system allows.
+/// Raises the limit of file descriptors, so that the server can have more watchers.
 fn raise_descriptors() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let wanted = hard.min(DESCRIPTORS);
         if soft < wanted {
-            // With the limit that there is, the server has fewer watchers.
+            // On an error, the server can have fewer watchers.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
         }
     }

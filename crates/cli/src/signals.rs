@@ -1,4 +1,4 @@
-//! Stops the run when the user or the system asks for it.
+//! Termination signals: Ctrl-C, SIGTERM and SIGHUP.
 
 use std::io;
 use std::time::Duration;
@@ -11,36 +11,36 @@ use tokio::time::{interval, sleep};
 
 use crate::exit_code;
 
-/// After the first signal: how long a reader may take for the run's last output once it has ended.
+/// The time for a reader to read the last output after the end of the run, after one signal.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The same after the second one: enough for a reader that reads.
+/// The time for a reader to read the last output after the end of the run, after two signals.
 const MOMENT: Duration = Duration::from_millis(500);
-/// How often is looked whether the run has ended.
+/// The interval of checks whether the run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The name of the signal of Ctrl-C.
 const INTERRUPT: &str = "SIGINT";
 
-/// Listens for the signals to stop: Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
+/// Stops a run on signals: Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
 ///
-/// The first stops the run cleanly, the second kills it, the third exits at once. If the program cannot end
-/// after the run because its output is not read, it exits.
+/// The first signal stops the run cleanly, the second kills it, the third exits at once. If unread output blocks the
+/// program after the end of the run, it exits as well.
 ///
-/// A task of its own acts on them, because the one that shows the events may be stuck in writing.
+/// A separate task handles the signals, because the task that shows events may be blocked in a write.
 #[derive(Debug)]
 pub(crate) struct Signals {
     asked: watch::Receiver<bool>,
 }
 
 impl Signals {
-    /// From now on, signals stop the run of this handle.
+    /// Installs the signal handlers for this run.
     pub(crate) fn stop(run: AbortHandle) -> io::Result<Self> {
         let mut source = Source::new()?;
         let (sender, asked) = watch::channel(false);
         tokio::spawn(async move {
             source.next().await;
             run.abort();
-            // The receiver lives as long as the run is shown.
+            // Fails if the run is no longer shown.
             let _ = sender.send(true);
             tokio::select! {
                 () = run_ended(PATIENCE) => {}
@@ -57,7 +57,7 @@ impl Signals {
         Ok(Self { asked })
     }
 
-    /// Waits until the user requests the end. Returns once only, then waits forever. Cancel-safe.
+    /// Waits for the first signal. Later calls wait forever. Cancel-safe.
     pub(crate) async fn asked(&mut self) {
         if self.asked.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -65,31 +65,31 @@ impl Signals {
     }
 }
 
-/// Waits until nothing is left of the run, and then as long as a reader who has to read its end may take.
+/// Waits until no process of the run is left, then for the reader of its output.
 pub(crate) async fn run_ended_and_read() {
     run_ended(PATIENCE).await;
 }
 
-/// Waits until nothing is left of the run, and then for as long as given.
+/// Waits until no process of the run is left, then for `more`.
 async fn run_ended(more: Duration) {
     let mut looks = interval(LOOK);
-    // The stream would report it too, but its reader may be stuck.
+    // The event stream reports it too, but its reader may be blocked.
     while live_runs() > 0 {
         looks.tick().await;
     }
     sleep(more).await;
 }
 
-/// What a signal asks for.
+/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Ctrl-C.
     Interrupt,
-    /// SIGTERM, or SIGHUP when the terminal goes.
+    /// SIGTERM, or SIGHUP when the terminal closes.
     End,
 }
 
-/// The signals that ask for an end.
+/// Listens for termination signals.
 pub(crate) struct Source {
     interrupt: Option<Signal>,
     terminate: Signal,
@@ -97,7 +97,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// From now on, they do not end the program by themselves.
+    /// Installs the signal handlers. From then on, the signals do not end the program by themselves.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: unless_ignored(SignalKind::interrupt())?,
@@ -106,12 +106,12 @@ impl Source {
         })
     }
 
-    /// Waits for the next one. Cancel-safe.
+    /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) {
         self.request().await;
     }
 
-    /// Waits for the next one and returns it. Cancel-safe.
+    /// Waits for the next signal and returns its meaning. Cancel-safe.
     pub(crate) async fn request(&mut self) -> Request {
         match self.name().await {
             INTERRUPT => Request::Interrupt,
@@ -119,7 +119,7 @@ impl Source {
         }
     }
 
-    /// Waits for the next one; its name. Cancel-safe.
+    /// Waits for the next signal and returns its name. Cancel-safe.
     pub(crate) async fn name(&mut self) -> &'static str {
         tokio::select! {
             () = received(&mut self.interrupt) => INTERRUPT,
@@ -129,7 +129,7 @@ impl Source {
     }
 }
 
-/// Waits for the signal, forever if it is ignored. Cancel-safe.
+/// Waits for the signal; forever if it is ignored. Cancel-safe.
 async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => {
@@ -139,8 +139,8 @@ async fn received(signal: &mut Option<Signal>) {
     }
 }
 
-/// Listens for the signal, unless we were started with it ignored: `nohup` ignores SIGHUP, and a shell
-/// SIGINT for what it starts in the background of a script. To listen would undo that.
+/// Listens for the signal unless this process inherited it as ignored. `nohup` ignores SIGHUP, and a shell ignores
+/// SIGINT for background commands of a script. A handler would override that.
 fn unless_ignored(kind: SignalKind) -> io::Result<Option<Signal>> {
     if is_ignored(kind) {
         return Ok(None);
@@ -148,8 +148,8 @@ fn unless_ignored(kind: SignalKind) -> io::Result<Option<Signal>> {
     signal(kind).map(Some)
 }
 
-/// Whether we were started with this signal ignored. Where `/proc` does not say, SIGHUP counts as
-/// ignored: then it does what it does to any program.
+/// Returns `true` if this process inherited the signal as ignored. Without `/proc`, only SIGHUP counts as ignored, so
+/// it keeps its default action.
 fn is_ignored(kind: SignalKind) -> bool {
     let ignored = std::fs::read_to_string("/proc/self/status")
         .ok()
@@ -159,7 +159,7 @@ fn is_ignored(kind: SignalKind) -> bool {
                 .find_map(|line| line.strip_prefix("SigIgn:"))?;
             u64::from_str_radix(mask.trim(), 16).ok()
         });
-    // Signal 1 is the lowest bit.
+    // The lowest bit is signal 1.
     let bit = 1 << (kind.as_raw_value() - 1);
     ignored.map_or(kind == SignalKind::hangup(), |mask| mask & bit != 0)
 }

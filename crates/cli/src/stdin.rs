@@ -1,7 +1,7 @@
-//! Text on stdin that goes with a prompt.
+//! Additional text for a prompt from stdin.
 //!
-//! Stdin is often open without anyone writing to it: under cron, ssh and CI, or where a program starts
-//! this one and keeps the pipe. So a silent stdin must never hold up a run.
+//! Stdin is often open without a writer: under cron, ssh and CI, or if the parent process keeps the pipe open. So a
+//! silent stdin must never block a run.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -17,23 +17,23 @@ use teamster_core::time::millis;
 use crate::args::StdinMode;
 use crate::words;
 
-/// How long a pipe may take to send its first byte.
+/// The time limit for a pipe's first byte.
 const FIRST: Duration = Duration::from_secs(3);
 
-/// How long it may pause then.
+/// The time limit for each further read of a pipe.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// More than any agent takes as a prompt.
+/// The maximum size of the text, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// Limits of time for reading a pipe; without them it is read to its end.
+/// Time limits for reading a pipe.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     first: Duration,
     pause: Duration,
 }
 
-/// Adds the text on stdin to the prompt. Returns a warning if there may be some that was left out.
+/// Adds the text on stdin to the prompt. Returns a warning if text may have been left out.
 pub(crate) fn add_to(prompt: &mut String, mode: StdinMode) -> anyhow::Result<Option<String>> {
     let stdin = io::stdin().as_fd().try_clone_to_owned();
     let mut stdin = File::from(stdin.context("cannot read stdin")?);
@@ -52,13 +52,14 @@ pub(crate) fn add_to(prompt: &mut String, mode: StdinMode) -> anyhow::Result<Opt
     Ok(warning)
 }
 
-/// The text on stdin, and a warning if there may be some that was not read.
+/// Reads the text on stdin. Returns it with a warning if text may have been left out. Without `patience`, reads a pipe
+/// to its end.
 fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String, Option<String>)> {
     let left_out = |why: &str| Ok((String::new(), Some(why.to_owned())));
     let stat = stdin.metadata().context("cannot read stdin")?;
     let kind = stat.file_type();
     let bytes = if kind.is_file() {
-        // Part of it was read: another command, such as a shell's loop, is in the middle of it.
+        // Another command, such as a shell loop, has read part of the file.
         let at = stdin.stream_position().context("cannot read stdin")?;
         if at > 0 && patience.is_some() {
             if at < stat.len() {
@@ -93,7 +94,7 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
     Ok((text, None))
 }
 
-/// Reads to the end. A `pause` that is longer is an error: half of a text is worse than none.
+/// Reads to the end. A pause longer than `pause` is an error, because half a text is worse than none.
 fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 * 1024];
@@ -108,7 +109,7 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
                 words::duration_ms(millis(pause))
             );
         }
-        // One read, so that it does not wait for more than is there.
+        // A single read returns what is available without waiting for more.
         match stdin.read(&mut piece) {
             Ok(0) => return Ok(bytes),
             Ok(count) => bytes.extend_from_slice(&piece[..count]),
@@ -129,7 +130,7 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
     }
 }
 
-/// Waits for something to read, or for the end; whether it came in time.
+/// Waits for data or the end. Returns `false` after the time limit.
 fn wait(stdin: &File, limit: Duration) -> anyhow::Result<bool> {
     let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     loop {
@@ -142,11 +143,11 @@ fn wait(stdin: &File, limit: Duration) -> anyhow::Result<bool> {
     }
 }
 
-/// The prompt, and after it the text in a block whose end does not occur in it.
+/// Appends the text to the prompt, in a tag whose end tag does not occur in the text.
 fn with_stdin(prompt: &str, text: &str) -> String {
     let names = std::iter::once("stdin".to_owned()).chain((2..).map(|n| format!("stdin-{n}")));
     let mut names = names.skip_while(|name| text.contains(&format!("</{name}>")));
-    // The iterator has no end.
+    // The iterator is infinite.
     let name = names.next().unwrap_or_default();
     let prompt = prompt.trim_end_matches('\n');
     let text = text.trim_end_matches('\n');
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(text, "");
         assert!(warning.unwrap().contains("--stdin wait"));
         drop(writer);
-        // Its end is no silence.
+        // A closed pipe is not a silent one.
         assert_eq!(read(&mut stdin, LONG).unwrap(), (String::new(), None));
     }
 
@@ -213,7 +214,7 @@ mod tests {
         file.write_all(b"one\ntwo\n").unwrap();
         file.rewind().unwrap();
         assert_eq!(read(&mut file, LONG).unwrap().0, "one\ntwo\n");
-        // At its end there is nothing to warn of.
+        // No warning at the end of the file.
         assert_eq!(read(&mut file, LONG).unwrap(), (String::new(), None));
         file.seek(SeekFrom::Start(4)).unwrap();
         let (text, warning) = read(&mut file, LONG).unwrap();

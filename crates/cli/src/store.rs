@@ -1,4 +1,4 @@
-//! Where sessions and the history of runs are kept.
+//! Location of the store of sessions and runs.
 
 use std::env;
 use std::io::Write;
@@ -12,16 +12,16 @@ use tokio::time::timeout;
 use crate::args::StoreArgs;
 use crate::words;
 
-/// How long the program waits for the store to be closed.
+/// The time limit for closing the store.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// The user's own store.
+/// The default store in the state directory.
 const FILE: &str = "teamster/store.db";
 
-/// What stands for no store at all.
+/// The value that turns the store off.
 const OFF: &str = "off";
 
-/// Which store is meant; `None` if none is, or if this environment has no place for one.
+/// Returns the location of the store; `None` if it is turned off or there is no state directory.
 pub(crate) fn place(args: &StoreArgs) -> Option<String> {
     match args.url.as_deref() {
         Some(OFF | "") => None,
@@ -33,13 +33,12 @@ pub(crate) fn place(args: &StoreArgs) -> Option<String> {
     }
 }
 
-/// A file of the user's in which something is kept from one run to the next; `None` if this environment
-/// has no place for it.
+/// Returns a path in the user's state directory; `None` if there is no such directory.
 pub(crate) fn state_file(name: &str) -> Option<PathBuf> {
     file_in(name, |name| env::var_os(name).map(PathBuf::from))
 }
 
-/// The same by the XDG base directory specification.
+/// Returns a path in the state directory of the XDG base directory specification.
 fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let state = variable("XDG_STATE_HOME").filter(absolute).or_else(|| {
@@ -49,7 +48,7 @@ fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Pat
     Some(state.join(name))
 }
 
-/// The store, for a command that is about it: nothing if nothing was ever kept in the user's own.
+/// Opens the store for a command about it. Returns `None` if the user's default store does not exist yet.
 pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
     let place = place(args).context(
         "there is no store: name one with --store or TEAMSTER_STORE (`off` turns it off)",
@@ -72,9 +71,9 @@ pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
     }
 }
 
-/// Closes it, as well as that goes in a moment: nothing is lost with one that is not closed.
+/// Closes the store within [`CLOSING`]. Recorded data is safe even if that fails.
 pub(crate) async fn close(store: &Store) {
-    // The time is over: its own process then ends what is open.
+    // After the time limit, the end of the process closes the connections.
     let _ = timeout(CLOSING, store.close()).await;
 }
 

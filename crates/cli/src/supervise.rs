@@ -1,4 +1,4 @@
-//! `teamster supervise`.
+//! `teamster supervise`: starts and restarts the agents of a configuration.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::args::SuperviseArgs;
 use crate::loop_run::agent_of;
 use crate::{exit_code, tokio_runtime, words};
 
-/// Supervises until a signal; the exit code.
+/// Supervises until a signal and returns the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let program = crate::program().context("cannot find the program that this is")?;
     let mut settings = Settings::new(program, ["loop"]);
@@ -35,18 +35,18 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
         let mut stderr = LossyWriter::new(Stderr).context("cannot start a thread")?;
         let report = |event: Event| {
             let text = words::one_line(&event.to_string());
-            // It never fails.
+            // `Stderr` never fails.
             let _ = stderr.write_lines(format!("{text}\n").into_bytes());
         };
         supervisor.run(report).await;
         Ok(exit_code::SUCCESS)
     });
-    // What is kept is still being waited for.
+    // Tasks still wait for agents that are kept running.
     runtime.shutdown_background();
     code
 }
 
-/// From now on, signals are what they are to a supervisor.
+/// Installs the supervisor's signal handlers.
 fn listen(handle: Handle) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -63,12 +63,12 @@ fn listen(handle: Handle) -> io::Result<()> {
     Ok(())
 }
 
-/// For people, and for the journal of the system, which adds the time.
+/// A writer to stderr that ignores errors. Lines have no time, because the system's journal adds it.
 struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        // The agents are to go on even without a reader. A disk that is full may have room again.
+        // Agents must continue without a reader of stderr, and a full disk may get space again.
         let _ = anstream::stderr().write_all(text);
         Ok(text.len())
     }

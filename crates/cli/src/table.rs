@@ -1,4 +1,4 @@
-//! Columns of text for a terminal.
+//! Tables for a terminal.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use anstyle::Style;
 
 use crate::words;
 
-/// What stands between two columns.
+/// The number of spaces between columns.
 const GAP: usize = 2;
 
-/// Rows of cells, whose columns are as wide as their widest cell.
+/// A table whose columns are as wide as their widest cell.
 #[derive(Clone)]
 pub(crate) struct Table {
     rows: Vec<Vec<(String, Style)>>,
@@ -19,7 +19,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// With these names over its columns.
+    /// Creates a table with these column names.
     pub(crate) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
         let dim = Style::new().dimmed();
         let head = head.into_iter().map(|name| (name.to_owned(), dim));
@@ -31,24 +31,24 @@ impl Table {
         }
     }
 
-    /// From this column on there are figures, which stand on the right.
+    /// Right-aligns this column and all after it.
     pub(crate) fn figures_from(mut self, column: usize) -> Self {
         self.figures = column;
         self
     }
 
-    /// A column without a cell in it only takes room.
+    /// Hides columns whose cells are all empty.
     pub(crate) fn without_empty(mut self) -> Self {
         self.without_empty = true;
         self
     }
 
-    /// Adds a row, with as many cells as the head has.
+    /// Adds a row. It MUST have as many cells as the head.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Leaves a column out.
+    /// Hides a column.
     pub(crate) fn without(&mut self, column: usize) {
         for (cell, _) in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
             cell.clear();
@@ -56,10 +56,10 @@ impl Table {
         self.left_out.push(column);
     }
 
-    /// Cuts the cells of a column to this width, with a `…` for what is left out: at their beginning, where
-    /// a path tells least.
+    /// Truncates the cells of a column to this width at their beginning, marked with `…`. For paths, whose beginning
+    /// matters least.
     pub(crate) fn cut_beginnings(&mut self, column: usize, width: usize) {
-        // The first row is the head.
+        // Skip the head.
         for (cell, _) in self
             .rows
             .iter_mut()
@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// Cuts the cells of a column to this width, with a `…` for what is left out at their end.
+    /// Truncates the cells of a column to this width at their end, marked with `…`.
     pub(crate) fn cut(&mut self, column: usize, width: usize) {
         for (cell, _) in self
             .rows
@@ -82,28 +82,28 @@ impl Table {
         }
     }
 
-    /// How wide a column is.
+    /// Returns the width of a column.
     pub(crate) fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|(cell, _)| console::measure_text_width(cell));
         widths.max().unwrap_or(0)
     }
 
-    /// Whether nothing of a column is shown.
+    /// Returns `true` if a column is hidden.
     pub(crate) fn hides(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
         self.left_out.contains(&column)
             || (self.without_empty && cells.all(|(cell, _)| cell.is_empty()))
     }
 
-    /// How wide it is, without what is left out.
+    /// Returns the width of the table without hidden columns.
     pub(crate) fn width(&self) -> usize {
         let shown = self.shown();
         let cells: usize = shown.iter().map(|column| self.width_of(*column)).sum();
         cells + GAP * shown.len().saturating_sub(1)
     }
 
-    /// The columns that are shown.
+    /// Returns the visible columns.
     fn shown(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         (0..columns).filter(|column| !self.hides(*column)).collect()
@@ -114,7 +114,7 @@ impl Table {
         let shown = self.shown();
         let widths: Vec<usize> = shown.iter().map(|column| self.width_of(*column)).collect();
         for row in &self.rows {
-            // What is to be written before the next cell that is not empty.
+            // Spaces before the next non-empty cell, so that lines have no trailing spaces.
             let mut blanks = 0;
             for (column, width) in shown.iter().zip(&widths) {
                 let Some(cell) = row.get(*column) else {

@@ -1,4 +1,4 @@
-//! Turns of a session as runs: their retries, their fallbacks and their budget, from the arguments.
+//! Retries, fallbacks and budget of a session's turns, from the arguments.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use teamster_runner::{SessionCandidate, SessionRuns};
 use crate::args::{ChatArgs, TurnArgs};
 use crate::{hints, params};
 
-/// Why a session cannot be as the arguments ask for it.
+/// An error of [`plan`].
 pub(crate) enum PlanError {
-    /// Its agent refuses it.
+    /// The agent does not support the parameters.
     Agent(AgentError),
-    /// The arguments do not fit.
+    /// The arguments are not valid.
     Usage(anyhow::Error),
 }
 
@@ -42,10 +42,10 @@ impl From<PlanError> for anyhow::Error {
     }
 }
 
-/// The turns of the session that the arguments ask for, which has this id. `policy` answers the permission requests of
-/// a CLI that can ask.
+/// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
+/// session's capabilities.
 ///
-/// Every error is one of usage.
+/// Every error is a usage error.
 pub(crate) fn plan(
     id: &str,
     args: &ChatArgs,
@@ -115,17 +115,17 @@ fn retry(args: &TurnArgs) -> RetryPolicy {
     retry
 }
 
-/// How long to wait for a limit to reset.
+/// Sets the maximum wait for a limit to reset.
 pub(crate) fn wait(retry: &mut RetryPolicy, max_wait: Option<Duration>) {
     match max_wait {
         Some(longest) => {
             retry.max_wait = longest;
             if retry.retries == 0 {
-                // To wait for a limit is no retry; the other kinds of limits are waited for anyhow.
+                // Waiting for a limit is not a retry. The policy already waits for other kinds of limits.
                 retry.actions.extend([(ErrorKind::RateLimit, Action::Wait)]);
             }
         }
-        // Who wants no retry wants no waiting for one either.
+        // No retries means no waits either.
         None if retry.retries == 0 => retry.max_wait = Duration::ZERO,
         None => {}
     }

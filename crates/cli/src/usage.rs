@@ -1,4 +1,4 @@
-//! `teamster usage`: what agent CLIs have used.
+//! `teamster usage`: tokens and cost of agent CLIs.
 
 mod csv;
 mod history;
@@ -33,7 +33,7 @@ const FRAME: Duration = Duration::from_millis(100);
 
 pub(crate) use limits::list as limits;
 
-/// Shows what was used; the exit code.
+/// Shows the usage and returns the exit code.
 pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     if args.statusline {
         return statusline::main();
@@ -65,7 +65,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
     show(args, &collected.summary(by, args.models), now.time_zone())
 }
 
-/// Shows what was used on the machine of a server; the exit code.
+/// Shows the usage of a server's machine and returns the exit code.
 fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     if args.limits {
@@ -81,7 +81,7 @@ fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    // Days are those of this machine's zone, as typed here.
+    // Days are in this machine's time zone.
     for (name, at) in [("since", span.since), ("until", span.until)] {
         if let Some(at) = at {
             query.push(format!("{name}={}", part(&at.to_string())));
@@ -100,7 +100,7 @@ fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }
 
-/// Shows a summary in the requested form; the exit code.
+/// Prints a summary in the requested format and returns the exit code.
 fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Result<u8> {
     let by = args.by.unwrap_or(By::Day);
     let width = width();
@@ -116,7 +116,7 @@ fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Re
     exit_code::of_printed(printed)
 }
 
-/// What was used, as `--json` has it.
+/// Returns the usage as in `--json`.
 pub(crate) fn summary(args: &UsageArgs) -> anyhow::Result<UsageSummary> {
     let now = Timestamp::now().to_zoned(zone::local());
     let span = span(args, &now)?;
@@ -129,17 +129,17 @@ pub(crate) fn summary(args: &UsageArgs) -> anyhow::Result<UsageSummary> {
     Ok(collected.summary(args.by.unwrap_or(By::Day), args.models))
 }
 
-/// How wide the terminal is, if stdout is one.
+/// Returns the width of the terminal if stdout is one.
 fn width() -> Option<usize> {
     let size = console::Term::stdout().size_checked();
     size.map(|(_, columns)| usize::from(columns))
 }
 
-/// What was used in a time.
+/// The usage of a period.
 struct Collected {
     accounts: Accounts,
     joined: Joined,
-    /// Runs of agents whose files are not known.
+    /// The number of runs of agents without known files.
     of_others: u64,
 }
 
@@ -150,7 +150,7 @@ impl Collected {
     }
 }
 
-/// Reads the files of the CLIs and the history.
+/// Collects the usage from the CLIs' files and the history.
 fn collect(
     args: &UsageArgs,
     span: TimeSpan,
@@ -169,7 +169,7 @@ fn collect(
     })
 }
 
-/// From when on, and until when.
+/// A period with optional bounds.
 #[derive(Debug, Clone, Copy, Default)]
 struct TimeSpan {
     since: Option<Timestamp>,
@@ -197,7 +197,7 @@ fn span(args: &UsageArgs, now: &Zoned) -> anyhow::Result<TimeSpan> {
     Ok(span)
 }
 
-/// Reads what the CLIs have left, with progress at a terminal.
+/// Reads the CLIs' files, with progress at a terminal.
 fn read(
     args: &UsageArgs,
     span: TimeSpan,
@@ -219,7 +219,7 @@ fn read(
     let (done, is_done) = channel();
     let reading = thread::spawn(move || {
         let accounts = scan.run();
-        // The waiter is gone only if this program ends.
+        // The receiver is gone only if this program ends.
         let _ = done.send(());
         accounts
     });

@@ -1,4 +1,4 @@
-//! Figures and texts in the form in which people read them.
+//! Formatting of numbers and text for people.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use teamster::{CostSource, RunResult, Usage};
 use teamster_core::text::is_bidi_control;
 pub(crate) use teamster_core::text::one_line;
 
-/// Milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
+/// Formats milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {
     // Tenths below ten seconds, rounded half up; whole units beyond.
     let tenths = ms.saturating_add(50) / 100;
@@ -27,7 +27,7 @@ pub(crate) fn duration_ms(ms: u64) -> String {
     }
 }
 
-/// A count as `999`, `1.2k`, `45k` or `1.2M`.
+/// Formats a count as `999`, `1.2k`, `45k` or `1.2M`.
 pub(crate) fn count(n: u64) -> String {
     let scaled = |unit: u64, letter: char| {
         let tenths = n.saturating_add(unit / 20) / (unit / 10);
@@ -44,7 +44,7 @@ pub(crate) fn count(n: u64) -> String {
     }
 }
 
-/// `1 turn`, `2 turns`.
+/// Formats a count with its noun: `1 turn`, `2 turns`.
 pub(crate) fn plural(n: u64, one: &str) -> String {
     if n == 1 {
         format!("1 {one}")
@@ -53,7 +53,7 @@ pub(crate) fn plural(n: u64, one: &str) -> String {
     }
 }
 
-/// Tokens as `60 in, 1.2k out, 45k from cache`. Only what was reported, without zeros of the cache.
+/// Formats reported tokens as `tokens 60 in, 1.2k out, 45k from cache`. Leaves out cache tokens that are zero.
 pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     let parts: Vec<String> = [
         (usage.input_tokens, "in", true),
@@ -70,7 +70,7 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     (!parts.is_empty()).then(|| format!("tokens {}", parts.join(", ")))
 }
 
-/// The cost as `$0.0034` or `$1.20`; an estimate has a `~` before it.
+/// Formats the cost as `$0.0034` or `$1.20`, with a `~` before an estimate.
 pub(crate) fn cost(result: &RunResult) -> Option<String> {
     let usd = result.total_cost_usd?;
     let about = match result.cost_source {
@@ -80,7 +80,7 @@ pub(crate) fn cost(result: &RunResult) -> Option<String> {
     Some(format!("{about}{}", self::usd(usd)))
 }
 
-/// An amount as `$0.0034` or `$1.20`.
+/// Formats an amount as `$0.0034` or `$1.20`.
 pub(crate) fn usd(usd: f64) -> String {
     if usd >= 1.0 || usd == 0.0 {
         format!("${usd:.2}")
@@ -89,9 +89,8 @@ pub(crate) fn usd(usd: f64) -> String {
     }
 }
 
-/// The text in lines of at most `width` columns, cut between words: the first line begins in column
-/// `first`, the others in column `rest`, with blanks before them. What is between backticks is one word,
-/// and a word that is longer than a line stays whole.
+/// Wraps the text to lines of at most `width` columns. The first line starts in column `first`, the others are
+/// indented to column `rest`. Text between backticks is one word. Words longer than a line are not split.
 pub(crate) fn wrap(text: &str, first: usize, rest: usize, width: usize) -> String {
     let mut wrapped = String::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -117,7 +116,7 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize, width: usize) -> Strin
     wrapped
 }
 
-/// The words of a line, with what is between backticks as one.
+/// Splits a line into words. Text between backticks is one word.
 fn unbroken(line: &str) -> Vec<&str> {
     let (mut words, mut start, mut code) = (Vec::new(), 0, false);
     for (at, c) in line.char_indices() {
@@ -134,8 +133,7 @@ fn unbroken(line: &str) -> Vec<&str> {
     words
 }
 
-/// The beginning of the text that fits into so many columns, cut between words where that leaves half of
-/// them at least.
+/// Truncates the text at its end to `room` columns, between words if at least half of the columns remain used.
 pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     if measure_text_width(text) <= room {
         return Cow::Borrowed(text);
@@ -149,7 +147,7 @@ pub(crate) fn cut(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", kept.trim_end()))
 }
 
-/// The end of the text that fits into so many columns.
+/// Truncates the text at its beginning to `room` columns.
 pub(crate) fn cut_beginning(text: &str, room: usize) -> Cow<'_, str> {
     let wide = measure_text_width(text);
     if wide <= room {
@@ -160,7 +158,7 @@ pub(crate) fn cut_beginning(text: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(format!("…{}", kept.as_str()))
 }
 
-/// The message without an `Error:` before it, where the text shows anyhow that it is one.
+/// Removes prefixes `Error:` from the message.
 pub(crate) fn without_error_word(message: &str) -> &str {
     let mut message = message.trim();
     while let Some((word, rest)) = message.split_once(':')
@@ -172,14 +170,14 @@ pub(crate) fn without_error_word(message: &str) -> &str {
     message
 }
 
-/// The text without control characters other than newlines and tabs.
+/// Removes control characters other than newlines and tabs, and bidirectional controls.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(*c)))
         .collect()
 }
 
-/// How a request of a detached run is answered, to follow the name of its tool.
+/// Returns the hint how to answer a detached run's request, to append to its tool's name.
 pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
     request_id.map_or_else(String::new, |id| {
         let id = one_line(id);
@@ -187,7 +185,7 @@ pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
     })
 }
 
-/// The arguments of a tool that say the most, in one line.
+/// Returns the most descriptive argument of a tool in one line.
 pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
     const TELLING: [&str; 15] = [
         "command",
@@ -224,7 +222,7 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
     }
 }
 
-/// A path below the directory, relative to it; anything else as it is.
+/// Makes a path below the directory relative to it. Returns other text unchanged.
 fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
     directory
         .and_then(Path::to_str)
@@ -235,10 +233,10 @@ fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
         .unwrap_or(text)
 }
 
-/// The beginning of a failed tool's output, in one line.
+/// Returns the first three lines of a failed tool's output in one line.
 pub(crate) fn tool_failure(output: &str) -> String {
     let text = output.trim();
-    // Some CLIs wrap such messages in a tag for the model's eyes.
+    // Some CLIs wrap such messages in a tag for the model.
     let text = match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
         Some((tag, rest)) if tag.chars().all(|c| c.is_ascii_lowercase() || c == '_') => rest
             .trim_end()
@@ -254,8 +252,8 @@ pub(crate) fn tool_failure(output: &str) -> String {
         .join(" · ")
 }
 
-/// The text as one word of a shell, for a line that is shown to be pasted. What cannot be shown as it is,
-/// such as the end of a line, is written as `bash`, `zsh` and the newer `sh` read it.
+/// Quotes the text as one shell word, for command lines that users paste. Control characters use the `$'…'` syntax of
+/// `bash`, `zsh` and POSIX.1-2024 `sh`.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| !c.is_control() && !is_bidi_control(c);
     if text.chars().all(is_plain) {
@@ -267,10 +265,10 @@ pub(crate) fn shell_word(text: &str) -> String {
             '\\' | '\'' => word.extend(['\\', c]),
             '\n' => word.push_str("\\n"),
             '\t' => word.push_str("\\t"),
-            // Bytes, each with all its digits: what follows may be one too.
+            // Three octal digits per byte, because the next character may be a digit.
             c if !is_plain(c) => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    // Writing to a text cannot fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(word, "\\{byte:03o}");
                 }
             }
@@ -365,7 +363,7 @@ mod tests {
         let hostile = "a\u{202e}gnp.\u{2066}exe\u{200f}\u{61c}\u{1b}[2J\r\nb\u{9b}";
         assert_eq!(one_line(hostile), "agnp.exe [2J b");
         assert_eq!(printable(hostile), "agnp.exe[2J\nb");
-        // A joiner of emoji is none of them.
+        // A zero-width joiner stays.
         assert_eq!(printable("👩\u{200d}🚀 שלום"), "👩\u{200d}🚀 שלום");
         assert_eq!(one_line("a \u{202e} b"), "a b");
     }
@@ -382,7 +380,7 @@ mod tests {
         assert_eq!(cut("one two three", 13), "one two three");
         assert_eq!(cut("one two three", 11), "one two…");
         assert_eq!(cut("one two three", 8), "one two…");
-        // A cut that is early would say too little.
+        // Cut within a word if the last space is too early.
         assert_eq!(cut("a /very/long/path", 10), "a /very/l…");
         assert_eq!(cut("日本語", 5), "日本…");
     }

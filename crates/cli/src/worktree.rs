@@ -1,9 +1,9 @@
-//! `--worktree`: a git worktree of its own for a run or a chat.
+//! `--worktree`: a git worktree for a run or chat.
 //!
-//! Each has a folder in the user's state, named by its run's id: `worktree.json` describes it, `lock` is locked
-//! while it is in use, and the worktree is in a folder that has the repository's name. It is removed at the end
-//! unless something was changed in it. What a killed process has left is looked at by the next one that makes a
-//! worktree.
+//! Each worktree has a folder in the user's state directory, named by the run's id. It contains `worktree.json`, the
+//! file `lock`, which is locked while the worktree is in use, and the worktree itself, in a folder with the
+//! repository's name. The worktree is removed at the end unless it has changes. The next process that creates a
+//! worktree cleans up after killed ones.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -18,28 +18,28 @@ use serde::{Deserialize, Serialize};
 use crate::args::PlaceArgs;
 use crate::{params, store, words};
 
-/// The folder of all worktrees, beside the store.
+/// The folder of all worktrees in the state directory.
 const FOLDER: &str = "teamster/worktrees";
 const INFO: &str = "worktree.json";
 const LOCK: &str = "lock";
-/// The name of the branch of a run without a name for it, before the run's id.
+/// The prefix of the default branch name, before the run's id.
 const BRANCH: &str = "teamster/";
 
-/// What a worktree is, as it is written beside it.
+/// The content of `worktree.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Info {
-    /// The user's own worktree, or the repository.
+    /// The root of the user's worktree.
     repository: PathBuf,
     path: PathBuf,
     branch: String,
-    /// The commit at which the branch began.
+    /// The commit that the branch starts at.
     base: String,
-    /// It is kept, because something was changed in it.
+    /// The worktree is kept because it has changes.
     #[serde(default)]
     kept: bool,
 }
 
-/// A worktree in use. Dropped, it is removed unless something was changed in it.
+/// A worktree in use. Dropping it removes the worktree unless it has changes.
 #[derive(Debug)]
 pub(crate) struct Worktree {
     info: Info,
@@ -48,14 +48,14 @@ pub(crate) struct Worktree {
     lock: Option<File>,
 }
 
-/// What became of a worktree.
+/// The outcome of closing a worktree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Removed,
     Kept(String),
 }
 
-/// Makes the requested worktree, and has the agent work in it.
+/// Creates the requested worktree and makes it the agent's working directory.
 pub(crate) fn enter(
     place: &mut PlaceArgs,
     id: &str,
@@ -79,15 +79,15 @@ pub(crate) fn leave(worktree: Option<Worktree>, quiet: bool) {
     if let Some(worktree) = worktree {
         let summary = worktree.finish();
         if !quiet {
-            // If stderr is gone, the report has no reader.
+            // A closed stderr is ignored.
             let _ = writeln!(anstream::stderr(), "{summary}");
         }
     }
 }
 
 impl Worktree {
-    /// Makes one of the repository in which `directory` is. Without a branch, a new one is named after the run. Every
-    /// error is one of usage, and leaves nothing behind.
+    /// Creates a worktree of the repository that contains `directory`. Without `branch`, the new branch is named after
+    /// the run. Every error is a usage error and leaves nothing behind.
     pub(crate) fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
         let root = store::state_file(FOLDER).context(
             "--worktree has no place to keep it: neither XDG_STATE_HOME nor HOME is set to an absolute path",
@@ -149,7 +149,7 @@ impl Worktree {
             base,
             kept: false,
         };
-        // From here on, dropping it undoes what was done.
+        // From here on, dropping the worktree cleans up.
         let mut made = Self {
             directory: info.path.join(&inside),
             info,
@@ -170,23 +170,23 @@ impl Worktree {
             ],
         )?;
         if !made.directory.is_dir() {
-            // The folder is not in the last commit.
+            // The directory is not in the last commit.
             made.directory.clone_from(&made.info.path);
         }
         Ok(made)
     }
 
-    /// Where the agent works: the same folder of the repository as without a worktree.
+    /// Returns the agent's working directory: the same directory of the repository as without a worktree.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Its branch.
+    /// Returns the branch.
     pub(crate) fn branch(&self) -> &str {
         &self.info.branch
     }
 
-    /// What of the user's own worktree the agent does not see.
+    /// Returns a warning about uncommitted changes that the agent does not see.
     pub(crate) fn warning(&self) -> Option<String> {
         let changed = git(&self.info.repository, ["status", "--porcelain"]).ok()?;
         let changed = changed.lines().count() as u64;
@@ -196,7 +196,7 @@ impl Worktree {
         })
     }
 
-    /// Closes it: removed unless it has changes. Returns the report for the user.
+    /// Closes the worktree, which removes it unless it has changes. Returns the report for the user.
     pub(crate) fn finish(mut self) -> String {
         let outcome = self.end();
         let path = words::printable(&self.info.path.to_string_lossy());
@@ -216,7 +216,7 @@ impl Worktree {
             return Outcome::Removed;
         };
         let outcome = finish(&self.folder, &mut self.info);
-        // By name, not by closing: a program that is being started has the file open as well, for a moment.
+        // Unlock explicitly: a process that is being spawned may hold the file open for a moment.
         let _ = lock.unlock();
         outcome
     }
@@ -233,11 +233,11 @@ impl Drop for Worktree {
     }
 }
 
-/// Removes the worktree if nothing was changed in it. The lock of its folder is the caller's.
+/// Removes the worktree if it has no changes. The caller holds the folder's lock.
 fn finish(folder: &Path, info: &mut Info) -> Outcome {
     if let Some(changes) = changes(info) {
         info.kept = true;
-        // Without it, the next process looks at it again.
+        // On an error, the next process checks the worktree again.
         let _ = write_info(folder, info);
         return Outcome::Kept(changes);
     }
@@ -249,12 +249,12 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
         )
         .is_ok();
     if !removed {
-        // It was changed just now, or is locked.
+        // It was just changed, or is locked.
         return Outcome::Kept("it could not be removed".to_owned());
     }
     let _ = git(&info.repository, ["worktree", "prune"]);
     let reference = format!("refs/heads/{}", info.branch);
-    // Only where it still is the commit at which it began.
+    // Delete the branch only if it is still at its base.
     let _ = git(
         &info.repository,
         ["update-ref", "-d", &reference, &info.base],
@@ -263,7 +263,7 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     Outcome::Removed
 }
 
-/// What was changed in a worktree. What cannot be looked at counts as changed.
+/// Describes the changes in a worktree. A worktree that git cannot read counts as changed.
 fn changes(info: &Info) -> Option<String> {
     if !info.path.exists() {
         return None;
@@ -296,14 +296,14 @@ fn changes(info: &Info) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Ends the worktrees of processes that were killed.
+/// Cleans up the worktrees of killed processes.
 fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else {
         return;
     };
     for entry in entries.flatten() {
         let folder = entry.path();
-        // One in use, or of a process that is just making or removing it.
+        // In use, or being created or removed by another process.
         let Ok(Some(lock)) = lock(&folder) else {
             continue;
         };
@@ -315,7 +315,7 @@ fn sweep(root: &Path) {
                     finish(&folder, &mut info);
                 }
             }
-            // Killed before there was anything in it.
+            // The process was killed before it wrote the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let _ = fs::remove_file(folder.join(LOCK));
                 let _ = fs::remove_dir(&folder);
@@ -326,7 +326,7 @@ fn sweep(root: &Path) {
     }
 }
 
-/// The lock of a worktree's folder; `None` while another process has it.
+/// Locks a worktree's folder. Returns `None` while another process holds the lock.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .read(true)
@@ -342,7 +342,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whole or not at all.
+/// Writes `worktree.json` atomically.
 fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
     let draft = folder.join("worktree.new");
     fs::write(&draft, serde_json::to_vec(info)?)?;
@@ -350,7 +350,7 @@ fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
     fs::rename(draft, folder.join(INFO))
 }
 
-/// What git prints, without the end of its last line; its error is git's own.
+/// Runs git and returns its output without trailing newlines. The error has git's message.
 fn git<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,
@@ -359,7 +359,7 @@ fn git<A: AsRef<OsStr>>(
         .arg("-C")
         .arg(directory)
         .args(args)
-        // A hook that starts teamster sets them, and means its own repository.
+        // A git hook that starts teamster sets these for its own repository.
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE")

@@ -6,8 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::warn;
 
-/// The zone that `TZ` names, or else the machine's. Where there is no such zone it is UTC; of a name that is
-/// not known, one warning is printed.
+/// Returns the zone of `TZ`, or else the machine's. Falls back to UTC, with one warning if the name in `TZ` is unknown.
 pub(crate) fn local() -> TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| {
         TimeZone::try_system().unwrap_or_else(|_| {

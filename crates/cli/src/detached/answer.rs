@@ -1,4 +1,4 @@
-//! `teamster answer`: the answer to a request of a detached run.
+//! `teamster answer`: answers a request of a detached run.
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -8,14 +8,14 @@ use super::RunHandle;
 use crate::args::AnswerArgs;
 use crate::{exit_code, tokio_runtime, words};
 
-/// Answers the request; the exit code.
+/// Answers the request and returns the exit code.
 pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
     let (id, number, word) = match &*args.words {
         [id, word] => (&**id, None, word),
         [id, number, word] => (&**id, Some(&**number), word),
         _ => bail!("expected a request and its answer"),
     };
-    // A request's id is that of its run, a slash and a number; the run's may be shortened.
+    // A request's id is RUN/NUMBER. The run's id may be a prefix.
     let (run, own) = match id.rsplit_once('/') {
         Some((run, number)) => (run, Some(number)),
         None => (id, None),
@@ -23,7 +23,7 @@ pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
     if own.is_some() && number.is_some() {
         bail!("name the request once: {id}, or {run} and its number");
     }
-    // The second word may be the whole id, as `teamster requests` prints it.
+    // The second argument may be the whole id, as `teamster requests` prints it.
     let number = number.map(|it| it.rsplit('/').next().unwrap_or(it));
     tokio_runtime()
         .context("cannot start the runtime")?
@@ -41,12 +41,12 @@ pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
         })
 }
 
-/// The only request that waits.
+/// Returns the id of the only pending request.
 async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<String> {
     match waiting {
         [only] => Ok(only.request_id.clone()),
         [] => {
-            // The runner knows whether the run has ended, which is the better error.
+            // Ask the runner: if the run has ended, its error is more precise.
             let none = Answer::Deny { reason: None };
             run.answer(&format!("{}/0", run.id()), none).await?;
             bail!("no request of run {} waits for an answer", run.id())
@@ -58,7 +58,7 @@ async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<Str
     }
 }
 
-/// What the word means for this request.
+/// Converts the argument to an answer for this request.
 fn answer(
     args: &AnswerArgs,
     word: &str,
@@ -92,7 +92,7 @@ fn answer(
     })
 }
 
-/// The answer to the question of an MCP server: a JSON object with its fields, or the value of its only one.
+/// Converts the text to an answer to an MCP server's question: a JSON object, or the value of the only field.
 fn to_question(text: &str, schema: &Value) -> anyhow::Result<Value> {
     if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
         return Ok(value);

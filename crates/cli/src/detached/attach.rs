@@ -1,4 +1,4 @@
-//! `teamster attach`.
+//! `teamster attach`: shows a detached run or session and sends prompts to it.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use crate::drive::{self, TICK};
 use crate::signals::{Request, Source};
 use crate::{exit_code, tokio_runtime};
 
-/// Shows a run or a session; its exit code.
+/// Shows a run or session and returns its exit code.
 pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
     let output: OutputArgs = args.output.into();
     let runtime = tokio_runtime().context("cannot start the runtime")?;
@@ -35,22 +35,22 @@ pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
         view.show(entries, &mut screen).await
     });
     terminal::restore();
-    // What waits for the terminal in a thread does not hold up the end.
+    // Do not wait for the thread that reads from the terminal.
     runtime.shutdown_background();
     code
 }
 
-/// A view of a run or a session.
+/// A view of a run or session.
 struct Attached {
     run: RunHandle,
     quiet: bool,
-    /// A user who can say something to the session.
+    /// The prompt, if the user can send messages to the session.
     speaker: Option<Speaker>,
-    /// How often the turn in progress was interrupted here.
+    /// The number of interrupts sent for the turn in progress.
     interrupts: u32,
 }
 
-/// What happens beside the log.
+/// An input other than log entries.
 enum Beside {
     Signal(Request),
     Spoken(Spoken),
@@ -66,7 +66,7 @@ impl Attached {
         let stdout = drive::pipe_to_a_reader();
         let mut code = None;
         loop {
-            // While something is typed, the log waits.
+            // Show no entries while the user types.
             let is_typing = self.speaker.as_ref().is_some_and(Speaker::is_typing);
             let next = tokio::select! {
                 biased;
@@ -135,11 +135,11 @@ impl Attached {
         if let Err(error) = screen.flush() {
             return Ok(exit_code::of_lost(error));
         }
-        // Only `--after` the end leaves nothing to show.
+        // Only `--after` the last entry leaves nothing to show.
         Ok(code.unwrap_or(exit_code::SUCCESS))
     }
 
-    /// A signal came: the exit code, if it ends the view.
+    /// Handles a signal. Returns the exit code if it ends the view.
     async fn signal(
         &mut self,
         request: Request,
@@ -153,13 +153,13 @@ impl Attached {
         self.interrupts += 1;
         screen.stopping();
         match self.run.interrupt(self.interrupts > 1).await {
-            // It has just ended.
+            // The turn has just ended.
             Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Handles the user's line: the exit code, if it ends the view.
+    /// Handles the user's input. Returns the exit code if it ends the view.
     async fn spoken(&mut self, spoken: Spoken, screen: &mut Screen) -> anyhow::Result<Option<u8>> {
         let Some(speaker) = &mut self.speaker else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Attached {
     }
 }
 
-/// Ends the view of a run that continues; the exit code.
+/// Leaves the view while the run continues. Returns the exit code.
 fn leave(screen: &mut Screen, run: &RunHandle, quiet: bool) -> u8 {
     terminal::restore();
     if let Err(error) = screen.flush() {

@@ -1,4 +1,4 @@
-//! `teamster cancel`.
+//! `teamster cancel`: stops detached runs.
 
 use anyhow::Context;
 
@@ -6,7 +6,8 @@ use super::{RunHandle, wait};
 use crate::args::CancelArgs;
 use crate::{exit_code, tokio_runtime};
 
-/// Stops the runs and waits for their ends; the exit code. One that cannot be stopped keeps no other from it.
+/// Stops the runs, waits for their ends and returns the exit code. A run that cannot be stopped does not affect the
+/// others.
 pub(crate) fn main(args: &CancelArgs) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?

@@ -1,4 +1,4 @@
-//! A detached run or session, on this machine or on a server.
+//! Handles to detached runs and sessions, local or on a server.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::runs;
 use crate::remote::{RemoteFollow, RemoteRun, remote};
 use crate::words;
 
-/// A detached run or session.
+/// A handle to a detached run or session.
 #[derive(Debug, Clone)]
 pub(crate) enum RunHandle {
     /// On this machine.
@@ -24,7 +24,7 @@ pub(crate) enum RunHandle {
     Remote(Box<RemoteRun>),
 }
 
-/// The entries of a log.
+/// A stream of log entries.
 #[derive(Debug)]
 pub(crate) enum Entries {
     Local(Box<Follow>),
@@ -32,7 +32,7 @@ pub(crate) enum Entries {
 }
 
 impl Entries {
-    /// The next entry; `None` after the last. Cancel-safe.
+    /// Returns the next entry; `None` after the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         match self {
             Self::Local(follow) => follow.next().await,
@@ -42,8 +42,8 @@ impl Entries {
 }
 
 impl RunHandle {
-    /// The run of this id, or of the one that begins so; of a turn's id, its session; or, on this machine, the current
-    /// tick of the agent in this directory or of this name, else its last one.
+    /// Finds a run by its id, a unique prefix or a turn's id (which names its session). On this machine, `id` may also
+    /// be the directory or name of a loop's agent, which stands for its current or last tick.
     pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
         match remote() {
             Some(http) => Ok(Self::Remote(Box::new(RemoteRun::find(http, id).await?))),
@@ -51,7 +51,7 @@ impl RunHandle {
         }
     }
 
-    /// The runs of these ids.
+    /// Finds several runs, each as [`find`](Self::find) does.
     pub(crate) async fn find_all(ids: &[String]) -> anyhow::Result<Vec<Self>> {
         let mut found = Vec::new();
         for id in ids {
@@ -75,12 +75,12 @@ impl RunHandle {
         self.info().kind == RunKind::Session
     }
 
-    /// The directory in which the agent works, if it is one of this machine.
+    /// Returns `true` if the run is on this machine.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self, Self::Local(_))
     }
 
-    /// The entries behind that of this number, and those that come.
+    /// Follows the entries after the one with this number.
     pub(crate) fn follow(&self, after: u64) -> Result<Entries, RunsError> {
         Ok(match self {
             Self::Local(run) => Entries::Local(Box::new(Follow::new(run.clone(), after)?)),
@@ -88,7 +88,7 @@ impl RunHandle {
         })
     }
 
-    /// The number of the newest entry.
+    /// Returns the number of the newest entry.
     pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
         match self {
             Self::Local(run) => Ok(run.last_line()?.map_or(0, |line| line.seq())),
@@ -96,7 +96,7 @@ impl RunHandle {
         }
     }
 
-    /// The last entry, once it is there. `None` if a log that has ended has none.
+    /// Waits for the last entry. `None` if the log ended without one.
     pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
         match self {
             Self::Local(run) => Follow::end(run.clone()).await,
@@ -104,7 +104,7 @@ impl RunHandle {
         }
     }
 
-    /// Stops it; with `kill` by force.
+    /// Stops the run; with `kill`, by force.
     pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::cancel(run, kill).await,
@@ -112,7 +112,7 @@ impl RunHandle {
         }
     }
 
-    /// Its requests that wait for an answer.
+    /// Returns the pending requests.
     pub(crate) async fn requests(&self) -> Result<Vec<PendingRequest>, RunsError> {
         match self {
             Self::Local(run) => client::requests(run).await,
@@ -128,7 +128,7 @@ impl RunHandle {
         }
     }
 
-    /// What it is doing.
+    /// Returns the live status.
     pub(crate) async fn status(&self) -> Result<LiveStatus, RunsError> {
         match self {
             Self::Local(run) => client::status(run).await,
@@ -136,7 +136,7 @@ impl RunHandle {
         }
     }
 
-    /// Begins a turn of a session.
+    /// Starts a turn of a session.
     pub(crate) async fn send(
         &self,
         prompt: String,
@@ -156,7 +156,7 @@ impl RunHandle {
         }
     }
 
-    /// Ends the turn in progress; with `kill` by force.
+    /// Interrupts the turn in progress; with `kill`, by force.
     pub(crate) async fn interrupt(&self, kill: bool) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::interrupt(run, kill).await,
@@ -172,7 +172,7 @@ impl RunHandle {
         }
     }
 
-    /// Another model, from the next turn on.
+    /// Sets the model from the next turn on.
     pub(crate) async fn set_model(&self, model: &str) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::set_model(run, model).await,
@@ -180,7 +180,7 @@ impl RunHandle {
         }
     }
 
-    /// Another permission mode, from the next turn on.
+    /// Sets the permission mode from the next turn on.
     pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::set_permission(run, mode).await,
@@ -189,8 +189,7 @@ impl RunHandle {
     }
 }
 
-/// The run of this id, or of the one that begins so; of a turn's id, its session; or the current tick of the agent
-/// in this directory or of this name, else its last one.
+/// Finds a run on this machine, as [`RunHandle::find`] describes.
 fn find_here(id: &str) -> anyhow::Result<RunFolder> {
     let runs = runs()?;
     let found = runs.find(id);
@@ -227,20 +226,19 @@ fn find_here(id: &str) -> anyhow::Result<RunFolder> {
     Ok(run)
 }
 
-/// The session and the number of a turn, by its id.
+/// Splits a turn's id into its session's id and its number.
 pub(super) fn turn_of(id: &str) -> Option<(&str, u64)> {
     let (session, number) = id.rsplit_once('.')?;
     Some((session, number.parse().ok()?))
 }
 
-/// The directory of an agent that works in a loop, which this is, or whose name this is in the configuration of a
-/// supervisor.
+/// Returns the directory of a loop's agent, by its path or by its name in the supervisor's configuration.
 fn agent_directory(id: &str) -> Option<PathBuf> {
     let directory = Path::new(id);
     if directory.join(ORCHESTRATOR).is_dir() {
         return Some(directory.to_owned());
     }
-    // One that cannot be used knows no agents.
+    // An unusable configuration has no agents.
     let file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
     let config = Config::read(Path::new(&file.unwrap_or_else(|| FILE_NAME.into()))).ok()?;
     let agent = config.agents.into_iter().find(|agent| agent.id == id)?;

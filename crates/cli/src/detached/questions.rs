@@ -1,4 +1,4 @@
-//! Requests of an attached run, asked at the terminal.
+//! Prompts at the terminal for requests of an attached run.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
@@ -12,7 +12,7 @@ use teamster_runner::{LogLine, RunsError};
 use super::{Entries, RunHandle};
 use crate::chat::permission::at_terminal;
 
-/// The entries of a log, some of which were read before they are shown.
+/// A log reader with lookahead.
 pub(super) struct Reader {
     run: RunHandle,
     entries: Entries,
@@ -32,7 +32,7 @@ impl Reader {
         &self.run
     }
 
-    /// The next entry; `None` after the last. Cancel-safe.
+    /// Returns the next entry; `None` after the last. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         match self.ahead.pop_front() {
             Some(line) => Ok(Some(line)),
@@ -40,10 +40,10 @@ impl Reader {
         }
     }
 
-    /// Reads ahead until the request needs no answer any more.
+    /// Reads ahead until the request is decided or withdrawn, or the log ends.
     async fn settled(&mut self, id: &str) {
         loop {
-            // An error comes once more when the entries are shown.
+            // The error occurs again when the entries are shown.
             let Ok(Some(line)) = self.entries.next().await else {
                 return;
             };
@@ -53,7 +53,7 @@ impl Reader {
             if decides || ends {
                 return;
             }
-            // A request can be withdrawn without an event of its own.
+            // A withdrawn request may have no event.
             let waits = |waiting: &[_]| !find(waiting, id);
             if (self.run.requests().await).is_ok_and(|waiting| waits(&waiting)) {
                 return;
@@ -66,7 +66,7 @@ fn find(waiting: &[teamster_runner::protocol::PendingRequest], id: &str) -> bool
     waiting.iter().any(|request| request.request_id == id)
 }
 
-/// The request that this entry decides.
+/// Returns the id of the request that the entry decides.
 fn decided(line: &LogLine) -> Option<String> {
     let Ok(RunLogEntry::Agent(entry)) = line.entry() else {
         return None;
@@ -79,21 +79,21 @@ fn decided(line: &LogLine) -> Option<String> {
     }
 }
 
-/// The requests that were seen in the log and are to be asked here.
+/// Undecided requests from the log, to be answered at the terminal.
 #[derive(Default)]
 pub(super) struct Questions {
     open: VecDeque<String>,
 }
 
 impl Questions {
-    /// Whether there is a user to ask.
+    /// Returns `true` if a user at the terminal can answer.
     pub(super) fn can_ask() -> bool {
         let stdin = io::stdin();
-        // In the background, reading would stop this process.
+        // Reading stdin in a background process group would stop this process.
         stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|front| front == getpgrp())
     }
 
-    /// Takes note of an entry that was shown.
+    /// Records requests and decisions in a shown entry.
     pub(super) fn see(&mut self, entry: &AgentEvent) {
         let AgentEvent::Permission(permission) = entry else {
             return;
@@ -107,13 +107,13 @@ impl Questions {
         }
     }
 
-    /// Whether there is something to ask.
+    /// Returns `true` if no request is open.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Asks for an answer to the oldest request, if it still waits for one. Without an answer here, it continues
-    /// waiting for one from elsewhere.
+    /// Prompts for an answer to the oldest request, if it is still pending. Without an answer, the request stays
+    /// pending for other clients.
     pub(super) async fn ask(
         &mut self,
         reader: &mut Reader,
@@ -133,7 +133,7 @@ impl Questions {
             return Ok(());
         };
         match reader.run().answer(&id, answer.into()).await {
-            // Another client was faster, or the run has ended.
+            // Another client answered first, or the run has ended.
             Err(error @ RunsError::Refused { .. }) => crate::warn(&[error.to_string()]),
             Err(RunsError::Ended { .. }) => {}
             answered => answered?,

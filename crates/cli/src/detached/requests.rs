@@ -1,4 +1,4 @@
-//! `teamster requests`: what waits for an answer.
+//! `teamster requests`: lists pending requests.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::remote::{self, remote};
 use crate::table::Table;
 use crate::{exit_code, tokio_runtime, words};
 
-/// Lists the requests of these runs, or of all; the exit code.
+/// Lists the requests of these runs, or of all, and returns the exit code.
 pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
     let waiting = tokio_runtime()?.block_on(waiting(&args.ids))?;
     let mut out = anstream::stdout();
@@ -23,7 +23,7 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
             writeln!(out)
         })
     } else if waiting.is_empty() {
-        // On stdout would be what a script takes for a request.
+        // On stderr, so that scripts do not read it as a request.
         let _ = writeln!(anstream::stderr(), "no request waits for an answer");
         Ok(())
     } else {
@@ -47,7 +47,7 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// What waits for an answer in these runs, or in all, with the directory of its run.
+/// Returns the pending requests of these runs, or of all, each with its run's directory.
 async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
     let runs = match remote() {
         Some(http) if ids.is_empty() => return Ok(remote::waiting(http).await?),
@@ -66,7 +66,7 @@ async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<P
     Ok(waiting)
 }
 
-/// What the request is for, in one line.
+/// Describes the request in one line.
 fn what(request: &PendingRequest, directory: Option<&std::path::Path>) -> String {
     let input = words::tool_input(&request.input, directory);
     match &request.message {
@@ -82,7 +82,7 @@ fn hint(request: &PendingRequest) {
         "allow|deny"
     };
     let id = words::one_line(&request.request_id);
-    // Beside the table, for people only.
+    // On stderr, because it is for people only.
     let _ = writeln!(
         anstream::stderr(),
         "answer with: teamster answer {id} {answers}"

@@ -1,4 +1,4 @@
-//! `teamster say`: a turn of a session.
+//! `teamster say`: sends a prompt to a session and shows the turn.
 
 use std::io::{self, Read, Write};
 
@@ -15,7 +15,7 @@ use crate::drive::{self, TICK};
 use crate::signals::Source;
 use crate::{exit_code, stdin, tokio_runtime, words};
 
-/// Sends the prompt and shows the turn; the turn's exit code.
+/// Sends the prompt, shows the turn and returns the turn's exit code.
 pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let session = runtime.block_on(RunHandle::find(&args.id))?;
@@ -81,7 +81,7 @@ async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Resu
 /// Waits for the end of the turn in progress.
 async fn next_end(session: &RunHandle) -> anyhow::Result<()> {
     let newest = session.newest().await?;
-    // The turn may have ended in the meantime.
+    // The turn may have ended meanwhile.
     if session.status().await?.turn.is_none() {
         return Ok(());
     }
@@ -94,7 +94,7 @@ async fn next_end(session: &RunHandle) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows the turn to its end; its exit code.
+/// Shows the turn to its end and returns its exit code.
 async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
     let mut follow = session.follow(turn.seq)?;
@@ -150,7 +150,7 @@ async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> any
     Ok(exit_code::INCOMPLETE)
 }
 
-/// The reader of the answer is gone: the turn is interrupted, as a run is then.
+/// Interrupts the turn because the reader of the output is gone. Returns the exit code.
 async fn lost(session: &RunHandle, error: io::Error) -> anyhow::Result<u8> {
     interrupt(session, false).await?;
     Ok(exit_code::of_lost(error))
@@ -158,7 +158,7 @@ async fn lost(session: &RunHandle, error: io::Error) -> anyhow::Result<u8> {
 
 async fn interrupt(session: &RunHandle, kill: bool) -> anyhow::Result<()> {
     match session.interrupt(kill).await {
-        // It has just ended.
+        // The turn has just ended.
         Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }

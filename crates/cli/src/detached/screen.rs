@@ -1,4 +1,4 @@
-//! How the log of a run or a session is shown.
+//! Rendering of the log of a run or session.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -15,46 +15,46 @@ use crate::args::OutputArgs;
 use crate::render::{Current, Narrator, Sink, TextIsFinal, View};
 use crate::{drive, exit_code, words};
 
-/// What shows the entries of a log.
+/// A renderer of log entries.
 pub(super) enum Screen {
-    /// As they are in the file.
+    /// Prints the lines of the log.
     Lines(io::BufWriter<io::Stdout>),
-    /// As `teamster run` and `teamster chat` show them.
+    /// Renders turns like `teamster run` and `teamster chat`.
     Turns(Box<Turns>),
 }
 
-/// Shows the turns of a session, or the one run that there is.
+/// Renders the turns of a session, or a run.
 pub(super) struct Turns {
     output: OutputArgs,
     view: View,
     sink: Box<dyn Sink>,
-    /// When the first entry shown of this turn was written: times are those of the turn.
+    /// The time of the turn's first shown entry, in milliseconds since the Unix epoch. Times are relative to it.
     began: Option<u64>,
-    /// What is asked here; nothing if there is no one to ask.
+    /// The requests to ask at the terminal; `None` without a user.
     questions: Option<Questions>,
-    /// It is a session: its turns are shown one after the other.
+    /// True for a session, which has several turns.
     is_session: bool,
-    /// The turn that is shown, until its end.
+    /// The turn in progress.
     turn: Option<Id>,
-    /// The agent's session that was shown last.
+    /// The agent's session, as last reported.
     session: Option<Id>,
-    /// A message that was typed here, so that it is on the screen already.
+    /// A message that the user typed here, which is already on the screen.
     typed: Option<String>,
 }
 
-/// What an entry means for who shows it.
+/// The result of showing an entry.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The exit code of the run or turn that has ended with it.
+    /// The exit code, if the entry ends a run or turn.
     pub(super) code: Option<u8>,
-    /// That run or turn.
+    /// The id of the ended run or turn.
     pub(super) run_id: Option<Id>,
 }
 
 impl Screen {
     pub(super) fn new(run: &RunHandle, output: OutputArgs) -> Self {
         let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
-        // Entries of an agent that this program does not know are shown as they are.
+        // Print the entries of an unknown agent as lines.
         let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
             return Self::Lines(io::BufWriter::new(io::stdout()));
         };
@@ -86,7 +86,7 @@ impl Screen {
         }))
     }
 
-    /// The same for a program that asks no questions.
+    /// Disables prompts for requests.
     pub(super) fn without_questions(mut self) -> Self {
         if let Self::Turns(turns) = &mut self {
             turns.questions = None;
@@ -110,7 +110,7 @@ impl Screen {
                 out.write_all(b"\n")?;
             }
             (Self::Turns(turns), Ok(entry)) => turns.show(&entry, line.is_end())?,
-            // Of a newer version.
+            // An entry of a newer version.
             _ => {}
         }
         Ok(seen)
@@ -123,17 +123,17 @@ impl Screen {
         }
     }
 
-    /// Whether a turn is in progress, as far as it was shown.
+    /// Returns `true` if the shown entries leave a turn in progress.
     pub(super) fn is_in_turn(&self) -> bool {
         matches!(self, Self::Turns(turns) if turns.turn.is_some())
     }
 
-    /// Whether something is to be asked here.
+    /// Returns `true` if a request is to be asked here.
     pub(super) fn asks(&self) -> bool {
         matches!(self, Self::Turns(turns) if turns.questions.as_ref().is_some_and(|it| !it.is_empty()))
     }
 
-    /// Asks for an answer to one request.
+    /// Prompts for an answer to the oldest request.
     pub(super) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
         let Self::Turns(turns) = self else {
             return Ok(());
@@ -146,14 +146,14 @@ impl Screen {
         questions.ask(reader, directory.as_deref()).await
     }
 
-    /// This prompt is about to be sent from here.
+    /// Sets the message that is about to be sent from here.
     pub(super) fn typed(&mut self, text: Option<String>) {
         if let Self::Turns(turns) = self {
             turns.typed = text;
         }
     }
 
-    /// The user asked to stop what is shown.
+    /// Shows that the turn is being stopped.
     pub(super) fn stopping(&mut self) {
         if let Self::Turns(turns) = self {
             let now = turns.now(epoch_ms());
@@ -231,7 +231,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Shows a message that was sent from elsewhere.
+    /// Shows a message that another client sent.
     fn message(&mut self, text: &str, from: Option<&str>) -> io::Result<()> {
         self.sink.flush()?;
         if self.output.quiet {
@@ -251,7 +251,7 @@ impl Turns {
         Ok(())
     }
 
-    /// The next turn is shown from its own beginning.
+    /// Flushes the turn and resets the renderer for the next one.
     fn turn_end(&mut self) -> io::Result<()> {
         self.sink.flush()?;
         self.turn = None;
@@ -302,8 +302,8 @@ impl Turns {
     }
 }
 
-/// The arguments that go on with the session of a run, up to the session's id. It belongs to a directory, without
-/// which there is no going on.
+/// Returns the arguments that resume the session of a run, up to the session's id. `None` if the session's directory
+/// no longer exists.
 fn resume_arguments(run: &RunHandle) -> Option<String> {
     let Some(directory) = &run.info().directory else {
         return Some("--resume".to_owned());

@@ -1,7 +1,7 @@
-//! Speaking with a session from the terminal that shows it.
+//! Input of prompts and commands in `teamster attach`.
 //!
-//! Between two turns the prompt is there, but the editor begins only with the first key: until then, what others say
-//! to the session is shown as it comes. While something is typed, the log waits.
+//! Between turns the prompt is shown, but the line editor starts only with the first key. Until then, entries from
+//! other clients are shown as they come. While the user types, the log waits.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -19,27 +19,27 @@ use crate::chat::input::{Entry, Input};
 use crate::chat::{messages, terminal};
 use crate::words;
 
-/// How often is looked whether a key was pressed.
+/// The interval of checks for a key press.
 const LOOK: Duration = Duration::from_millis(30);
 
-/// A user at the terminal.
+/// The prompt at the terminal.
 pub(super) struct Speaker {
     input: Input,
     prompt: String,
     name: String,
-    /// The prompt is on the screen, and the first key is waited for.
+    /// Set while the prompt is shown and waits for the first key.
     keys: Option<terminal::Keys>,
-    /// A key was pressed: the editor reads.
+    /// A key was pressed, and the line editor reads.
     typing: bool,
 }
 
-/// What a user wants.
+/// An input of the user.
 pub(super) enum Spoken {
     Message(String),
     Command(Command),
     /// End the view.
     Leave,
-    /// Nothing yet: it may be that something is being typed now.
+    /// No input yet; the user may be typing.
     Nothing,
 }
 
@@ -55,12 +55,12 @@ impl Speaker {
         })
     }
 
-    /// Who speaks, for the other clients of the session.
+    /// Returns the sender's name for other clients of the session.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits for the user's next line; without a user, forever. Cancel-safe.
+    /// Waits for the user's next input; forever if `speaker` is `None`. Cancel-safe.
     pub(super) async fn listen(speaker: Option<&mut Self>) -> Spoken {
         let Some(speaker) = speaker else {
             return std::future::pending().await;
@@ -91,12 +91,12 @@ impl Speaker {
         }
     }
 
-    /// Whether something is being typed, so that nothing else may be shown.
+    /// Returns `true` while the user types and nothing else may be printed.
     pub(super) fn is_typing(&self) -> bool {
         self.typing
     }
 
-    /// Something else is to be shown: takes the prompt away.
+    /// Erases the prompt before other output.
     pub(super) fn make_room(&mut self) {
         if self.keys.take().is_some() {
             // Without a terminal there is no prompt.
@@ -117,7 +117,7 @@ impl Speaker {
         }
     }
 
-    /// Carries out what was typed as a command.
+    /// Executes a typed command.
     pub(super) async fn carry_out(&mut self, run: &RunHandle, command: &Command) {
         let done = match command {
             Command::Help => {
@@ -160,7 +160,7 @@ fn complain(why: &str) -> Spoken {
     Spoken::Nothing
 }
 
-/// Whether a key was pressed. Where that is not known, the editor waits for it itself.
+/// Returns `true` if a key was pressed, or if that is unknown: then the line editor waits for it.
 fn has_key() -> bool {
     let stdin = io::stdin();
     let mut keys = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
@@ -170,7 +170,7 @@ fn has_key() -> bool {
     }
 }
 
-/// Who speaks at this terminal.
+/// Returns the sender's name for this terminal.
 fn own_name() -> String {
     match ttyname(io::stdin()) {
         Ok(path) => {

@@ -1,4 +1,4 @@
-//! `teamster wait`.
+//! `teamster wait`: waits for detached runs.
 
 use anyhow::{Context, bail};
 use teamster::orchestrator::RunLogEntry;
@@ -10,7 +10,7 @@ use super::handle::turn_of;
 use crate::args::WaitArgs;
 use crate::{exit_code, hints, tokio_runtime, words};
 
-/// Waits for the runs; the exit code of the first that did not complete.
+/// Waits for the runs and returns the exit code of the first that did not complete.
 pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
     let several = args.ids.len() > 1;
     tokio_runtime()
@@ -41,7 +41,7 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
         })
 }
 
-/// The id of the run that is waited for, which may be a turn of this session.
+/// Returns the id to wait for: that of the run, or of a turn of this session.
 fn awaited(id: &str, run: &RunHandle) -> String {
     match turn_of(id) {
         Some((_, turn)) if run.is_session() => format!("{}.{turn}", run.id()),
@@ -49,12 +49,12 @@ fn awaited(id: &str, run: &RunHandle) -> String {
     }
 }
 
-/// What comes of the run.
+/// Waits for the run's result.
 pub(super) async fn result(run: &RunHandle) -> anyhow::Result<RunResult> {
     result_of(run, run.id()).await
 }
 
-/// What comes of the run of this id, or of this turn, in the log of the run.
+/// Waits for the result of the run or turn with this id, in the log of `run`.
 async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
     let line = if run.id() == id {
         let line = run.end().await?;
@@ -70,7 +70,7 @@ async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
     bail!("the end of this run's log cannot be read by this version")
 }
 
-/// The last entry of a turn.
+/// Waits for the last entry of a turn.
 async fn end_of_turn(session: &RunHandle, id: &str) -> anyhow::Result<LogLine> {
     let mut entries = session.follow(0)?;
     while let Some(line) = entries.next().await? {

@@ -1,4 +1,4 @@
-//! `teamster mcp check`.
+//! `teamster mcp check`: starts MCP servers and lists their tools.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -23,31 +23,31 @@ use crate::guard::Guard;
 use crate::signals::Source;
 use crate::{exit_code, orphans, tokio_runtime, words};
 
-/// The longest text of a server in a line.
+/// The maximum length of a server's text in a line, in bytes.
 const LONGEST_TEXT: usize = 300;
-/// How often is reported what is waited for.
+/// The interval of progress reports.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The JSON form of `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     servers: Vec<Checked>,
-    /// What has no effect.
+    /// Settings without effect.
     ignored: Vec<String>,
 }
 
-/// One server.
+/// The result of checking a server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Checked {
     name: String,
     transport: &'static str,
     state: State,
-    /// The version of the protocol that it speaks.
+    /// The protocol version.
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<String>,
-    /// What it calls itself.
+    /// The name that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     server_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,11 +55,11 @@ struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
     tools: Vec<Tool>,
-    /// What is odd, but no failure.
+    /// Problems that are not failures.
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// The last lines that it wrote on stderr, if it failed.
+    /// The last lines of the server's stderr, if it failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stderr: Vec<String>,
 }
@@ -69,7 +69,7 @@ struct Checked {
 enum State {
     Ok,
     Failed,
-    /// It is at an address.
+    /// Remote servers are not contacted.
     NotContacted,
 }
 
@@ -77,9 +77,9 @@ enum State {
 #[serde(rename_all = "camelCase")]
 struct Tool {
     name: String,
-    /// The first line of its description.
+    /// The first line of the tool's description.
     description: String,
-    /// Whether an agent gets it.
+    /// True if the configuration offers the tool to agents.
     offered: bool,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
         .map_err(Failure::Other)
         .and_then(|runtime| {
             let code = runtime.block_on(check(args, given.servers, warnings));
-            // A task that does not come to its end must not hold up ours.
+            // A task that hangs must not delay the exit.
             runtime.shutdown_timeout(Duration::from_secs(2));
             code
         });
@@ -104,7 +104,7 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
     code
 }
 
-/// The servers that are to be tried.
+/// Returns the servers to check.
 fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
     let sources = sources_or_default(&args.servers)?;
     let mut given = given(&sources, &own_variable)?;
@@ -123,7 +123,7 @@ fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
     Ok(given)
 }
 
-/// Tries all at once and prints each as soon as those before it are done.
+/// Checks all servers concurrently and prints the results in order.
 async fn check(
     args: &McpCheckArgs,
     servers: Vec<McpServer>,
@@ -193,7 +193,7 @@ async fn check(
     })
 }
 
-/// Reports the servers that have not answered yet, and what each was asked.
+/// Reports the servers that have not answered yet, each with its pending request.
 fn report_waits(
     waits: &[(String, watch::Receiver<Method>)],
     done: &[Option<Checked>],
@@ -210,7 +210,7 @@ fn report_waits(
     }
 }
 
-/// Tries one server.
+/// Checks one server.
 async fn checked(
     server: McpServer,
     asked: Option<Duration>,
@@ -285,7 +285,7 @@ fn describe(tool: &ServerTool, filter: &McpTools) -> Tool {
     }
 }
 
-/// A text of the server's in one line that is not too long.
+/// Shortens a server's text to one line of at most [`LONGEST_TEXT`] bytes.
 fn text(text: &str) -> String {
     excerpt(&words::one_line(text), LONGEST_TEXT)
 }
@@ -295,7 +295,7 @@ fn is_offered(tool: &str, filter: &McpTools) -> bool {
     filter.only.as_ref().is_none_or(|only| only.iter().any(is)) && !filter.except.iter().any(is)
 }
 
-/// Names in the filter that mean no tool of the server's: most likely a slip.
+/// Returns a warning about names in the filter that are not tools of the server.
 fn not_there(filter: &McpTools, tools: &[ServerTool]) -> Option<String> {
     let named = filter.only.iter().flatten().chain(&filter.except);
     let missing: Vec<_> = named

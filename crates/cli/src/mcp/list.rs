@@ -1,4 +1,4 @@
-//! `teamster mcp list`.
+//! `teamster mcp list`: lists configured MCP servers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,16 +15,16 @@ use super::{Failure, given};
 use crate::args::McpListArgs;
 use crate::{exit_code, words};
 
-/// The JSON form of `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     servers: Vec<Listed>,
-    /// What has no effect.
+    /// Settings without effect.
     ignored: Vec<String>,
 }
 
-/// One server, without what may be secret.
+/// A server without potential secrets.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -34,22 +34,22 @@ struct Listed {
     reached_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
-    /// The names of its variables.
+    /// The names of the environment variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     env: Vec<String>,
-    /// The names of its headers.
+    /// The names of the headers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     headers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     only_tools: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     except_tools: Vec<String>,
-    /// Where it comes from.
+    /// The configuration that defines the server.
     source: String,
     not_for: Vec<NotFor>,
 }
 
-/// A CLI that cannot take the server as it is.
+/// A CLI that does not support the server's configuration.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NotFor {
@@ -60,7 +60,7 @@ struct NotFor {
 pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
     let sources = sources_or_default(&args.servers).map_err(Failure::Usage)?;
     let real = given(&sources, &own_variable).map_err(Failure::Usage)?;
-    // Once more with the names of the variables in place of their values, which may be secret.
+    // Parse again with the variables' names in place of their values, which may be secret.
     let shown = given(&sources, &name_of_variable).map(|given| given.servers);
     let shown = shown.unwrap_or_default();
     let servers = real.servers.iter().zip(&real.places);
@@ -84,7 +84,7 @@ pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
     exit_code::of_printed(printed).map_err(Failure::Other)
 }
 
-/// `${NAME}` for a variable that is set, so that its default does not show. An address has to stay one.
+/// Returns `${NAME}` for a set variable, with the scheme of its value so that a URL stays valid.
 fn name_of_variable(name: &str) -> Option<String> {
     let value = own_variable(name)?;
     let scheme = ["https://", "http://"]
@@ -125,7 +125,7 @@ fn listed(server: &McpServer, shown: Option<&McpServer>, place: &str) -> Listed 
     }
 }
 
-/// The command or the address, in one line and without what may be secret.
+/// Returns the command or URL in one line, without potential secrets.
 pub(super) fn reached_by(transport: &McpTransport) -> String {
     match transport {
         McpTransport::Stdio { command, args, .. } => {
@@ -139,8 +139,8 @@ pub(super) fn reached_by(transport: &McpTransport) -> String {
     }
 }
 
-/// Arguments, quoted as for a shell, with `…` for the value of a flag that is called like a secret and
-/// for what may be secret in an address.
+/// Quotes arguments for a shell. Replaces the values of flags with secret-sounding names, and credentials in URLs,
+/// by `…`.
 fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut secret_next = false;
     words
@@ -179,7 +179,7 @@ fn is_secret(name: &str) -> bool {
     TELLING.iter().any(|word| name.contains(word))
 }
 
-/// The CLIs that cannot take it, by their own rules.
+/// Returns the CLIs that do not support the server, each with the reason.
 fn not_for(server: &McpServer) -> Vec<NotFor> {
     let mut params = ExecuteParams::new("x");
     params.mcp_servers = vec![server.clone()];
@@ -193,7 +193,7 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
                     let file = table.file.display();
                     format!("{file} has a server of this name too, and they would be mixed")
                 }
-                // Anything else is wrong with this machine, not with the server.
+                // Other errors concern this machine, not the server.
                 Err(error) => match error.detail.as_deref() {
                     Some(ErrorDetail::Parameter {
                         name,
@@ -201,7 +201,7 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
                         problem,
                         ..
                     }) if name.starts_with("mcp_") => {
-                        // The server itself is named beside it.
+                        // The report already names the server.
                         item.as_ref().map_or(&error.message, |_| problem).clone()
                     }
                     _ => return None,
@@ -215,8 +215,7 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
         .collect()
 }
 
-/// Whether a configuration file has a server of this name. One that cannot be read is the CLI's own
-/// business.
+/// Returns `true` if a CLI's configuration file has a server of this name. Ignores files that cannot be read.
 fn has(table: &ConfigTable, name: &str) -> bool {
     let names = fs::read_to_string(&table.file)
         .ok()

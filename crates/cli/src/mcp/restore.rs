@@ -1,4 +1,4 @@
-//! `teamster mcp restore`, and what it would find.
+//! `teamster mcp restore`: restores configuration files that killed runs left changed.
 
 use std::env;
 use std::io::Write;
@@ -17,14 +17,13 @@ use crate::{exit_code, words};
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Left {
-    /// The file, by the name under which its CLI finds it: it may be a symbolic link.
+    /// The path by which the CLI finds the file, which may be a symbolic link.
     pub(crate) file: PathBuf,
-    /// The servers that may be in it.
+    /// The servers that the file may contain.
     pub(crate) servers: Vec<String>,
 }
 
-/// The files that killed runs have left changed, as far as they are where such a run puts its servers
-/// when it works in this directory.
+/// Returns the changed files among those that runs in this directory write their servers to.
 pub(crate) fn left(directory: &Path) -> Vec<Left> {
     let mut left = Vec::new();
     let mut seen = Vec::new();
@@ -43,10 +42,10 @@ pub(crate) fn left(directory: &Path) -> Vec<Left> {
     left
 }
 
-/// Restores what [`left`] finds, without a word.
+/// Restores the files that [`left`] returns, without output.
 pub(crate) fn restore_quietly(directory: &Path) {
     for left in left(directory) {
-        // The user sees why it cannot be.
+        // `teamster mcp restore` shows errors.
         let _ = lease::restore(&left.file);
     }
 }
@@ -143,8 +142,8 @@ fn names(pending: &Pending) -> String {
     names.join(", ")
 }
 
-/// The files that a run in this directory may have changed, or that its CLI reads beside those: which
-/// of them a run takes depends on which are there.
+/// Returns the files that a run in this directory may change, and the other configuration files of its CLI: which
+/// one a run changes depends on which exist.
 fn places(directory: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
     let mut add = |file: PathBuf| {

@@ -1,6 +1,7 @@
 //! `teamster mcp serve`: agents as tools of an MCP server on stdio.
 //!
-//! A run is a detached run, started as `teamster serve` starts one; this server reads its log and sends it commands.
+//! Runs are detached runs, started like those of `teamster serve`. This server reads their logs and sends them
+//! commands.
 
 mod budget;
 mod depth;
@@ -22,7 +23,7 @@ use crate::{detached, exit_code, tokio_runtime};
 use handler::Handler;
 use runs::AgentRuns;
 
-/// What a server allows.
+/// The limits of a server.
 #[derive(Debug, Clone)]
 struct Limits {
     agents: Vec<String>,
@@ -35,7 +36,7 @@ struct Limits {
     keep_runs: bool,
 }
 
-/// Serves until the client leaves; the exit code.
+/// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
     let limits = Limits {
         agents: args.agents.clone(),
@@ -57,7 +58,7 @@ pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
             service = handler.serve((tokio::io::stdin(), tokio::io::stdout())) => service,
             () = signals.next() => return Ok(exit_code::SUCCESS),
         };
-        // A client that leaves before its first message is no failure.
+        // A client that disconnects before its first message is not an error.
         if let Ok(service) = service {
             let stop = service.cancellation_token();
             tokio::select! {
@@ -68,7 +69,7 @@ pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
         runs.end().await;
         anyhow::Ok(exit_code::SUCCESS)
     });
-    // The thread that waits for stdin does not hold up the end.
+    // Do not wait for the thread that reads stdin.
     runtime.shutdown_background();
     code.map_err(Failure::Other)
 }

@@ -1,4 +1,4 @@
-//! The servers that the command line names.
+//! MCP servers from the command line and from configuration files.
 
 use std::env;
 use std::fs;
@@ -12,35 +12,35 @@ use teamster::mcp::config;
 use super::typed;
 use crate::args::ServerArgs;
 
-/// What is read where nothing is named, if it is there.
+/// The default configuration file.
 const DEFAULT: &str = ".mcp.json";
 
-/// A text with servers.
+/// A configuration text with servers.
 pub(crate) struct Source {
-    /// Where it comes from, for a message.
+    /// The origin of the text, for messages.
     place: String,
     text: String,
 }
 
-/// The servers of all sources.
+/// The parsed servers of all sources.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     /// The servers.
     pub(crate) servers: Vec<McpServer>,
-    /// Where each of them comes from.
+    /// The origin of each server.
     pub(crate) places: Vec<String>,
-    /// What has no effect, for a person.
+    /// Settings without effect, for people.
     pub(crate) ignored: Vec<String>,
 }
 
-/// The texts that these arguments name. Each is read once: it may be a pipe.
+/// Reads the sources that the arguments name. Each is read once, because it may be a pipe.
 pub(crate) fn sources(args: &ServerArgs) -> anyhow::Result<Vec<Source>> {
     let configs = args.mcp_config.iter().map(|config| from_config(config));
     let commands = args.mcp.iter().map(|server| from_command(server));
     configs.chain(commands).collect()
 }
 
-/// The same; `.mcp.json` of this directory if they name nothing.
+/// Reads the sources that the arguments name, or `.mcp.json` of the current directory if they name none.
 pub(super) fn sources_or_default(args: &ServerArgs) -> anyhow::Result<Vec<Source>> {
     if !args.mcp_config.is_empty() || !args.mcp.is_empty() {
         return sources(args);
@@ -53,7 +53,7 @@ pub(super) fn sources_or_default(args: &ServerArgs) -> anyhow::Result<Vec<Source
     Ok(vec![from_config(DEFAULT)?])
 }
 
-/// The servers of these texts.
+/// Parses the servers of the sources.
 pub(crate) fn given(
     sources: &[Source],
     variables: &dyn Fn(&str) -> Option<String>,
@@ -80,7 +80,7 @@ pub(crate) fn given(
     Ok(given)
 }
 
-/// The variables of our own environment.
+/// Returns a variable of this process's environment.
 pub(super) fn own_variable(name: &str) -> Option<String> {
     env::var(name).ok()
 }
@@ -98,10 +98,9 @@ fn from_config(config: &str) -> anyhow::Result<Source> {
     Ok(Source { place, text })
 }
 
-/// A server by `NAME=COMMAND` or `NAME=URL`, as the JSON that would say the same: then all rules are
-/// those of that.
+/// Converts `NAME=COMMAND` or `NAME=URL` to the equivalent JSON, so that the same rules apply.
 fn from_command(given: &str) -> anyhow::Result<Source> {
-    // What is not of this form may be anything, also a secret: it is not shown.
+    // The error does not show the argument, which may contain a secret.
     let Some((name, what)) = given.split_once('=').filter(|(name, _)| is_name(name)) else {
         bail!("--mcp needs NAME=COMMAND or NAME=URL");
     };
@@ -204,7 +203,7 @@ mod tests {
                 "--mcp a: an address stands alone, without variables or arguments"
             );
         }
-        // What only looks a little like one.
+        // Not URLs.
         for program in ["./a://b", "1a://b", "://b"] {
             assert_eq!(
                 server(&format!("a={program}")),

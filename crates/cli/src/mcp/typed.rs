@@ -1,15 +1,15 @@
-//! A server as it is typed after `--mcp NAME=`.
+//! Parses the value of `--mcp NAME=VALUE`.
 
 use anyhow::{anyhow, bail};
 use serde_json::{Map, Value, json};
 
-/// Words with a meaning only to a shell.
+/// Shell operators.
 const OPERATORS: [&str; 18] = [
     "|", "||", "|&", "&", "&&", ";", ";;", ">", ">>", ">|", "<", "<<", "<<<", "&>", "2>", "2>>",
     "2>&1", ">&2",
 ];
 
-/// The server as JSON. No error shows what was typed, which may hold a secret.
+/// Converts the value to a server's JSON. Errors do not show the value, which may contain a secret.
 pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
     if let Some(server) = address(name, what.trim())? {
         return Ok(server);
@@ -33,8 +33,8 @@ pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
         }
         return Ok(server);
     }
-    // The name was forgotten, most likely; and a program's name is for all to see, unlike the value
-    // of a variable.
+    // Most likely the name is missing. Also, a program's name is visible to all users, unlike the value of a
+    // variable.
     if program.contains("${") {
         let instead = if env.is_empty() {
             let variable = plain_variable(program).unwrap_or("${…}");
@@ -49,7 +49,7 @@ pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
     Ok(json!({ "type": "stdio", "command": command, "env": env }))
 }
 
-/// The server at this address, if it is one.
+/// Returns the server's JSON if the text is a URL.
 fn address(name: &str, text: &str) -> anyhow::Result<Option<Value>> {
     let Some((scheme, rest)) = text.split_once("://").filter(|(it, _)| is_scheme(it)) else {
         return Ok(None);
@@ -65,7 +65,7 @@ fn address(name: &str, text: &str) -> anyhow::Result<Option<Value>> {
     Ok(Some(json!({ "type": "http", "url": url })))
 }
 
-/// Whether an address can begin so (RFC 3986, section 3.1).
+/// Returns `true` for a valid URI scheme (RFC 3986, section 3.1).
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -73,11 +73,11 @@ fn is_scheme(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
 }
 
-/// The first word that is an operator of a shell and not quoted, not even in part.
+/// Returns the first word that is a shell operator without any quoting.
 fn operator(text: &str) -> Option<&'static str> {
     let mut word = String::new();
     let (mut quote, mut escaped) = (None, false);
-    // A space after the end ends the last word.
+    // The added space ends the last word.
     for char in text.chars().chain([' ']) {
         let plain = quote.is_none() && !escaped;
         if plain && matches!(char, ' ' | '\t' | '\n') {
@@ -87,7 +87,7 @@ fn operator(text: &str) -> Option<&'static str> {
             word.clear();
             continue;
         }
-        // With its quotation marks it is none of the operators.
+        // Quotation marks stay in the word, so it matches no operator.
         word.push(char);
         if escaped {
             escaped = false;
@@ -102,13 +102,13 @@ fn operator(text: &str) -> Option<&'static str> {
     None
 }
 
-/// The text if it is `${NAME}` and nothing else.
+/// Returns the text if it is exactly `${NAME}`.
 fn plain_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix("${")?.strip_suffix('}')?;
     is_key(name).then_some(text)
 }
 
-/// `KEY=VALUE` before a command.
+/// Splits a `KEY=VALUE` before a command.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     word.split_once('=').filter(|(key, _)| is_key(key))
 }

@@ -1,4 +1,4 @@
-//! Runs a command whose CLI is pointed at the server.
+//! Runs a command with the environment that points CLIs at the mock server.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::guard::Guard;
 use crate::signals::Source;
 use crate::{exit_code, orphans, tokio_runtime};
 
-/// After a signal to us: how long the command may take to end by itself. A terminal has sent it the
-/// same signal, and two of them would mean more than one.
+/// The grace period before SIGTERM. A terminal sends its signal to the command as well, and a second one could mean
+/// something else.
 const ITSELF: Duration = Duration::from_millis(500);
-/// How long it may take after SIGTERM.
+/// The grace period after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(super) fn main(
@@ -32,7 +32,7 @@ pub(super) fn main(
     mut settings: Settings,
     named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
-    // Clap gives us no empty list here.
+    // The caller checks that the command is not empty.
     let Some((program, arguments)) = args.command.split_first() else {
         return Ok(exit_code::USAGE);
     };
@@ -97,7 +97,7 @@ pub(super) fn main(
     code
 }
 
-/// Waits for the end of the command; the exit code.
+/// Waits for the end of the command and returns the exit code.
 async fn run(
     mut child: Child,
     model: &MockModel,
@@ -117,8 +117,7 @@ async fn run(
     Ok(status.map_or(exit_code::ABORTED, code_of))
 }
 
-/// Ends the command: first by itself, then by SIGTERM, then by SIGKILL, which the next signal to us
-/// brings at once.
+/// Stops the command: waits, then sends SIGTERM, then SIGKILL. Each further signal skips to the next step.
 async fn stop(child: &mut Child, signals: &mut Source) {
     tokio::select! {
         biased;
@@ -127,7 +126,7 @@ async fn stop(child: &mut Child, signals: &mut Source) {
         () = signals.next() => {}
     }
     if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
-        // Its end is not yet waited for, so the id is still its own.
+        // The child is not reaped yet, so the id is not reused.
         let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
     }
     tokio::select! {
@@ -136,11 +135,10 @@ async fn stop(child: &mut Child, signals: &mut Source) {
         () = sleep(GRACE) => {}
         () = signals.next() => {}
     }
-    // What cannot be killed is left to the kernel.
     let _ = child.kill().await;
 }
 
-/// In the form of a shell.
+/// Returns the exit code in the form of a shell: 128 plus the number of the signal.
 fn code_of(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status
@@ -150,12 +148,12 @@ fn code_of(status: ExitStatus) -> u8 {
         .unwrap_or(exit_code::AGENT_ERROR)
 }
 
-/// The CLI that a program is, by its name.
+/// Returns the CLI with the program's file name.
 fn cli_of(program: &OsStr) -> Option<Cli> {
     Cli::from_id(Path::new(program).file_name()?.to_str()?)
 }
 
-/// The CLI's arguments with the flags and the model that it needs.
+/// Adds the CLI's flags and model to its arguments.
 fn with_flags(pointing: Option<&Pointing>, arguments: &[OsString]) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let Some(pointing) = pointing else {
@@ -177,8 +175,8 @@ fn with_flags(pointing: Option<&Pointing>, arguments: &[OsString]) -> Vec<OsStri
     all
 }
 
-/// Whether the argument chooses a model: `--model X`, `--model=X`, `-m X`, `-m=X` or `-mX`. None of the
-/// CLIs has another short flag that begins with `m`.
+/// Returns `true` if the argument selects a model: `--model X`, `--model=X`, `-m X`, `-m=X` or `-mX`. The CLIs have
+/// no other short flag that begins with `m`.
 fn names_a_model(argument: &OsString) -> bool {
     let argument = argument.to_string_lossy();
     let is_short = argument.starts_with("-m");

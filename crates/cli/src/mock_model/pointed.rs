@@ -1,4 +1,4 @@
-//! A CLI that is pointed at the server: its variables, flags, files and command lines.
+//! The variables, flags, files and command lines that point CLIs at the mock server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use teamster::CliInfo;
 use teamster_mock_model::{Cli, Pointing};
 use tempfile::TempDir;
 
-/// The prompt in command lines that are shown. What is asked makes no difference.
+/// The prompt in printed command lines. The script ignores it.
 const PROMPT: &str = "hello";
 
-/// A folder that is gone when this is dropped, by its path without symbolic links: CLIs compare paths.
+/// Creates a temporary folder. Returns its guard and its path without symbolic links, because CLIs compare paths.
 pub(crate) fn temporary(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
     let made = || {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
@@ -22,18 +22,18 @@ pub(crate) fn temporary(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
     made().context("cannot make a temporary folder")
 }
 
-/// CLIs that are pointed at a server, with a home for all of them.
+/// CLIs that are pointed at a server, with a shared home.
 #[derive(Debug)]
 pub(super) struct Pointed {
     pub(super) url: String,
     pub(super) home: PathBuf,
-    /// Where they work, if that is not here.
+    /// The working directory, if not the current one.
     pub(super) directory: Option<PathBuf>,
     pub(super) clis: Vec<(Cli, Pointing)>,
 }
 
 impl Pointed {
-    /// Points them at the server, and writes their files into the home.
+    /// Points CLIs at the server and writes their files into the home.
     pub(super) fn new(
         url: String,
         home: PathBuf,
@@ -58,7 +58,7 @@ impl Pointed {
         })
     }
 
-    /// The variables of all, and those that have to go. With `keep_home`, HOME is not among them.
+    /// Returns the variables to set and those to unset. With `keep_home`, HOME is not set.
     pub(super) fn environment(
         &self,
         keep_home: bool,
@@ -90,7 +90,7 @@ impl Pointed {
         (set, unset)
     }
 
-    /// The command line of a CLI itself; before its own arguments, `env` and what that sets.
+    /// Returns the command line of a CLI, with `env` and its variables in front.
     fn command_line(&self, cli: Cli, pointing: &Pointing) -> Vec<String> {
         let own = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
         let mut words = own(&["env"]);
@@ -104,7 +104,7 @@ impl Pointed {
                 .map(|(name, value)| format!("{name}={value}")),
         );
         if info(cli).is_some_and(|info| info.program.is_empty()) {
-            // It is a part of this program.
+            // An embedded agent has no program of its own.
             words.extend(own(&["teamster", "run"]));
         }
         words.push(cli.id().to_owned());
@@ -116,7 +116,7 @@ impl Pointed {
         words
     }
 
-    /// The same through `teamster run`.
+    /// Returns the command line of `teamster run` for a CLI.
     fn run_line(&self, cli: Cli, pointing: &Pointing) -> Vec<String> {
         let mut words: Vec<_> = ["teamster", "run", cli.id(), PROMPT, "--clean-env"]
             .map(str::to_owned)
@@ -136,10 +136,10 @@ impl Pointed {
         words
     }
 
-    /// What a person can paste into a shell.
+    /// Returns both command lines in a form to paste into a shell.
     pub(super) fn lines(&self, cli: Cli, pointing: &Pointing) -> [String; 2] {
         let words = self.command_line(cli, pointing);
-        // The CLI gets none of the variables of the shell into which this is pasted.
+        // `env -i` hides the variables of the user's shell.
         let from = words.iter().position(|word| word.starts_with("HOME="));
         let words = words.get(from.unwrap_or_default()..).unwrap_or_default();
         let mut line = format!("env -i PATH=\"$PATH\" TERM=\"$TERM\" {}", shell_line(words));
@@ -153,7 +153,7 @@ impl Pointed {
         [line, shell_line(&self.run_line(cli, pointing))]
     }
 
-    /// Lines that set the variables in a POSIX shell.
+    /// Returns lines that set the variables in a POSIX shell.
     pub(super) fn export(&self) -> String {
         let (set, unset) = self.environment(true);
         let mut lines: Vec<_> = set_in_ours(unset.iter())
@@ -170,7 +170,7 @@ impl Pointed {
         lines.join("\n") + "\n"
     }
 
-    /// All of it for a script.
+    /// Returns the JSON of `--json`.
     pub(super) fn json(&self) -> Value {
         let clis = self.clis.iter().map(|(cli, pointing)| {
             let files = pointing
@@ -201,10 +201,10 @@ impl Pointed {
     }
 }
 
-/// The variable that has the server's address, for programs that want to know it.
+/// The variable with the server's URL.
 pub(crate) const URL_VARIABLE: &str = "TEAMSTER_MOCK_URL";
 
-/// The words as a shell takes them; of a variable only the value is quoted, as people write it.
+/// Quotes words for a shell. In assignments, only the value is quoted.
 fn shell_line(words: &[String]) -> String {
     let quoted = words.iter().map(|word| match word.split_once('=') {
         Some((name, value)) if name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
@@ -228,14 +228,14 @@ fn model(pointing: &Pointing) -> impl Iterator<Item = String> {
     model.flat_map(|model| ["--model".to_owned(), model.clone()])
 }
 
-/// What `teamster` knows of the CLI.
+/// Returns the provider's information about a CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
     crate::providers()
         .get(cli.id())
         .map(|provider| provider.info())
 }
 
-/// Whether its program is here.
+/// Returns `true` if the CLI's program is installed.
 pub(super) fn installed(cli: Cli) -> bool {
     info(cli).is_some_and(|info| crate::doctor::find(info).is_ok())
 }

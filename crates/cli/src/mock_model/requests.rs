@@ -1,4 +1,4 @@
-//! Prints requests as they come.
+//! Prints the requests to the mock server.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use teamster_mock_model::{Cli, MockModel, Protocol, Request};
 
 use crate::words;
 
-/// Where requests are printed.
+/// Prints requests to stderr, a log file, or both.
 #[derive(Debug)]
 pub(super) struct Teller {
     reported: usize,
@@ -23,7 +23,6 @@ impl Teller {
     pub(super) fn new(stderr: bool, log: Option<&Path>) -> anyhow::Result<Self> {
         let log = log
             .map(|path| {
-                // Nothing that is in the file is lost.
                 let file = File::options().create(true).append(true).open(path);
                 file.with_context(|| format!("cannot write {}", path.display()))
             })
@@ -35,7 +34,7 @@ impl Teller {
         })
     }
 
-    /// Prints all that come, forever. Cancel-safe.
+    /// Prints requests as they arrive. Never returns. Cancel-safe.
     pub(super) async fn report(&mut self, model: &MockModel) {
         loop {
             model.wait_for_requests(self.reported + 1).await;
@@ -43,12 +42,12 @@ impl Teller {
         }
     }
 
-    /// Prints those that have come.
+    /// Prints the requests that have arrived.
     pub(super) fn catch_up(&mut self, model: &MockModel) {
         for request in model.requests_from(self.reported) {
             self.reported += 1;
             if self.stderr {
-                // The server serves also without a reader.
+                // The server runs without a reader of stderr as well.
                 let _ = writeln!(anstream::stderr(), "{}", line(&request));
             }
             if let Some(log) = &mut self.log
@@ -62,7 +61,7 @@ impl Teller {
     }
 }
 
-/// Turns and attempts are counted from 1, as people do.
+/// Formats a request for people. Turns and attempts count from 1.
 fn line(request: &Request) -> String {
     let dim = Style::new().dimmed();
     let color = if request.status < 400 {
@@ -75,7 +74,7 @@ fn line(request: &Request) -> String {
     let what = match (request.turn, request.attempt) {
         (Some(turn), Some(attempt @ 1..)) => format!("turn {}, attempt {}", turn + 1, attempt + 1),
         (Some(turn), _) => format!("turn {}", turn + 1),
-        // What the CLI asks beside the conversation, such as a title for it.
+        // A request beside the conversation, such as for its title.
         (None, _) if request.protocol.is_some() => "beside".to_owned(),
         (None, _) => "other".to_owned(),
     };

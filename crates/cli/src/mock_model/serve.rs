@@ -1,4 +1,4 @@
-//! Serves until a signal.
+//! Serves the mock model until a signal.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -41,7 +41,7 @@ pub(super) fn main(
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            // Before the address is printed: a signal then leaves nothing behind.
+            // Before the address is printed, so that a signal after that cleans up.
             let mut signals = Source::new().context("cannot listen for signals")?;
             let model = super::start(script, settings).await?;
             let pointed = Pointed::new(model.url(), home, directory, &clis)?;
@@ -69,7 +69,7 @@ pub(super) fn main(
         })
 }
 
-/// For people: how each CLI is pointed at the server.
+/// Returns the command lines for each CLI, for people.
 fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String {
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
@@ -96,13 +96,13 @@ fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String
             format!(" {dim}({}){dim:#}", notes.join("; "))
         };
         let [own, run] = pointed.lines(*cli, pointing);
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n{bold}{name}{bold:#}{notes}\n{own}\n{run}\n");
     }
     text
 }
 
-/// A reader of stdout, such as `$(…)` of a shell, has all of it and continues.
+/// Closes stdout, so that a reader such as a shell's `$(…)` continues.
 fn close_stdout() -> io::Result<()> {
     let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     nix::unistd::dup2_stdout(nowhere)?;

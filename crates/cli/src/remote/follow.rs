@@ -1,4 +1,4 @@
-//! The log of a run on a server. A connection that breaks off is made again, behind the last entry that came.
+//! Follows the log of a run on a server. Reconnects after a lost connection and continues after the last entry.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use tokio::time::{sleep, timeout};
 
 use super::http::{Failure, Http};
 
-/// How many entries are read before they are shown.
+/// The maximum number of entries buffered for the reader.
 const AHEAD: usize = 256;
-/// A stream that has been silent for this long is dead: the server sends a comment every 15 seconds.
+/// The time without data after which a connection counts as lost. The server sends a heartbeat every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
-/// The first and the longest pause before the connection is made again.
+/// The first and the longest delay before a reconnect.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
-/// After how much time without a server its loss is reported.
+/// The time without a connection after which the loss is reported.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After how much time without a server it is given up.
+/// The time without a connection after which reconnecting is given up.
 const GIVE_UP: Duration = Duration::from_mins(10);
 
 /// The entries of a log on a server.
@@ -31,7 +31,7 @@ pub(crate) struct RemoteFollow {
 }
 
 impl RemoteFollow {
-    /// The log of this run behind the entry of this number.
+    /// Follows the log of a run after the entry with this number.
     pub(crate) fn new(http: Http, run_id: &str, after: u64) -> Self {
         let (sender, lines) = mpsc::channel(AHEAD);
         let reader = Reader {
@@ -44,7 +44,7 @@ impl RemoteFollow {
         Self { lines }
     }
 
-    /// The next entry; `None` after the last. Cancel-safe.
+    /// Returns the next entry; `None` after the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         self.lines.recv().await.transpose()
     }
@@ -53,16 +53,16 @@ impl RemoteFollow {
 struct Reader {
     http: Http,
     run_id: String,
-    /// The number of the last entry that came.
+    /// The number of the last entry received.
     after: u64,
     sender: mpsc::Sender<Result<LogLine, RunsError>>,
 }
 
-/// Why a stream has ended.
+/// The cause of the end of a connection.
 enum End {
-    /// The log has.
+    /// The log ended.
     Log,
-    /// The connection broke off, for this reason.
+    /// The connection was lost, for this reason.
     Connection(String),
     /// The reader is gone.
     Reader,
@@ -145,7 +145,7 @@ impl Reader {
                     return End::Connection(format!("{url} sent nothing for {SILENCE:?}"));
                 }
             };
-            // Trailers say nothing.
+            // Ignore trailers.
             let Ok(data) = data else { continue };
             events.push(&data);
             while let Some(event) = events.next() {
@@ -153,7 +153,7 @@ impl Reader {
                     Event::End => return End::Log,
                     Event::Entry(json) => LogLine::from_json(json, &self.run_id),
                 };
-                // What is no entry is of a newer version.
+                // Ignore unknown lines of newer versions.
                 let Some(line) = entry else { continue };
                 if line.seq() <= self.after {
                     continue;
@@ -171,11 +171,11 @@ impl Reader {
     }
 }
 
-/// Server-sent events, as the server writes them: the data of each is one line.
+/// A parser of the server's events. The data of each event is one line.
 #[derive(Default)]
 struct Events {
     bytes: BytesMut,
-    /// How much of the bytes has no end of a line.
+    /// The number of leading bytes known to contain no newline.
     searched: usize,
     is_end: bool,
     data: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Requests to a server: one connection for each, over TCP, TLS or a Unix socket.
+//! An HTTP client with one connection per request, over TCP, TLS or a Unix socket.
 
 use std::fmt::Display;
 use std::io;
@@ -24,25 +24,25 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
-/// How long a connection may take to be there.
+/// The time limit of a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long a response may take to begin.
+/// The time limit for the head of a response.
 const RESPONSE_LIMIT: Duration = Duration::from_mins(1);
-/// The largest response that is no stream, in bytes.
+/// The maximum size of a response that is not a stream, in bytes.
 const LARGEST_BODY: usize = 256 << 20;
-/// Our name.
+/// The `User-Agent` header.
 const AGENT: &str = concat!("teamster/", env!("CARGO_PKG_VERSION"));
 
-/// Why a request was not fulfilled.
+/// A failed request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The server could not be reached, or the connection broke off.
+    /// The server could not be reached, or the connection was lost.
     #[error("cannot reach {url}: {reason}")]
     Unreachable { url: String, reason: String },
-    /// The server refused it.
+    /// The server rejected the request.
     #[error("{}", .0.detail)]
     Problem(Problem),
-    /// This is no server of `teamster`, or one of another version.
+    /// The server is not `teamster serve`, or has an incompatible version.
     #[error(
         "{url} does not reply as `teamster serve` does ({reason}): check the URL, and the versions of both"
     )]
@@ -50,7 +50,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The code of the server's refusal.
+    /// Returns the code of the server's problem.
     pub(crate) fn code(&self) -> Option<ProblemCode> {
         match self {
             Self::Problem(problem) => Some(problem.code),
@@ -59,15 +59,15 @@ impl Failure {
     }
 }
 
-/// A stream to a server.
+/// A byte stream to a server.
 trait Connection: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Connection for T {}
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Debug, Clone)]
 enum Address {
-    /// The beginning of all URLs, without a slash at its end.
+    /// The base URL without a trailing slash.
     Url {
         uri: Uri,
         connector: HttpsConnector<HttpConnector>,
@@ -75,21 +75,21 @@ enum Address {
     Unix(PathBuf),
 }
 
-/// A client of one server. Clones are the same.
+/// An HTTP client of one server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     address: Address,
-    /// As it was given.
+    /// The URL as given, without trailing slashes.
     url: String,
     token: Option<String>,
 }
 
-/// The secret of a URL that has one belongs elsewhere: arguments can be read by every user of the machine.
+/// The error for a URL with a secret: every user of the machine can read arguments.
 const NO_SECRET: &str = "a token in the URL can be read by every user of this machine: put it into a file for \
                          --remote-token-file, or into TEAMSTER_REMOTE_TOKEN";
 
 impl Http {
-    /// A client of the server with this URL: `http://`, `https://` or `unix:`.
+    /// Creates a client for a URL: `http://`, `https://` or `unix:`.
     pub(crate) fn new(url: &str, token: Option<String>) -> anyhow::Result<Self> {
         let url = url.trim_end_matches('/').to_owned();
         if url.contains(['#', '?', '@']) {
@@ -122,12 +122,12 @@ impl Http {
         })
     }
 
-    /// The server's URL.
+    /// Returns the server's URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether what is sent can be read on the way to another machine.
+    /// Returns `true` if requests go unencrypted to another machine.
     pub(crate) fn is_open(&self) -> bool {
         match &self.address {
             Address::Url { uri, .. } if uri.scheme_str() == Some("http") => {
@@ -174,7 +174,7 @@ impl Http {
         }
     }
 
-    /// Sends a request; the response, whose body may be a stream. A refusal is an error.
+    /// Sends a request and returns the response, whose body may be a stream. A status other than 2xx is an error.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -212,7 +212,7 @@ impl Http {
         let (mut sender, connection) = http1::handshake(connection)
             .await
             .map_err(|error| self.unreachable(&error))?;
-        // It ends with the response. Its errors are those of the body.
+        // The task ends with the response. The body reports its errors.
         tokio::spawn(connection);
         let sent = timeout(RESPONSE_LIMIT, sender.send_request(request)).await;
         let response = sent
@@ -230,7 +230,7 @@ impl Http {
         })
     }
 
-    /// The same problem, with the next step where that is to be done here.
+    /// Adds the client's next step to a problem.
     fn explained(&self, mut problem: Problem) -> Problem {
         let url = &self.url;
         match problem.code {
@@ -263,19 +263,19 @@ impl Http {
         serde_json::from_slice(body).map_err(|error| self.strange(&error))
     }
 
-    /// The JSON at this path.
+    /// Gets JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let response = self.send(Method::GET, path, &[], None).await?;
         self.read(&self.body(response).await?)
     }
 
-    /// The text at this path.
+    /// Gets text.
     pub(crate) async fn text(&self, path: &str) -> Result<Bytes, Failure> {
         let response = self.send(Method::GET, path, &[], None).await?;
         self.body(response).await
     }
 
-    /// Sends JSON; the JSON of the response.
+    /// Sends JSON and returns the JSON of the response.
     pub(crate) async fn exchange<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -288,7 +288,7 @@ impl Http {
         self.read(&self.body(response).await?)
     }
 
-    /// Sends JSON, and expects no content.
+    /// Sends JSON and ignores the body of the response.
     pub(crate) async fn command(
         &self,
         method: Method,
@@ -300,7 +300,7 @@ impl Http {
         self.body(response).await.map(drop)
     }
 
-    /// What a stream is read from; `None` if nothing follows (204).
+    /// Gets a stream; `None` for status 204.
     pub(crate) async fn stream(
         &self,
         path: &str,
@@ -329,7 +329,7 @@ fn connector() -> anyhow::Result<HttpsConnector<HttpConnector>> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(http))
 }
 
-/// The innermost reason of an error, which is the most precise.
+/// Returns the message of the innermost source of an error, which is the most precise.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

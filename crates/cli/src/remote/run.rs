@@ -1,4 +1,4 @@
-//! `teamster run --remote`: a run of a server, shown as one of this machine.
+//! `teamster run --remote`: starts a run on a server and shows it.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use crate::run::{final_text, output, prompt, resume_arguments, written};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
-/// Starts the run on the server, and shows it unless it is detached; the exit code.
+/// Starts the run on the server, shows it unless it is detached, and returns the exit code.
 pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
     let usage = |error: &anyhow::Error| {
         crate::fail(error);
@@ -82,7 +82,7 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
     }
 }
 
-/// Whether the server refused the request as this machine would have.
+/// Returns `true` if the server rejected the request with a usage error.
 pub(super) fn is_usage(failure: &Failure) -> bool {
     matches!(
         failure.code(),
@@ -96,7 +96,7 @@ pub(super) fn is_usage(failure: &Failure) -> bool {
     )
 }
 
-/// The entries of a run's agents, and what stops it.
+/// The entries of a remote run's agents.
 struct RunFeed<O> {
     follow: RemoteFollow,
     observe: O,
@@ -116,7 +116,7 @@ impl<O: FnMut(&RunEvent)> RunFeed<O> {
     }
 }
 
-/// Hands on what was asked of the run here.
+/// Forwards abort and kill requests to the run.
 async fn stop(run: RemoteRun, abort: AbortHandle) {
     let report = |stopped: Result<(), teamster_runner::RunsError>| {
         if let Err(error) = stopped
@@ -146,7 +146,7 @@ impl<O: FnMut(&RunEvent)> Feed for RunFeed<O> {
             match line.entry() {
                 Ok(RunLogEntry::Agent(entry)) => return Some(entry),
                 Ok(RunLogEntry::Run(entry)) => (self.observe)(&entry.event),
-                // Of a newer version.
+                // An entry of a newer version.
                 _ => {}
             }
         }

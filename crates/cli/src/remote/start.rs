@@ -1,4 +1,4 @@
-//! From the command line to the body that starts a run or a session on a server.
+//! Converts command-line arguments to the request body that starts a run or session on a server.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::{absolute, permission};
 use crate::args::{self, ChatArgs, Fallback, PlaceArgs, RunArgs, SystemArgs};
 use crate::params;
 
-/// The options of `teamster run` that have a place in the body.
+/// The options of `teamster run` that are supported with `--remote`.
 const OF_RUN: &[&str] = &[
     "provider",
     "prompt",
@@ -32,9 +32,9 @@ const OF_RUN: &[&str] = &[
     "run_id",
     "session_key",
 ];
-/// Those of `teamster chat --detach`.
+/// The options of `teamster chat --detach` that are supported with `--remote`.
 const OF_CHAT: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
-/// Those of both.
+/// The supported options common to both commands.
 const OF_BOTH: &[&str] = &[
     "remote",
     "remote_token_file",
@@ -59,7 +59,7 @@ const OF_BOTH: &[&str] = &[
     "fallback",
 ];
 
-/// Refuses options that a server has no place for.
+/// Rejects options that are not supported with `--remote`.
 fn check(own: &[&str]) -> anyhow::Result<()> {
     for (id, flag) in args::given(std::env::args_os()) {
         if !own.contains(&&*id) && !OF_BOTH.contains(&&*id) {
@@ -71,7 +71,7 @@ fn check(own: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The run that the arguments ask for, with this prompt. Every error is one of usage.
+/// Creates the request for a run with this prompt. Every error is a usage error.
 pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
     check(OF_RUN)?;
     let mut body = StartRun::new(&*args.provider, prompt);
@@ -94,7 +94,7 @@ pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
     body.retries = args.again.retries;
     body.max_wait_ms = patience(args.again.max_wait);
     body.fallback = fallbacks(&args.again.fallback);
-    // An attached run never waits for a person.
+    // An attached run never waits for answers.
     body.ask_timeout_ms = if args.detach {
         patience(args.asking.ask_timeout)
     } else {
@@ -126,7 +126,7 @@ fn session(args: &ChatArgs) -> anyhow::Result<StartSession> {
     Ok(body)
 }
 
-/// The system prompt, and what is appended to the CLI's own.
+/// Returns the replaced and the appended system prompt.
 fn system(args: &SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
     Ok(match params::system_prompt(args)? {
         Some(SystemPrompt::Replace(text)) => (Some(text), None),
@@ -152,25 +152,25 @@ fn fallbacks(fallbacks: &[Fallback]) -> Vec<String> {
     texts.collect()
 }
 
-/// A limit of time; none is none.
+/// Converts a time limit to milliseconds; `None` for no limit.
 fn limited(time: Option<Duration>) -> Option<u64> {
     time.filter(|time| *time != Duration::MAX).map(millis)
 }
 
-/// How long something is waited for; a year where there is no limit.
+/// Converts a wait to milliseconds; a year for no limit.
 fn patience(time: Option<Duration>) -> Option<u64> {
     /// A year.
     const LONGEST: Duration = Duration::from_hours(365 * 24);
     time.map(|time| millis(time.min(LONGEST)))
 }
 
-/// The header that keeps a request which is sent twice from being done twice.
+/// Creates an `Idempotency-Key` header, so that a repeated request starts nothing.
 pub(super) fn key() -> [(HeaderName, String); 1] {
     let name = HeaderName::from_static("idempotency-key");
     [(name, Uuid::now_v7().to_string())]
 }
 
-/// Starts a session; its id. The outer error is one of usage.
+/// Starts a session and returns its id. The outer error is a usage error.
 pub(crate) async fn start_session(
     http: &Http,
     args: &ChatArgs,

@@ -1,4 +1,4 @@
-//! The supervisor of a server's machine.
+//! The supervisor on a server's machine.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -10,12 +10,12 @@ use teamster_server::ProblemCode;
 use super::http::{Failure, Http};
 use super::part;
 
-/// The supervisor that a server has.
+/// A client of a server's supervisor.
 #[derive(Debug)]
 pub(crate) struct RemoteSupervisor(pub(crate) Http);
 
 impl RemoteSupervisor {
-    /// Carries out a command; how the agents are then.
+    /// Sends a command and returns the agents' status after it.
     pub(crate) async fn ask(&mut self, command: Command) -> Result<Status, Error> {
         let (name, selection) = match command {
             Command::Status => return self.status().await,
@@ -42,7 +42,7 @@ impl RemoteSupervisor {
         }
     }
 
-    /// How the agents are; without a supervisor, as far as the files show it.
+    /// Returns the agents' status; without a supervisor, as far as files show it.
     pub(crate) async fn status(&self) -> Result<Status, Error> {
         let status = self.0.get::<Value>("/v1/agents").await;
         self.read(status.map_err(|failure| failed(&failure))?)
@@ -61,7 +61,7 @@ impl RemoteSupervisor {
         serde_json::from_value(status).map_err(|error| Error::NoAnswer(error.into()))
     }
 
-    /// The last lines of the log of an agent's loop.
+    /// Returns the last lines of an agent's log.
     pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Bytes, Error> {
         let path = format!("/v1/agents/{}/log?lines={lines}", part(agent));
         match self.0.text(&path).await {
@@ -70,7 +70,7 @@ impl RemoteSupervisor {
         }
     }
 
-    /// The failure, with the configuration in it where there is no supervisor.
+    /// Converts a failure. If no supervisor is running, the error has the configuration's path.
     async fn error(&self, failure: Failure) -> Error {
         if failure.code() == Some(ProblemCode::SupervisorNotRunning)
             && let Ok(status) = self.status().await

@@ -1,4 +1,4 @@
-//! What the program does for the server.
+//! The program's implementation of the server's backend.
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ use super::start;
 use crate::args::{Cli, Command, STORE_VARIABLE, StoreArgs};
 use crate::{doctor, runs, store, usage};
 
-/// The program.
+/// The program as the server's backend.
 pub(crate) struct Program;
 
 type Future<T> =
@@ -95,7 +95,7 @@ impl Backend for Program {
     }
 }
 
-/// Does this where it may wait for the disk.
+/// Runs blocking work, such as disk access, on the blocking thread pool.
 async fn in_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackendError> + Send + 'static,
 ) -> Result<T, BackendError> {
@@ -103,7 +103,7 @@ async fn in_a_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(BackendError::Failed(error.to_string())))
 }
 
-/// The user's store; `None` if nothing was recorded yet, or if it is turned off.
+/// Opens the user's store; `None` if it does not exist yet or is turned off.
 async fn open() -> anyhow::Result<Option<Store>> {
     let args = StoreArgs {
         url: std::env::var(STORE_VARIABLE).ok(),
@@ -121,7 +121,7 @@ fn failed<T>(done: anyhow::Result<T>) -> Result<T, BackendError> {
     done.map_err(|error| BackendError::Failed(format!("{error:#}")))
 }
 
-/// The equivalent command line, so that values are read as there.
+/// Parses the query as the equivalent command line, so that values have the same syntax.
 fn usage_args(query: &UsageQuery) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = ["teamster", "usage", "--json"].map(OsString::from).to_vec();
     for (flag, value) in [
@@ -142,7 +142,7 @@ fn usage_args(query: &UsageQuery) -> Result<Cli, clap::Error> {
     Cli::read(words)
 }
 
-/// The first line of the parser's error, without the word in front.
+/// Returns the first line of a parser's error, without the prefix `error: `.
 pub(super) fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Starts a detached run or session for a server: the runner gets what `teamster run --detach` or
-//! `teamster chat --detach` would give it.
+//! Starts detached runs and sessions for a server, with the command line of `teamster run --detach` or
+//! `teamster chat --detach`.
 
 mod arguments;
 
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{detached, exit_code, runner, words};
 
-/// Starts the run, with these variables for its agent; resolves once its runner has accepted it.
+/// Starts a run with these variables for its agent. Resolves once the runner has accepted it.
 pub(crate) async fn start(
     run_id: String,
     request: StartRun,
@@ -27,7 +27,7 @@ pub(crate) async fn start(
     .await
 }
 
-/// The same for a session.
+/// Starts a session. Resolves once the runner has accepted it.
 pub(super) async fn start_session(id: String, request: StartSession) -> Result<(), BackendError> {
     let args = arguments::of_session(&request)?;
     let mut to_launch = Launch::new(args, None);
@@ -44,7 +44,7 @@ async fn launch(
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
         BackendError::Failed(format!("cannot {what}: {error}"))
     };
-    // A file: a pipe would be held open by what the runner starts.
+    // A file, because processes that the runner starts would keep a pipe open.
     let mut said = tempfile::tempfile().map_err(|error| cannot("make a temporary file", &error))?;
     let stderr = said
         .try_clone()
@@ -53,14 +53,14 @@ async fn launch(
         runner::command(provider).map_err(|error| BackendError::Failed(format!("{error:#}")))?;
     command.stderr(stderr);
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
-    // Tokio waits for the runner when it has ended, so that it does not stay as a zombie.
+    // Tokio reaps the runner when it ends.
     let mut runner = tokio::process::Command::from(command)
         .spawn()
         .map_err(|error| cannot("start a runner", &error))?;
     let launch =
         serde_json::to_vec(&launch).map_err(|error| cannot("write the request", &error))?;
     if let Some(mut stdin) = runner.stdin.take() {
-        // A runner that has ended reports why, or its exit code does.
+        // If the runner has ended, its stderr or exit code has the reason.
         let _ = stdin.write_all(&launch).await;
     }
     let mut reply = String::new();
@@ -74,7 +74,7 @@ async fn launch(
     let status = runner.wait().await;
     let status = status.map_err(|error| cannot("wait for the runner", &error))?;
     let mut text = String::new();
-    // What cannot be read is not shown.
+    // On an error, the text stays empty.
     let _ = said.rewind().and_then(|()| said.read_to_string(&mut text));
     let text = reason(&text).unwrap_or_else(|| format!("the runner ended ({status})"));
     if detached::runs().is_ok_and(|runs| matches!(runs.get(id), Ok(Some(_)))) {
@@ -86,7 +86,7 @@ async fn launch(
     }
 }
 
-/// Why the runner has ended: the last error that it printed.
+/// Returns the last error that the runner printed.
 fn reason(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().rev();
     let error = lines.find_map(|line| line.strip_prefix("error: "));

@@ -1,4 +1,4 @@
-//! `teamster token`.
+//! `teamster token`: creates, lists and revokes access tokens.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::runs::local;
 use crate::table::Table;
 use crate::{exit_code, words};
 
-/// Makes, lists or revokes tokens; the exit code.
+/// Creates, lists or revokes tokens and returns the exit code.
 pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
     let tokens = Tokens::at(super::folder()?);
     let done = match &args.command {
@@ -26,7 +26,7 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
             return exit_code::of_printed(if args.json {
                 tokens.iter().try_for_each(|token| line(token, &mut out))
             } else if tokens.is_empty() {
-                // On stdout would be what a script takes for a token.
+                // On stderr, so that scripts do not read it as a token.
                 let _ = writeln!(
                     anstream::stderr(),
                     "no tokens; `teamster token add` makes one"
@@ -51,7 +51,7 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
 }
 
 fn line(token: &TokenInfo, out: &mut impl Write) -> io::Result<()> {
-    // Without the hash, which has no use outside.
+    // Without the hash.
     let line = serde_json::json!({
         "name": token.name,
         "scopes": token.scopes,

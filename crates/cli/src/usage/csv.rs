@@ -1,4 +1,4 @@
-//! What was used, as comma-separated values (RFC 4180).
+//! Usage as comma-separated values (RFC 4180).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use teamster::usage::{Dimension, Figures, UsageSummary};
 
 use crate::args::By;
 
-/// The columns after the name of the group and of a model in it.
+/// The columns after the names of the group and model.
 const HEAD: [&str; 14] = [
     "providers",
     "requests",
@@ -25,7 +25,7 @@ const HEAD: [&str; 14] = [
     "unpriced_requests",
 ];
 
-/// A row for each group, or where models are shown for each of its models. What is not known is empty.
+/// Prints a row for each group, or for each of its models if there are any. Unknown values are empty.
 pub(super) fn print(summary: &UsageSummary, by: By, out: &mut impl Write) -> io::Result<()> {
     let by_model = summary.by == Dimension::Model;
     let names: &[_] = if by_model {
@@ -80,7 +80,7 @@ fn figures(figures: &Figures) -> [String; 13] {
     ]
 }
 
-/// A field, in quotation marks where it has to be.
+/// Quotes a field if necessary.
 fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()

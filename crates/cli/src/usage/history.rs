@@ -1,4 +1,4 @@
-//! The history of runs, as the accounts take it.
+//! Usage from the history of runs.
 
 use std::io::Write;
 
@@ -15,14 +15,14 @@ use crate::{store, tokio_runtime, words};
 /// Runs of the history.
 #[derive(Default)]
 pub(super) struct Runs {
-    /// Those of CLIs whose files are known.
+    /// Runs of CLIs with known files.
     pub(super) known: Vec<PastRun>,
-    /// How many there are of others that used something.
+    /// The number of runs of other agents with usage.
     pub(super) of_others: u64,
 }
 
-/// The runs that began in this time. The store is only asked if there is one; if it is the user's own and
-/// cannot be read, a warning is printed and there are none.
+/// Reads the runs that started in this period. There are none if the default store does not exist, or cannot be read,
+/// which prints a warning.
 pub(super) fn runs(
     args: &StoreArgs,
     span: TimeSpan,
@@ -76,7 +76,7 @@ fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
     runs
 }
 
-/// What of a run one agent used in one session.
+/// The usage of one agent in one session of a run.
 struct Part<'a> {
     provider: &'a str,
     session: Option<&'a str>,
@@ -86,7 +86,7 @@ struct Part<'a> {
     turns: Option<u32>,
 }
 
-/// The parts of a run that used something: its attempts, or where they are unknown, the run as a whole.
+/// Returns the parts of a run with usage: its attempts, or the whole run if the attempts are unknown.
 fn parts(record: &RunRecord) -> Vec<Part<'_>> {
     let attempts = record.attempt_log.iter().map(|attempt| Part {
         provider: &attempt.provider,
@@ -110,7 +110,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
     parts.retain(|part| {
         part.cost_usd.is_some() || part.usage.is_some_and(|usage| !usage.is_empty())
     });
-    // The turns are those of all attempts; of several no one knows how many each had.
+    // The number of turns is known only for the run as a whole.
     if let [only] = &mut *parts {
         only.turns = record.num_turns;
     }

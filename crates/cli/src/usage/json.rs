@@ -1,4 +1,4 @@
-//! What was used, for programs. The fields are described in `docs/usage.md`.
+//! Usage as JSON. `docs/usage.md` describes the fields.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The limits of subscriptions: how much is used, and when they reset.
+//! Limits of subscriptions: the used part and the time of reset.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use teamster::usage::{LimitList, Places, UsageLimit, limits};
 use crate::table::Table;
 use crate::{words, zone};
 
-/// The limits that the CLIs left on the disk.
+/// Returns the limits in the CLIs' files.
 pub(crate) fn list() -> LimitList {
     LimitList::new(limits(&Places::from_env()))
 }
@@ -33,8 +33,7 @@ pub(super) fn print(list: &LimitList, json: bool, width: Option<usize>) -> io::R
     table(limits, Timestamp::now(), width).write(&mut anstream::stdout())
 }
 
-/// The limits, in a terminal not wider than that: it has no room for when they were known, and then only for how
-/// long it is until they reset.
+/// Creates the table of limits. To fit `width`, it drops the column AS OF, then the dates of the resets.
 fn table(limits: &[UsageLimit], now: Timestamp, width: Option<usize>) -> Table {
     let mut whole = with_resets(limits, now, true);
     let fits = |table: &Table| width.is_none_or(|width| table.width() <= width);
@@ -73,7 +72,7 @@ fn with_resets(limits: &[UsageLimit], now: Timestamp, dates: bool) -> Table {
     table
 }
 
-/// The name of a window.
+/// Returns the name of a limit's window.
 fn window(minutes: Option<u64>) -> String {
     match minutes {
         Some(10_080) => "week".to_owned(),
@@ -84,7 +83,7 @@ fn window(minutes: Option<u64>) -> String {
     }
 }
 
-/// How long it is until a time: `2d 10h`, `2h 17m` or `5m`.
+/// Formats the duration until a time: `2d 10h`, `2h 17m` or `5m`.
 pub(super) fn span(now: Timestamp, until: Timestamp) -> String {
     let minutes = until.duration_since(now).as_secs().max(0) / 60;
     match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
@@ -104,7 +103,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("sessions/2026/11/22");
         std::fs::create_dir_all(&folder).unwrap();
-        // Made by hand, with the fields that Codex 0.169.0 writes.
+        // Handwritten, with the fields of Codex 0.169.0.
         let line = r#"{"timestamp":"2026-11-22T19:00:00.000Z","type":"event_msg","payload":{"type":"token_count",
             "info":null,"rate_limits":{"primary":{"used_percent":31.0,"window_minutes":300,"resets_at":1795418220},
             "secondary":{"used_percent":100.0,"window_minutes":10080,"resets_at":1795618800}}}}"#;

@@ -1,4 +1,4 @@
-//! The prices that estimates are made with.
+//! Prices for cost estimates.
 
 use std::env;
 
@@ -7,7 +7,7 @@ use teamster::usage::prices::PriceList;
 
 use crate::args::UsageArgs;
 
-/// The prices of the file that is named, or else of the user's own if there is one, before those of the table.
+/// Returns the prices of `--prices`, or of the user's file if it exists, with the built-in table as fallback.
 pub(super) fn list(args: &UsageArgs) -> anyhow::Result<PriceList> {
     let list = match &args.prices {
         Some(file) => PriceList::with_file(file),

@@ -1,6 +1,6 @@
-//! A status line for Claude Code: the JSON that it writes to stdin, as one line.
+//! A status line for Claude Code: formats the JSON on stdin as one line.
 //!
-//! It reads nothing else, so that it answers at once.
+//! It reads no other files, so that it is fast.
 
 use std::io::{self, Read, Write};
 
@@ -10,10 +10,10 @@ use serde::Deserialize;
 use super::limits;
 use crate::{exit_code, fail, words};
 
-/// The longest input in bytes; Claude Code writes some kilobytes.
+/// The maximum size of the input in bytes; Claude Code writes a few kilobytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What Claude Code 2.1.330 writes, as far as it is shown. Each field may be missing.
+/// The shown part of the JSON that Claude Code 2.1.330 writes. Each field may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Input {
@@ -62,11 +62,11 @@ struct RateLimits {
 #[serde(default)]
 struct Window {
     used_percentage: Option<f64>,
-    /// In seconds since 1970-01-01 UTC.
+    /// In seconds since the Unix epoch.
     resets_at: Option<f64>,
 }
 
-/// Prints the line; the exit code.
+/// Prints the line and returns the exit code.
 pub(super) fn main() -> anyhow::Result<u8> {
     let mut text = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut text)?;
@@ -134,7 +134,7 @@ fn line(input: &Input, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    // Made by hand, with the fields that Claude Code 2.1.330 writes.
+    // Handwritten, with the fields of Claude Code 2.1.330.
     const INPUT: &str = r#"{"session_id":"s","transcript_path":"/t","cwd":"/w/app","model":{"id":"claude-opus-4-8",
         "display_name":"Opus 4.8"},"workspace":{"current_dir":"/w/app","project_dir":"/w/app","added_dirs":[]},
         "version":"2.1.330","cost":{"total_cost_usd":0.25,"total_duration_ms":1,"total_api_duration_ms":1,

@@ -1,4 +1,4 @@
-//! What was used, for people.
+//! Usage as a table.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::args::By;
 use crate::table::Table;
 use crate::words;
 
-/// How many models without a price are named.
+/// The maximum number of models named in the note about missing prices.
 const NAMED: usize = 5;
 
-/// The columns with figures.
+/// The numeric columns.
 const HEAD: [&str; 8] = [
     "REQUESTS",
     "INPUT",
@@ -25,7 +25,7 @@ const HEAD: [&str; 8] = [
     "SPENT",
 ];
 
-/// A friendly word in the place of a table. `chosen` are the requested CLIs, if not all.
+/// Prints a message in place of an empty table. `chosen` are the requested CLIs, if not all.
 pub(super) fn nothing(
     report: &UsageSummary,
     chosen: &[Provider],
@@ -55,7 +55,7 @@ pub(super) fn nothing(
     notes(report, &[], width, out)
 }
 
-/// Prints the table, in a terminal not wider than that.
+/// Prints the table, fitted to `width` columns.
 pub(super) fn print(
     report: &UsageSummary,
     by: By,
@@ -75,7 +75,7 @@ pub(super) fn print(
         By::Provider => &["CLI", "MODELS"],
     };
     let named = names.len();
-    // What was spent is another figure than the estimate only where something is reported.
+    // SPENT differs from ESTIMATED only if a cost was reported.
     let reported = report.total.reported_cost_usd.is_some();
     let mut table = Table::new(names.iter().chain(&HEAD).copied())
         .figures_from(named)
@@ -118,14 +118,13 @@ pub(super) fn print(
     notes(report, &left_out, width, out)
 }
 
-/// The least width to which the names of groups are cut before columns are left out, and after all that can
-/// be left out are.
+/// The minimum width of truncated group names: before columns are hidden, and after all that can be are hidden.
 const NAMES: [usize; 2] = [24, DATE];
 
-/// How wide a date is, which is not cut.
+/// The width of a date, which is not truncated.
 const DATE: usize = 10;
 
-/// Makes a table fit a terminal: cuts long names, and leaves columns out; those.
+/// Fits a table to `width`: truncates long names and hides columns. Returns the hidden columns.
 fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     let (requests, read, written) = (named, named + 3, named + 4);
     let (reported, estimated, spent) = (named + 5, named + 6, named + 7);
@@ -135,12 +134,12 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
         By::Session => vec![requests, 1, written, read, 3, 2],
         By::Provider => vec![requests, written, read, 1],
     };
-    // Both are in what was spent.
+    // SPENT includes both.
     order.push(reported);
     if !table.hides(spent) {
         order.push(estimated);
     }
-    // What may be cut: names of groups and of their models, the directories of sessions, the models of CLIs.
+    // Columns that may be truncated: names of groups and models, directories of sessions, models of CLIs.
     let cuttable: &[usize] = match by {
         By::Session => &[3, 0],
         By::Provider => &[1, 0],
@@ -185,7 +184,7 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     left_out
 }
 
-/// The name of a group.
+/// Returns the name cells of a group.
 fn naming(by: By, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
     let name = group.name.as_deref().unwrap_or("(unknown)");
     let name = words::one_line(name);
@@ -216,7 +215,7 @@ fn figures(figures: &Figures, reported: bool) -> [String; 8] {
     let estimated = |usd: f64| format!("~{}", words::usd(usd));
     [
         match figures.requests {
-            // Costs alone.
+            // A cost without requests.
             0 => String::new(),
             requests => words::count(requests),
         },
@@ -240,18 +239,18 @@ fn figures(figures: &Figures, reported: bool) -> [String; 8] {
     ]
 }
 
-/// What was spent, with a `~` if not all of it is reported.
+/// Formats the spent amount, with a `~` if a part of it is estimated.
 fn spent(usd: f64, all_reported: bool) -> String {
     format!("{}{}", if all_reported { "" } else { "~" }, words::usd(usd))
 }
 
-/// Whether nothing of what was spent is estimated.
+/// Returns `true` if no part of the spent amount is estimated.
 pub(super) fn all_reported(figures: &Figures) -> bool {
     let both = figures.spent_usd.zip(figures.reported_cost_usd);
     both.is_some_and(|(spent, reported)| (spent - reported).abs() < 1e-9)
 }
 
-/// What has to be known to read the figures.
+/// Prints notes about the figures.
 fn notes(
     report: &UsageSummary,
     left_out: &[&str],
@@ -300,7 +299,7 @@ fn notes(
                 name => name,
             };
             let name = words::cut(&name, width.saturating_sub(1));
-            // The other ones have a price, such as those of another vendor.
+            // Some requests to this model have a price, for example from another vendor.
             if it.requests < it.of {
                 format!("{name} ({} of {})", it.requests, it.of)
             } else {

@@ -1,4 +1,4 @@
-//! Tables in terminals of several widths.
+//! Tests of usage tables at several terminal widths.
 
 use teamster::Usage;
 use teamster::usage::Record;
@@ -9,7 +9,7 @@ use crate::words;
 const LONG: &str =
     "/home/somebody/work/customers/large-customer/repositories/the-service-with-a-long-name";
 
-/// Figures that are as wide as they get, of two CLIs, models and directories.
+/// Usage with very wide values, of several CLIs, models and directories.
 fn collected() -> Collected {
     let at: Timestamp = "2026-09-23T12:00:00Z".parse().unwrap();
     let mut accounts = Accounts::new(None, None, TimeZone::UTC);
@@ -71,7 +71,7 @@ fn no_line_is_wider_than_the_terminal() {
                 let wide = console::measure_text_width(line);
                 assert!(wide <= width, "{by:?} {width}: {wide}\n{text}");
             }
-            // Tokens and the cost are always there.
+            // Tokens and cost are never hidden.
             let head = text.lines().next().unwrap();
             for column in ["INPUT", "OUTPUT", "SPENT"] {
                 assert!(head.contains(column), "{by:?} {width}\n{text}");

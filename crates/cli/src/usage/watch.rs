@@ -1,4 +1,4 @@
-//! What was used, shown again and again, and how fast it grows.
+//! `teamster usage --watch`: usage and its rate, refreshed periodically.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use crate::{exit_code, tokio_runtime, words, zone};
 /// The spans over which the rate is measured, in minutes, with their names.
 const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
 
-/// The data that each refresh collects.
+/// The parameters of each refresh.
 struct Watch {
     args: UsageArgs,
     providers: Vec<Provider>,
     prices: PriceList,
 }
 
-/// What was used up to now.
+/// The data of one refresh.
 struct Frame {
     collected: Collected,
     now: Zoned,
     rates: Vec<(&'static str, Rate)>,
 }
 
-/// What is used in a time.
+/// A rate of usage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Rate {
     tokens_per_minute: f64,
-    /// In USD, where a request of the time has a price.
+    /// In USD, if any request of the period has a price.
     usd_per_hour: Option<f64>,
-    /// Whether a part of it is estimated.
+    /// True if a part of the cost is estimated.
     estimated: bool,
 }
 
-/// Shows what was used until a signal ends it; the exit code.
+/// Shows the usage until a signal and returns the exit code.
 pub(super) fn main(
     args: &UsageArgs,
     every: Duration,
@@ -51,7 +51,7 @@ pub(super) fn main(
     prices: PriceList,
 ) -> anyhow::Result<u8> {
     let mut args = args.clone();
-    // All of the past is a long list, which does not change.
+    // By default only today: older usage does not change.
     args.since.get_or_insert(When::DaysAgo(0));
     let watch = Arc::new(Watch {
         args,
@@ -60,7 +60,7 @@ pub(super) fn main(
     });
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(show(&watch, every));
-    // A scan that still runs need not be waited for.
+    // Do not wait for a running scan.
     runtime.shutdown_background();
     code
 }
@@ -144,7 +144,7 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// One line, where it is no terminal.
+/// Prints one line per refresh, if stdout is not a terminal.
 fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
     let total = frame.collected.accounts.total();
     let mut parts = vec![
@@ -173,7 +173,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// None if stdout is no terminal, or one that cannot move its cursor.
+    /// Returns `None` if stdout is not a terminal, or cannot move its cursor.
     fn of_stdout() -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         (io::stdout().is_terminal() && !dumb).then(|| Self {
@@ -191,7 +191,7 @@ impl Screen {
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
 
         let mut out = io::stdout().lock();
-        // A frame begins where the previous one began, and each line erases what was on its right.
+        // Draw over the previous frame; each line erases the rest of its row.
         out.write_all(if self.begun {
             b"\x1b[H"
         } else {
@@ -206,7 +206,7 @@ impl Screen {
     }
 }
 
-/// The lines of a frame for a terminal of this height, whose last line is left for the cursor.
+/// Returns the lines of a frame that fit a terminal of this height. The last row is left for the cursor.
 fn fitting(text: &str, height: usize) -> Vec<String> {
     let lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let room = height.saturating_sub(1).max(1);

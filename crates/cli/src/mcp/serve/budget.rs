@@ -1,8 +1,8 @@
-//! What all runs of a server have used together.
+//! The budget shared by all runs of a server.
 
 use teamster::Usage;
 
-/// Figures of runs, as far as they were reported.
+/// Reported cost and tokens of runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Spent {
     pub(super) usd: f64,
@@ -17,7 +17,7 @@ impl Spent {
     }
 }
 
-/// What a run may use: the rest of the server's budget, and no more than was requested. An error if nothing is left.
+/// Returns the budget of a run: the requested one, limited to the rest of the server's. Fails if nothing is left.
 pub(super) fn share(
     spent: Spent,
     (max_usd, max_tokens): (Option<f64>, Option<u64>),

@@ -1,19 +1,19 @@
-//! How deep agents call agents.
+//! The nesting depth of agents that call agents.
 //!
-//! Every run of a server gets its depth by the environment, and a server within it reads that. An agent's CLI may
-//! clear the environment of its MCP servers, so the environments of this process's ancestors are looked at too.
+//! Each run of a server gets its depth in the environment, and a server within the run reads it. An agent's CLI may
+//! clear the environment of its MCP servers, so the environments of this process's ancestors are read too.
 
 use std::env;
 
-/// How many runs are around this process.
+/// The number of runs around this process.
 const DEPTH: &str = "TEAMSTER_AGENT_DEPTH";
 /// The limit of the outermost server.
 const LIMIT: &str = "TEAMSTER_AGENT_MAX_DEPTH";
-/// How many ancestors are looked at.
+/// The maximum number of ancestors to inspect.
 #[cfg(target_os = "linux")]
 const ANCESTORS: usize = 64;
 
-/// How deep this process is, and how deep its runs may go.
+/// The nesting depth of this process, and its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Depth {
     pub(super) own: u32,
@@ -21,7 +21,7 @@ pub(super) struct Depth {
 }
 
 impl Depth {
-    /// Of this process. A server within a run cannot go deeper than that run's server allows.
+    /// Determines the depth of this process. A server within a run is also bound by the limit of that run's server.
     pub(super) fn of_this_process(limit: u32) -> Self {
         let outer = around();
         Self {
@@ -30,7 +30,7 @@ impl Depth {
         }
     }
 
-    /// Why no run can be started here.
+    /// Returns the error for a run that would exceed the limit.
     pub(super) fn refusal(self) -> Option<String> {
         let Self { own, limit } = self;
         (own >= limit).then(|| {
@@ -41,7 +41,7 @@ impl Depth {
         })
     }
 
-    /// The variables of a run that is started here.
+    /// Returns the environment variables for a run that is started here.
     pub(super) fn of_runs(self) -> [(&'static str, String); 2] {
         [
             (DEPTH, self.own.saturating_add(1).to_string()),
@@ -50,7 +50,7 @@ impl Depth {
     }
 }
 
-/// The depth and limit that are around this process: its own variables, else those of its nearest ancestor.
+/// Returns the depth and limit from this process's environment, else from its nearest ancestor that has them.
 fn around() -> Option<(u32, u32)> {
     let own = read(|name| env::var(name).ok());
     own.or_else(of_ancestors)
@@ -67,7 +67,7 @@ fn of_ancestors() -> Option<(u32, u32)> {
     let mut pid = std::process::id();
     for _ in 0..ANCESTORS {
         pid = parent(pid)?;
-        // Of a process of another user nothing can be read.
+        // The environment of another user's process is not readable.
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         if let Some(found) = read(|name| in_environment(&environment, name)) {
             return Some(found);

@@ -1,4 +1,4 @@
-//! The server of the protocol.
+//! The MCP request handler.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,9 +23,9 @@ use super::tools::{
 };
 use crate::serve::backend::Program;
 
-/// How often progress is reported at most.
+/// The minimum interval of progress notifications.
 const PROGRESS: Duration = Duration::from_millis(500);
-/// How often clients are asked to look at a task, in milliseconds.
+/// The poll interval suggested to clients for tasks, in milliseconds.
 const POLL_MS: u64 = 1000;
 
 const INSTRUCTIONS: &str = "\
@@ -33,7 +33,7 @@ Other coding agents (Claude Code, Codex, Gemini CLI and others) as tools. `run` 
 `start` and `wait` are for longer work and for several agents at once. An agent knows nothing of this conversation: \
 put all that it needs in the prompt. `sessionId` of an answer continues with that agent.";
 
-/// The server of the protocol.
+/// The MCP request handler.
 #[derive(Clone)]
 pub(super) struct Handler {
     runs: Arc<AgentRuns>,
@@ -46,7 +46,8 @@ impl Handler {
         Self { runs, tools }
     }
 
-    /// Plays a run to its end, with progress for a client that wants it. A call that is cancelled stops the run.
+    /// Runs an agent to its end, with progress notifications if the client requested them. Cancelling the call
+    /// stops the run.
     async fn run(
         &self,
         input: RunInput,
@@ -60,7 +61,7 @@ impl Handler {
         self.runs.report(&run_id).await
     }
 
-    /// Follows a run to its end, with progress.
+    /// Follows a run to its end and sends progress notifications.
     async fn follow(
         &self,
         run_id: &str,
@@ -90,14 +91,14 @@ impl Handler {
                 count += 1.0;
                 let progress =
                     ProgressNotificationParam::new(token.clone(), count).with_message(words);
-                // A client that has left gets none.
+                // The client may have disconnected.
                 let _ = context.peer.notify_progress(progress).await;
             }
         }
         Ok(())
     }
 
-    /// The agents that can be run here.
+    /// Returns the agents that this server offers.
     async fn agents(&self) -> Result<Value, String> {
         let all = Program
             .providers()
@@ -176,7 +177,7 @@ impl Handler {
         }
     }
 
-    /// The run behind a task of the client.
+    /// Returns a run as an MCP task.
     async fn task(&self, run_id: &str) -> Result<DetailedTask, ErrorData> {
         let report = (self.runs.report(run_id).await)
             .map_err(|error| ErrorData::invalid_params(error, None))?;
@@ -213,8 +214,8 @@ fn input<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
     serde_json::from_value(arguments).map_err(|error| error.to_string())
 }
 
-/// A tool's result: as data, and as text for clients that show only that. A problem is a result that its model can
-/// read, and not an error of the protocol.
+/// Creates a tool result with structured content, and text for clients that show only text. A failure is a result
+/// that the model can read, not a protocol error.
 fn answer(result: &Result<Value, String>) -> CallToolResult {
     match result {
         Ok(report) => {

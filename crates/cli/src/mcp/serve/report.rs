@@ -1,4 +1,4 @@
-//! What is reported of a run.
+//! Reports about runs, as tool results.
 
 use serde_json::{Value, json};
 use teamster::orchestrator::{RunEvent, RunLogEntry};
@@ -6,12 +6,12 @@ use teamster::{AgentEvent, RunResult};
 use teamster_core::text::excerpt;
 use teamster_runner::protocol::PendingRequest;
 
-/// How much of a tool's input and output is shown in an event, in bytes.
+/// The maximum length of a tool's input or output in an event, in bytes.
 const EXCERPT: usize = 2000;
-/// How long a line of progress is, in bytes.
+/// The maximum length of a progress line, in bytes.
 const LINE: usize = 120;
 
-/// A live run.
+/// Returns the report of a live run.
 pub(super) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) -> Value {
     let mut report = json!({
         "runId": run_id,
@@ -35,7 +35,7 @@ pub(super) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) ->
     report
 }
 
-/// A run that has ended.
+/// Returns the report of an ended run.
 pub(super) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
     let mut report = json!({
         "runId": run_id,
@@ -65,7 +65,7 @@ pub(super) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
     report
 }
 
-/// The answer of a run as text, for clients that show only that.
+/// Returns a report as text, for clients that show only text.
 pub(super) fn text_of(report: &Value) -> String {
     let text = report["text"].as_str().unwrap_or_default();
     let run = report["runId"].as_str().unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn text_of(report: &Value) -> String {
     }
 }
 
-/// An event of a log in a few words; `None` for those that say nothing new.
+/// Returns a short form of a log entry; `None` for entries of no interest.
 pub(super) fn event(entry: &RunLogEntry) -> Option<Value> {
     match entry {
         RunLogEntry::Agent(entry) => {
@@ -115,7 +115,7 @@ pub(super) fn event(entry: &RunLogEntry) -> Option<Value> {
     }
 }
 
-/// A line of progress.
+/// Returns a progress line for a log entry.
 pub(super) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
     let line = match entry {
         RunLogEntry::Agent(entry) => match &entry.event {

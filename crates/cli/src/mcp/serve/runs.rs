@@ -1,4 +1,4 @@
-//! The runs of a server: started, followed, answered, stopped.
+//! The runs of an MCP server.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,16 +22,16 @@ use super::tools::{AnswerInput, Decision, Permission, RunInput};
 use super::{Limits, report};
 use crate::serve::start;
 
-/// How long `wait` waits by default.
+/// The default timeout of `wait`.
 const WAIT: Duration = Duration::from_secs(45);
-/// How often is looked whether a run needs an answer.
+/// The interval of checks for pending requests.
 const LOOK: Duration = Duration::from_millis(300);
-/// How many events a page has by default.
+/// The default number of events in a page.
 const PAGE: usize = 100;
-/// The most.
+/// The maximum number of events in a page.
 const LARGEST_PAGE: usize = 1000;
 
-/// The runs of a server.
+/// The runs of an MCP server.
 pub(super) struct AgentRuns {
     runs: Runs,
     limits: Limits,
@@ -39,7 +39,7 @@ pub(super) struct AgentRuns {
     started: Mutex<BTreeMap<String, Started>>,
 }
 
-/// A run that was started here.
+/// A run that this server started.
 #[derive(Debug, Clone)]
 struct Started {
     agent: String,
@@ -61,12 +61,12 @@ impl AgentRuns {
         self.limits.permission == PermissionMode::ReadOnly
     }
 
-    /// Whether agents of this name can be run here.
+    /// Returns `true` if the server offers this agent.
     pub(super) fn is_offered(&self, agent: &str) -> bool {
         self.limits.agents.is_empty() || self.limits.agents.iter().any(|it| it == agent)
     }
 
-    /// Starts a run; its id.
+    /// Starts a run and returns its id.
     pub(super) async fn start(&self, input: RunInput) -> Result<String, String> {
         if let Some(refusal) = self.depth.refusal() {
             return Err(refusal);
@@ -76,7 +76,7 @@ impl AgentRuns {
         let is_command = input.agent.contains(':');
         let agent = match agent {
             Some(agent) if self.is_offered(agent) && !is_command => agent,
-            // A command is only run if it was named at the start.
+            // A command must be listed with `--agent`.
             Some(agent) if self.limits.agents.iter().any(|it| it == agent) => agent,
             _ => {
                 let agent = crate::words::one_line(&input.agent);
@@ -128,7 +128,7 @@ impl AgentRuns {
         Ok(run_id)
     }
 
-    /// What a run may do: no more than the server allows.
+    /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
     fn permission(&self, asked: Option<Permission>) -> Result<ServerPermission, String> {
         let most = match self.limits.permission {
             PermissionMode::ReadOnly => Permission::ReadOnly,
@@ -152,7 +152,7 @@ impl AgentRuns {
         })
     }
 
-    /// What the runs have used, and how many go on.
+    /// Returns the usage of all runs, and the number of live ones.
     async fn spent(&self) -> (Spent, usize) {
         let started = lock(&self.started).clone();
         let mut spent = Spent::default();
@@ -180,7 +180,7 @@ impl AgentRuns {
         (spent, live)
     }
 
-    /// The figures of all runs of this server.
+    /// Returns the usage and limits of all runs as JSON.
     pub(super) async fn figures(&self) -> Value {
         let (spent, live) = self.spent().await;
         json!({
@@ -193,7 +193,7 @@ impl AgentRuns {
         })
     }
 
-    /// A run of this server.
+    /// Finds a run that this server started.
     fn find(&self, run_id: &str) -> Result<RunFolder, String> {
         if !lock(&self.started).contains_key(run_id) {
             let id = crate::words::one_line(run_id);
@@ -206,7 +206,7 @@ impl AgentRuns {
         }
     }
 
-    /// The agent of a run.
+    /// Returns the agent of a run.
     pub(super) fn agent(&self, run_id: &str) -> String {
         let started = lock(&self.started);
         started
@@ -215,7 +215,7 @@ impl AgentRuns {
             .unwrap_or_default()
     }
 
-    /// The result of a run that has ended.
+    /// Returns the result of a run if it has ended, and stores it.
     fn result(&self, run: &RunFolder) -> Option<RunResult> {
         let line = run.last_line().ok()??;
         if !line.is_end() {
@@ -233,7 +233,7 @@ impl AgentRuns {
         Some(*done.result)
     }
 
-    /// How a run is now.
+    /// Returns the report of a run.
     pub(super) async fn report(&self, run_id: &str) -> Result<Value, String> {
         let run = self.find(run_id)?;
         let agent = self.agent(run_id);
@@ -244,14 +244,14 @@ impl AgentRuns {
             Ok(requests) => requests,
             Err(error) => return Err(error.to_string()),
         };
-        // It may have ended meanwhile.
+        // The run may have ended meanwhile.
         Ok(match self.result(&run) {
             Some(result) => report::ended(run_id, &agent, &result),
             None => report::running(run_id, &agent, &requests),
         })
     }
 
-    /// The log of a run, from its beginning.
+    /// Follows the log of a run from its beginning.
     pub(super) fn log(&self, run_id: &str) -> Result<client::Follow, String> {
         client::Follow::new(self.find(run_id)?, 0).map_err(|error| error.to_string())
     }
@@ -279,12 +279,12 @@ impl AgentRuns {
             for run_id in run_ids {
                 ends.spawn(client::Follow::end(self.find(run_id)?));
             }
-            // The end of a run is known at once; a request is looked for.
+            // Wake at once when a run ends; poll for requests.
             let _ = timeout_at(until.min(Instant::now() + LOOK), ends.join_next()).await;
         }
     }
 
-    /// A page of a run's events.
+    /// Returns a page of a run's events.
     pub(super) fn events(
         &self,
         run_id: &str,
@@ -314,7 +314,7 @@ impl AgentRuns {
                 reason: input.reason,
             },
             (Decision::Allow, Some(input)) => Answer::AllowWith { input },
-            // An answer must not allow what the server does not.
+            // An answer must not exceed the server's permission.
             (Decision::Allow, None) if self.is_read_only() => {
                 return Err(
                     "this server is read-only: nothing can be allowed, only denied; the user can start it with more \
@@ -344,13 +344,13 @@ impl AgentRuns {
     pub(super) async fn cancel(&self, run_id: &str, kill: bool) -> Result<Value, String> {
         let run = self.find(run_id)?;
         match client::cancel(&run, kill).await {
-            // One that has ended needs none.
+            // A run that has ended needs no cancellation.
             Ok(()) | Err(RunsError::Ended { .. }) => self.report(run_id).await,
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// The client has left: ends its runs, unless they are to go on.
+    /// Cancels the client's runs after it disconnected, unless `--keep-runs` is set.
     pub(super) async fn end(&self) {
         if self.limits.keep_runs {
             return;
@@ -362,7 +362,7 @@ impl AgentRuns {
                 && self.result(&run).is_none()
             {
                 ending.spawn(async move {
-                    // One that has ended needs no more.
+                    // The run may have ended meanwhile.
                     let _ = client::cancel(&run, false).await;
                     let _ = client::Follow::end(run).await;
                 });

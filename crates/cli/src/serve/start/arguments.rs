@@ -1,6 +1,6 @@
-//! The command line that is equivalent to the body of a request.
+//! Converts a request body to the equivalent command line.
 //!
-//! Values are joined with their flags, so that none is taken for a flag.
+//! Values are joined with their flags (`--flag=value`), so that no value is parsed as a flag.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::args::{Cli, Command};
 use crate::serve::backend::one_line;
 use crate::words;
 
-/// The arguments of `teamster run --detach`.
+/// Returns the arguments of `teamster run --detach`.
 pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("run", &request.provider)?;
     args.0.push("-".into());
@@ -49,7 +49,7 @@ pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, 
     args.checked(|command| matches!(command, Command::Run(_)))
 }
 
-/// The arguments of `teamster chat --detach`.
+/// Returns the arguments of `teamster chat --detach`.
 pub(super) fn of_session(request: &StartSession) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("chat", &request.provider)?;
     args.add("permission", Some(request.permission.name()));
@@ -85,7 +85,7 @@ pub(super) fn of_session(request: &StartSession) -> Result<Vec<OsString>, Backen
 struct Arguments(Vec<OsString>);
 
 impl Arguments {
-    /// Those of a command with this agent.
+    /// Starts the arguments of a command for this agent.
     fn of(command: &str, provider: &str) -> Result<Self, BackendError> {
         if crate::providers().get(provider).is_none() {
             let known = crate::providers().all();
@@ -100,7 +100,7 @@ impl Arguments {
         Ok(Self(args.map(OsString::from).to_vec()))
     }
 
-    /// Adds the flag with each of these values.
+    /// Adds the flag once for each value.
     fn add(&mut self, flag: &str, values: impl IntoIterator<Item = impl ToString>) {
         let values = values.into_iter();
         self.0
@@ -123,7 +123,7 @@ impl Arguments {
         }
     }
 
-    /// The arguments, if they are those of this command.
+    /// Returns the arguments if they parse as this command.
     fn checked(self, is: impl Fn(&Command) -> bool) -> Result<Vec<OsString>, BackendError> {
         match Cli::read(self.0.clone()) {
             Ok(cli) if is(&cli.command) => Ok(self.0),
