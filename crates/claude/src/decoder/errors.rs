@@ -132,7 +132,7 @@ fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
 /// Classifies messages that are more specific than the fields beside them. All were seen in the
 /// output of the real program or are among the messages that it carries.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         ("No conversation found", ErrorKind::SessionNotFound),
         ("requires a valid session ID", ErrorKind::SessionNotFound),
         ("Prompt is too long", ErrorKind::ContextWindow),
@@ -152,12 +152,12 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("JSON Parse error", ErrorKind::Protocol),
         ("issue with the selected model", ErrorKind::ModelNotFound),
     ];
-    ErrorKind::of_words(text, MEANINGS)
+    ErrorKind::of_words(text, PATTERNS)
 }
 
 /// Classifies a failure that was only explained on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         ("MCP config", ErrorKind::Mcp),
         ("error: unknown option", ErrorKind::Invalid),
         ("is already in use", ErrorKind::Invalid),
@@ -169,7 +169,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("piped stdin input exceeds", ErrorKind::Invalid),
         ("cannot be used with root/sudo", ErrorKind::Permission),
     ];
-    kind_of_text(stderr).or_else(|| ErrorKind::of_words(stderr, MEANINGS))
+    kind_of_text(stderr).or_else(|| ErrorKind::of_words(stderr, PATTERNS))
 }
 
 #[cfg(test)]

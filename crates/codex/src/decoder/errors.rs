@@ -1,6 +1,7 @@
 //! Error kinds of a run's messages. The CLI gives no code: its message is all there is.
 //!
-//! In a session it adds a word of its own (`codexErrorInfo`): that table is in `session/errors.rs`.
+//! In a session it adds a word of its own (`codexErrorInfo`): that table is in `session/errors.rs`. Statuses and
+//! messages of model services are classified in `crates/core/src/provider/classify.rs`.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use crate::wire::Object;
 
 /// Kinds of the CLI's own messages, the more specific first. All were seen in the output of the real
 /// program or are among the messages that it carries.
-const MEANINGS: &[(&str, ErrorKind)] = &[
+const PATTERNS: &[(&str, ErrorKind)] = &[
     ("no rollout found", ErrorKind::SessionNotFound),
     ("Session not found", ErrorKind::SessionNotFound),
     // Of a process that was killed a moment ago. It passes, and the session is as good as before.
@@ -32,7 +33,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
 ];
 
 /// Kinds of messages that are only on stderr.
-const MEANINGS_OF_STDERR: &[(&str, ErrorKind)] = &[
+const PATTERNS_OF_STDERR: &[(&str, ErrorKind)] = &[
     ("Not inside a trusted directory", ErrorKind::Permission),
     ("No prompt provided", ErrorKind::Invalid),
     ("input is not valid UTF-8", ErrorKind::Invalid),
@@ -125,8 +126,8 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
     }
-    ErrorKind::of_words(stderr, MEANINGS)
-        .or_else(|| ErrorKind::of_words(stderr, MEANINGS_OF_STDERR))
+    ErrorKind::of_words(stderr, PATTERNS)
+        .or_else(|| ErrorKind::of_words(stderr, PATTERNS_OF_STDERR))
         .or_else(|| kind_of_service(stderr))
 }
 
@@ -152,7 +153,7 @@ pub(super) fn log_line(line: &str) -> Option<(&str, &str)> {
 }
 
 fn kind_of(message: &str) -> ErrorKind {
-    if let Some(kind) = ErrorKind::of_words(message, MEANINGS).or_else(|| kind_of_service(message))
+    if let Some(kind) = ErrorKind::of_words(message, PATTERNS).or_else(|| kind_of_service(message))
     {
         return kind;
     }

@@ -108,7 +108,7 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
 
 /// Classifies the CLI's own messages, then those of the services that it passes on.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         ("Authentication failed with provider", ErrorKind::Auth),
         ("not found on provider", ErrorKind::ModelNotFound),
         ("No response was returned", ErrorKind::Protocol),
@@ -121,12 +121,12 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Failed native model HTTP request", ErrorKind::Network),
         ("server had an error", ErrorKind::Overloaded),
     ];
-    ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
+    ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// Classifies a failure that was only explained on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         ("No authentication information found", ErrorKind::Auth),
         (
             "No session, task, or name matched",
@@ -154,7 +154,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("was terminated by signal", ErrorKind::Internal),
         ("no platform package found", ErrorKind::NotFound),
     ];
-    ErrorKind::of_words(stderr, MEANINGS)
+    ErrorKind::of_words(stderr, PATTERNS)
 }
 
 /// The message in an `errorMessage`, which is JSON in a text: an object of the service's, or a text.

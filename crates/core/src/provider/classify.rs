@@ -7,7 +7,7 @@ use crate::ErrorKind;
 
 /// Words of Anthropic's, OpenAI's and Google's services and of common HTTP clients, in lower
 /// case, the more telling before the more general.
-const MEANINGS: &[(&str, ErrorKind)] = &[
+const PATTERNS: &[(&str, ErrorKind)] = &[
     ("insufficient_quota", ErrorKind::Quota),
     ("exceeded your current quota", ErrorKind::Quota),
     ("quota exceeded", ErrorKind::Quota),
@@ -89,12 +89,12 @@ impl ErrorKind {
     /// assert_eq!(ErrorKind::of_message(message), Some(ErrorKind::Quota));
     /// ```
     pub fn of_message(message: &str) -> Option<Self> {
-        Self::of_words(&message.to_lowercase(), MEANINGS)
+        Self::of_words(&message.to_lowercase(), PATTERNS)
     }
 
     /// Classifies a text by the first of these words that it contains.
-    pub fn of_words(text: &str, meanings: &[(&str, Self)]) -> Option<Self> {
-        meanings
+    pub fn of_words(text: &str, patterns: &[(&str, Self)]) -> Option<Self> {
+        patterns
             .iter()
             .find(|(words, _)| text.contains(words))
             .map(|(_, kind)| *kind)
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn words_are_lower_case_and_each_can_be_found() {
-        for (words, kind) in MEANINGS {
+        for (words, kind) in PATTERNS {
             assert_eq!(*words, words.to_lowercase());
             assert_eq!(ErrorKind::of_message(words), Some(*kind), "{words}");
         }

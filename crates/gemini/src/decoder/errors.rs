@@ -220,7 +220,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
 
 /// Classifies messages of the CLI itself, and those of the service that only it passes on.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
         ("exhausted your capacity", ErrorKind::Quota),
         ("Resource has been exhausted", ErrorKind::RateLimit),
@@ -251,7 +251,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Connect Timeout Error", ErrorKind::Network),
         ("operation was aborted", ErrorKind::Network),
     ];
-    ErrorKind::of_words(text, MEANINGS)
+    ErrorKind::of_words(text, PATTERNS)
 }
 
 /// Classifies a message of any origin.

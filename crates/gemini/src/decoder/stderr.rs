@@ -23,7 +23,7 @@ pub(crate) fn policy_was_ignored(stderr: &str) -> bool {
 
 /// Classifies a failed start, which the CLI only explains on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    const MEANINGS: &[(&str, ErrorKind)] = &[
+    const PATTERNS: &[(&str, ErrorKind)] = &[
         (
             "No previous sessions found for this project",
             ErrorKind::SessionNotFound,
@@ -53,7 +53,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ),
         ("Please fix the configuration file", ErrorKind::Invalid),
     ];
-    ErrorKind::of_words(stderr, MEANINGS)
+    ErrorKind::of_words(stderr, PATTERNS)
 }
 
 /// stderr without warnings and without the failed requests that were repeated, up to the

@@ -139,7 +139,7 @@ fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
 
 /// The CLI's own words. All were seen in the output of the real program or are among the messages
 /// that it carries.
-const MEANINGS: &[(&str, ErrorKind)] = &[
+const PATTERNS: &[(&str, ErrorKind)] = &[
     ("ModelNotFoundError", ErrorKind::ModelNotFound),
     ("ProviderAuthError", ErrorKind::Auth),
     ("FreeUsageLimitError", ErrorKind::Quota),
@@ -153,7 +153,7 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
 
 /// Classifies messages of the CLI or of a service.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    ErrorKind::of_words(text, MEANINGS).or_else(|| ErrorKind::of_message(text))
+    ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// How long the service asked to wait. The CLI's reader of headers makes their names lower case.
@@ -184,7 +184,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("File not found", ErrorKind::NotFound),
         ("Failed to change directory", ErrorKind::NotFound),
     ];
-    ErrorKind::of_words(stderr, MEANINGS)
+    ErrorKind::of_words(stderr, PATTERNS)
         .or_else(|| ErrorKind::of_words(stderr, ON_STDERR))
         .or_else(|| ErrorKind::of_message(stderr))
 }

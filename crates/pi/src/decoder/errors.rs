@@ -5,7 +5,7 @@ use teamster_core::provider::json_line::parse;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 /// The CLI's own words, and those of the HTTP clients in it.
-const MEANINGS: &[(&str, ErrorKind)] = &[
+const PATTERNS: &[(&str, ErrorKind)] = &[
     ("No session found matching", ErrorKind::SessionNotFound),
     (
         "Session found in different project",
@@ -63,7 +63,7 @@ fn readable(message: &str) -> String {
 
 /// Classifies a message: its words before its status, which may have several meanings.
 pub(crate) fn kind_of(message: &str) -> Option<ErrorKind> {
-    ErrorKind::of_words(message, MEANINGS)
+    ErrorKind::of_words(message, PATTERNS)
         .or_else(|| ErrorKind::of_message(message))
         .or_else(|| ErrorKind::of_http_status(status_of(message)?))
 }
