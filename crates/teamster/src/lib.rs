@@ -25,30 +25,31 @@
 //! ```
 //!
 //! The stream never fails: every failure is an event, and the last event is always `done`.
-//! [`EventStream`] is also a `futures_core::Stream` for those who have the combinators at
-//! hand; dropping it stops the run and everything that the run started.
-//! The types are those of `teamster-core`, whose docs say what a stream guarantees. What only the author
-//! of a provider needs (decoders, launches, sessions' protocols) is in its module `provider` alone.
+//! [`EventStream`] is also a `futures_core::Stream`; dropping it stops the run and everything that the run started.
 //!
-//! A process can be kept for many turns: [`create_session_runtime`].
-//!
-//! How events, stopping, sessions and leases work is in [`concepts`].
+//! [`create_session_runtime`] keeps a process for many prompts.
+//! Chapters on events, stopping, sessions and leases are in [`concepts`].
+//! What only the author of a provider needs is in `teamster_core::provider`.
 //!
 //! # Features
 //!
-//! One for each provider: `claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`; together they are
-//! `all-providers`, which is on by default. `acp`, also on, adds any other agent that speaks the Agent
-//! Client Protocol, by its command (`acp`). `embedded` adds the runtime whose model loop is in this process
-//! (`embedded`), for which no CLI is needed. `orchestrator`, also on, adds runs with retry, fallback,
-//! limits and budgets (`orchestrator`). `runner` adds detached runs: find, follow, answer and cancel those that
-//! `teamster run --detach` has started (`runner`). `store` adds a database of sessions and of the history of
-//! runs (`store`). `usage` adds accounting of tokens and cost from what the CLIs leave on disk (`usage`),
-//! `loop` the long-running agent loop and its supervisor (`agent_loop`). `mcp-files`, which three of the
-//! providers turn on, reads the `mcpServers` JSON that users have and changes the CLIs' own configuration files
-//! (`mcp`). `doctor` reports which CLIs are on this machine and whether they can be used (`doctor`), `mcp-client`
-//! starts MCP servers and calls their tools (`mcp_client`), and `acp-probe` starts agents of the Agent Client Protocol
-//! (`acp_probe`). `schema` adds JSON Schemas of the wire types,
-//! `tracing` spans and events of runs.
+//! | Feature | Adds | Module |
+//! |---|---|---|
+//! | `claude`, `cline`, `codex`, `copilot`, `gemini`, `kilo`, `kimi`, `opencode`, `pi`, `qwen` (on; together `all-providers`) | one agent each | |
+//! | `acp` (on) | any other agent of the Agent Client Protocol, by its command | `acp` |
+//! | `command` (on) | any program that prints text, by its command | `command` |
+//! | `orchestrator` (on) | retry, fallback, limits and budgets | `orchestrator` |
+//! | `embedded` | the agent whose model loop is in this process, without a CLI | `embedded` |
+//! | `runner` | detached runs: find, follow, answer and cancel what `teamster run --detach` has started | `runner` |
+//! | `store` | a database of sessions and of the history of runs | `store` |
+//! | `usage` | tokens and cost, from what the CLIs leave on disk | `usage` |
+//! | `loop` | the long-running agent loop and its supervisor | `agent_loop` |
+//! | `mcp-files` (on with three of the providers) | MCP servers from the `mcpServers` JSON of users, changes of the CLIs' configuration files | `mcp` |
+//! | `doctor` | which CLIs are on this machine and whether they can be used | `doctor` |
+//! | `mcp-client` | starts MCP servers and calls their tools | `mcp_client` |
+//! | `acp-probe` | a check of agents of the Agent Client Protocol | `acp_probe` |
+//! | `schema` | JSON Schemas of the wire types | |
+//! | `tracing` | spans and events of runs | |
 #![warn(missing_docs)]
 
 #[cfg(feature = "acp-probe")]

@@ -40,12 +40,12 @@
 //! 2. SIGTERM to the CLI and to all its descendants.
 //! 3. After [`term_grace`](crate::RuntimeConfig::term_grace), SIGKILL to what is left.
 //!
-//! Output is read during the grace, so the last words of the CLI are in the stream.
+//! Output is read during the grace, so what the CLI prints last is in the stream.
 //!
 //! # What is alive after `done`
 //!
-//! No process of the run, including tools that moved to a session of their own (Linux; elsewhere, the process
-//! group).
+//! No process of the run is alive, including tools that left its process session by `setsid` (Linux; elsewhere, the
+//! process group only).
 //! Set [`keep_background`](crate::ExecuteParams::keep_background) to spare background commands of a run that
 //! ended by itself.
 //!
