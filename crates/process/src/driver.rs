@@ -32,7 +32,7 @@ use crate::watchdog::{Alarm, deadline};
 
 /// How long a process may take to disappear after SIGKILL before we give up on it: it hangs in the
 /// kernel then.
-const KILL_GRACE: Duration = Duration::from_secs(10);
+const AFTER_KILL: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
 /// The longest wait between two looks at the clock while there is a limit, so that an absence is noticed.
@@ -258,7 +258,7 @@ impl<R: Reader> Driver<R> {
             self.tree.look();
             self.tree.kill_known();
         }
-        let until = Instant::now() + KILL_GRACE;
+        let until = Instant::now() + AFTER_KILL;
         while !self.tree.has_exited() && Instant::now() < until {
             self.round(Some(until)).await;
         }

@@ -1,4 +1,6 @@
 //! Ending a process with all that it started.
+//!
+//! The time between SIGTERM and SIGKILL is [`RuntimeConfig::term_grace`].
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +24,7 @@ use crate::trace::trace;
 const SHORT_RUN: Duration = Duration::from_secs(2);
 /// How long to wait for processes to disappear that were killed. Only one that hangs in the kernel
 /// takes longer.
-const KILL_GRACE: Duration = Duration::from_secs(5);
+const AFTER_KILL: Duration = Duration::from_secs(5);
 /// How often a process that is not our child is looked at while we wait for its end.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
@@ -43,7 +45,7 @@ pub(crate) enum Target {
     All,
 }
 
-/// The steps for this launch.
+/// The steps for this launch: the provider's own signal if it has one, then SIGTERM. SIGKILL follows.
 pub(crate) fn ladder(launch: &Launch, config: &RuntimeConfig) -> Vec<Rung> {
     let own = launch.stop_first.map(|step| Rung {
         signal: match step.signal {
@@ -248,7 +250,7 @@ impl Tree {
             for process in &marked {
                 let _ = os::kill_process(*process);
             }
-            if (marked.is_empty() && !self.others_run()) || begun.elapsed() > KILL_GRACE {
+            if (marked.is_empty() && !self.others_run()) || begun.elapsed() > AFTER_KILL {
                 break;
             }
             tokio::time::sleep(LOOK).await;
