@@ -1,4 +1,6 @@
-//! Which attempt comes next: pure, without a clock.
+//! The next attempt after a failure, and the delay before it. Pure: it is given the time.
+//!
+//! The lengths of delays are set in [`RetryPolicy`].
 
 use std::time::Duration;
 
@@ -99,7 +101,7 @@ impl Plan {
         let step = match self.policy.action(standing.error) {
             Action::End => return Next::End(None),
             Action::Retry => self
-                .again(wanted, &standing)
+                .retry(wanted, &standing)
                 .or_else(|| self.next(&standing)),
             Action::Wait => self
                 .wait(wanted, &standing)
@@ -137,7 +139,7 @@ impl Plan {
     }
 
     /// The same candidate again, as one of its retries.
-    fn again(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
+    fn retry(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
         if self.retries >= self.policy.retries
             || !self.attempts_left()
             || wanted.is_some_and(|wanted| wanted > self.policy.max_wait)

@@ -1,4 +1,6 @@
-//! Policies for failed attempts.
+//! Policies for failed attempts: which kinds of errors are retried, and the lengths of delays.
+//!
+//! `plan` applies them.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,7 @@
-//! Budgets of runs.
+//! Enforcement of a run's budget, over all its attempts.
+//!
+//! A CLI with a limit of its own also gets what is left of the budget as a parameter of each attempt, in `drive`.
+//! What cannot be enforced for a candidate is refused by [`Budget::check`].
 
 use std::sync::atomic::Ordering;
 
