@@ -1,4 +1,7 @@
 //! `teamster doctor`, which lists the installed CLIs and checks them.
+//!
+//! How to install a CLI and how to log in is in the `CliInfo` of its provider. The checks are those of
+//! `teamster::doctor`.
 
 mod trying;
 

@@ -1,4 +1,6 @@
-//! Hints: the next step after an error, by its code and kind.
+//! Hints: the next step after an error of a run, by its code and kind.
+//!
+//! How to install a CLI and how to log in is in the `CliInfo` of its provider.
 
 use std::borrow::Cow;
 

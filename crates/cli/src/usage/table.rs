@@ -13,7 +13,7 @@ use crate::words;
 /// The maximum number of models named in the note about missing prices.
 const NAMED: usize = 5;
 
-/// The numeric columns.
+/// The numeric columns, in the order of the cells of [`figures`]. [`fit`] names them by their numbers.
 const HEAD: [&str; 8] = [
     "REQUESTS",
     "INPUT",
