@@ -1,4 +1,4 @@
-//! Tries an agent of the Agent Client Protocol: starts it, asks it who it is and for a session, and ends it.
+//! Probe of agents of the Agent Client Protocol: starts an agent, initializes it, opens a session, and ends it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,56 +16,56 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 
 use crate::Providers;
 
-/// An agent that has printed more lines than this that are no message will not print one.
+/// Number of lines without a message after which the agent is given up.
 const MOST_GARBAGE: usize = 10_000;
 
-/// How long it may take to end a request that it does not answer.
+/// Time that the agent may take to cancel an unanswered request.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The version of the protocol that is spoken here.
+/// Supported version of the protocol.
 const VERSION: u64 = 1;
 
-/// What came of it. The JSON form is that of `teamster doctor --try --json`.
+/// Result of a probe. Its JSON is that of `teamster doctor --try --json`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AcpProbed {
-    /// The agent, as it was named.
+    /// Id of the agent, such as `acp:my-agent --acp`.
     pub agent: String,
-    /// Whether it can be used.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What to do next.
+    /// Next step for the user.
     pub next: String,
-    /// The name that it gives itself.
+    /// Name that the agent reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The version that it gives itself.
+    /// Version that the agent reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The capabilities that it announces: `agentCapabilities`.
+    /// Capabilities that the agent reports: `agentCapabilities`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub capabilities: Value,
-    /// The ways to log in that it announces: `authMethods`.
+    /// Login methods that the agent reports: `authMethods`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub auth_methods: Value,
-    /// The answer to `session/new`.
+    /// Response to `session/new`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub session: Value,
-    /// The first line on stdout that was no message.
+    /// First line on stdout that was no message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub garbage: Option<String>,
-    /// The end of stderr, if it failed.
+    /// End of stderr, if the probe failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// How long it took.
+    /// Duration of the probe, in milliseconds.
     pub duration_ms: u64,
 }
 
 impl AcpProbed {
-    /// An agent that can be used or not, and what to do next.
+    /// Creates a result without details.
     pub fn new(agent: impl Into<String>, verdict: Verdict, next: impl Into<String>) -> Self {
         Self {
             agent: agent.into(),
@@ -84,29 +84,33 @@ impl AcpProbed {
     }
 }
 
-/// Whether an agent can be used.
+/// Verdict of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It has opened a session.
+    /// The agent opened a session.
     Ready,
-    /// It speaks the protocol, and wants a login first.
+    /// The agent speaks the protocol and requires a login.
     LoginNeeded,
-    /// It speaks the protocol, and opened no session.
+    /// The agent speaks the protocol and opened no session.
     NoSession,
-    /// It speaks another version of the protocol.
+    /// The agent speaks another version of the protocol.
     OtherVersion,
-    /// It does not speak the protocol.
+    /// The program does not speak the protocol.
     NotAnAgent,
-    /// It did not answer in time.
+    /// The agent did not answer in time.
     TimedOut,
-    /// Its program cannot be started.
+    /// The program cannot be started.
     NotStarted,
 }
 
-/// Tries the agent of this name or command (`acp:my-agent --acp`). An error is a name that cannot be tried;
-/// nothing was started then. When this returns, nothing of the agent is alive.
+/// Probes the agent with this name or command (`acp:my-agent --acp`) for at most `limit`. When this returns,
+/// all processes of the agent have ended.
+///
+/// # Errors
+///
+/// Fails without starting a process if the name cannot be probed.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -131,7 +135,7 @@ pub async fn probe(
     let begun = Instant::now();
     let mut params = ExecuteParams::default();
     params.working_directory = std::env::current_dir().ok();
-    // The limit is ours.
+    // The probe has its own time limit.
     params.timeouts.startup = Some(limit.saturating_mul(2));
     params.timeouts.idle = Some(limit.saturating_mul(2));
     config.interrupt_grace = config.interrupt_grace.min(GRACE);
@@ -153,7 +157,7 @@ pub async fn probe(
     Ok(probed)
 }
 
-/// Reads to the end of the turn; `None` if the agent only prints what is no message.
+/// Reads to the end of the turn. Returns `None` if the agent prints only lines that are no message.
 async fn read(mut events: EventStream) -> Option<RunResult> {
     let mut garbage = 0;
     while let Some(event) = events.next().await {
@@ -260,7 +264,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
     }
 }
 
-/// Why a command is no agent.
+/// Returns the verdict for a program that did not answer `initialize`.
 fn no_agent(seen: &Introduction, result: Option<&RunResult>, seconds: f64) -> (Verdict, String) {
     let printed = seen.garbage.as_deref().map(one_line).map_or_else(
         || "printed nothing".to_owned(),

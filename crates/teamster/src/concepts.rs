@@ -1,4 +1,4 @@
-//! Chapters on how the library works; there is no code in these modules.
+//! Chapters on the concepts of the library. These modules have no code.
 //!
 //! | Chapter | Read it to |
 //! |---|---|

@@ -24,41 +24,41 @@ use crate::Providers;
 use login::login;
 pub use login::{Login, LoginState};
 
-/// How long the rest of its answer may take to arrive once it has ended.
+/// Time that the rest of the output may take to arrive after the process has ended.
 const DRAIN: Duration = Duration::from_millis(300);
 
-/// How much of its answer is read.
+/// Bytes of the output that are read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
 
-/// How much is shown of an answer that is no version, in bytes.
+/// Bytes of an output without a version that are shown.
 const LONGEST_ANSWER: usize = 80;
 
-/// How CLIs are examined.
+/// Options of the examination of CLIs.
 #[derive(Debug, Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DoctorOptions {
-    /// How long a CLI may take to say its version. Some start slowly the first time. 20 s.
+    /// Time that a CLI may take to print its version. Some start slowly the first time. Default: 20 s.
     #[serde(with = "humantime_serde")]
     pub limit: Duration,
-    /// The programs of CLIs that are not to be searched under their own names, by the provider's id. A
-    /// bare name is searched on `PATH`, a path is not.
+    /// Programs of CLIs by the provider's id, in place of their usual names. A bare name is searched on `PATH`,
+    /// a path is not. Default: none.
     #[setters(skip)]
     pub programs: BTreeMap<String, PathBuf>,
-    /// Variables of ours that they do not get.
+    /// Environment variables that the CLIs do not inherit. Default: none.
     #[setters(skip)]
     pub env_remove: Vec<String>,
 }
 
 impl DoctorOptions {
-    /// Adds the program of a CLI, by the provider's id.
+    /// Sets the program of a CLI, by the provider's id.
     #[must_use]
     pub fn program(mut self, id: impl Into<String>, program: impl Into<PathBuf>) -> Self {
         self.programs.insert(id.into(), program.into());
         self
     }
 
-    /// Adds a variable of ours that they do not get.
+    /// Adds a variable that the CLIs do not inherit.
     #[must_use]
     pub fn env_remove(mut self, name: impl Into<String>) -> Self {
         self.env_remove.push(name.into());
@@ -85,44 +85,44 @@ pub struct AgentReport {
     pub id: &'static str,
     /// The CLI's own name.
     pub name: &'static str,
-    /// It was found and printed its version; of one that runs in this process: there is a key for a model's
+    /// The CLI was found and printed its version. For an agent in this process: there is a key for a model's
     /// service.
     pub usable: bool,
-    /// It runs in this process and has no program.
+    /// The agent runs in this process and has no program.
     pub in_process: bool,
-    /// Where it was found.
+    /// Path at which the program was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// What a run starts, if that is elsewhere: behind symbolic links, or the CLI's own program
-    /// in place of its launcher.
+    /// Path of the program that a run starts, if it differs: the target of symbolic links, or the CLI's own
+    /// program in place of its launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_path: Option<PathBuf>,
-    /// The version that it prints.
+    /// Version that the CLI prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The decoder is tested with real output of this very version.
+    /// The decoder is tested with real output of this version.
     pub tested: bool,
-    /// The versions with whose real output the decoder is tested.
+    /// Versions with whose real output the decoder is tested.
     pub tested_versions: &'static [&'static str],
-    /// The oldest version that works, by the provider's page.
+    /// Oldest version that works, by the provider's page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_version: Option<&'static str>,
-    /// The version is older than that.
+    /// The version is older than `oldest_version`.
     pub too_old: bool,
-    /// Why it cannot be used.
+    /// Reason that the CLI cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The command that installs it.
+    /// Command that installs the CLI.
     pub install: &'static str,
-    /// Whether it is logged in, as far as its files and the environment show it.
+    /// Login of the CLI, judged by its files and the environment.
     pub login: Login,
-    /// How to log in.
+    /// Instructions to log in.
     #[serde(skip)]
     pub how_to_log_in: &'static str,
 }
 
 impl AgentReport {
-    /// Of a CLI that was not looked for yet.
+    /// Creates the report of a CLI that has not been searched.
     pub fn new(info: &CliInfo, login: Login) -> Self {
         Self {
             id: info.id,
@@ -144,13 +144,12 @@ impl AgentReport {
     }
 }
 
-/// Whether a CLI is logged in, as far as its files and the environment show it. Nothing is started.
+/// Returns the login of a CLI, judged by its files and the environment. Starts no process.
 pub fn login_of(info: &CliInfo) -> Login {
     login(info)
 }
 
-/// Examines all CLIs of these providers at the same time; the reports are in the order of
-/// [`Providers::all`].
+/// Examines all CLIs of these providers concurrently. The reports have the order of [`Providers::all`].
 pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<AgentReport> {
     let asked: Vec<_> = providers
         .all()
@@ -187,7 +186,7 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     let info = provider.info();
     let mut report = AgentReport::new(info, login(info));
     if info.program.is_empty() {
-        // It runs in this process: all it needs is a way to a model.
+        // An agent in this process only needs access to a model.
         report.usable = report.login.state == LoginState::Yes;
         report.version = Some(env!("CARGO_PKG_VERSION").to_owned());
         report.tested = true;
@@ -229,7 +228,11 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     report
 }
 
-/// Where a run would find the program of a CLI.
+/// Finds the program of a CLI as a run does.
+///
+/// # Errors
+///
+/// Fails if there is no such program.
 pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentError> {
     let path = env::var_os("PATH");
     match options.programs.get(info.id) {
@@ -257,7 +260,7 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
                 _ = &mut reading => child.wait().await,
                 status = child.wait() => {
                     if timeout(DRAIN, &mut reading).await.is_err() {
-                        // Something that it left in the background holds the pipes.
+                        // A background process holds the pipes.
                         group.kill();
                     }
                     status
@@ -266,7 +269,7 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
         })
         .await
     };
-    // What it left running in its group is of no use to anyone.
+    // Processes left in its group are not needed.
     group.kill();
     let (stdout, stderr) = (first_line(&stdout), first_line(&stderr));
     match ended {
@@ -283,15 +286,15 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
     }
 }
 
-/// Reads a stream, and closes it after a reasonable amount.
+/// Reads a stream up to [`ANSWER_LIMIT`] and closes it.
 async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     if let Some(stream) = stream {
-        // What was read before an error is all there is.
+        // After an error the bytes read so far are used.
         let _ = stream.take(ANSWER_LIMIT).read_to_end(bytes).await;
     }
 }
 
-/// The first line that holds anything.
+/// Returns the first line that is not empty.
 fn first_line(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .lines()
@@ -309,7 +312,7 @@ pub fn version_in(answer: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether it is numbers between dots, and perhaps something after a `-` or `+`.
+/// Returns whether a word is a version: numbers separated by dots, with an optional suffix after `-` or `+`.
 fn is_version(word: &str) -> bool {
     let (numbers, rest) = word.split_at(word.find(['-', '+']).unwrap_or(word.len()));
     let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

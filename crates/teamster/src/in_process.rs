@@ -1,4 +1,4 @@
-//! Agents whose loop runs in this process.
+//! Agents whose model loop runs in this process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use teamster_process::RuntimeConfig;
 #[cfg(all(feature = "embedded", feature = "usage"))]
 use teamster_usage::prices::{PriceFileError, PriceList};
 
-/// An agent whose loop runs in this process: it has no CLI, and its runtime is made from the settings alone.
+/// Agent whose model loop runs in this process. It has no CLI; its runtime is created from the settings alone.
 ///
 /// Its [`CliInfo`] has no program.
 #[derive(Clone)]
@@ -22,8 +22,8 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// An agent that is made by this function. Of the settings, those of the environment, of times and of the
-    /// processes of its tools count.
+    /// Creates an agent whose runtimes come from this function. Only settings about the environment, time
+    /// limits and the processes of tools apply.
     pub fn new(
         info: &'static CliInfo,
         make: impl Fn(RuntimeConfig) -> Arc<dyn SessionRuntime> + Send + Sync + 'static,
@@ -35,12 +35,12 @@ impl InProcess {
         }
     }
 
-    /// Its runtime with these settings.
+    /// Creates a runtime with these settings.
     pub fn runtime(&self, config: RuntimeConfig) -> Arc<dyn SessionRuntime> {
         (self.make)(config)
     }
 
-    /// What is known of it, in the form of a CLI that cannot be started.
+    /// Returns the agent as a provider whose CLI cannot be started.
     pub(crate) fn provider(&self) -> Arc<dyn CliProvider> {
         Arc::new(NoProgram(self.clone()))
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for InProcess {
     }
 }
 
-/// The embedded runtime, with the prices of the user's file and of this build.
+/// Returns the embedded agent, with the prices of the user's file and the built-in table.
 #[cfg(feature = "embedded")]
 pub(crate) fn embedded() -> InProcess {
     InProcess::new(&teamster_embedded::INFO, |config| {
@@ -60,7 +60,7 @@ pub(crate) fn embedded() -> InProcess {
     })
 }
 
-/// The embedded runtime, with the service of models that are named without theirs.
+/// Creates the embedded runtime. `service` is that of models whose name has none.
 #[cfg(feature = "embedded")]
 pub(crate) fn embedded_for(
     service: Option<String>,
@@ -78,8 +78,8 @@ pub(crate) fn embedded_for(
     Arc::new(Embedded::new(config))
 }
 
-/// With these prices. Where the user's file of prices cannot be read, no run begins: another price would be a
-/// wrong figure and a wrong limit.
+/// Sets the prices. If the user's price file cannot be read, runs are refused: other prices would give wrong
+/// costs and limits.
 #[cfg(all(feature = "embedded", feature = "usage"))]
 fn priced(
     mut config: teamster_embedded::EmbeddedConfig,
@@ -98,7 +98,7 @@ fn priced(
     }
 }
 
-/// An agent without a program, where a provider is requested.
+/// Provider of an agent without a program.
 struct NoProgram(InProcess);
 
 impl CliProvider for NoProgram {
@@ -122,7 +122,7 @@ impl CliProvider for NoProgram {
     }
 }
 
-/// The output of a program that is never started.
+/// Decoder of a program that is never started.
 struct NoOutput;
 
 impl Decoder for NoOutput {

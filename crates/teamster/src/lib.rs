@@ -100,12 +100,12 @@ pub use teamster_store as store;
 #[cfg(feature = "usage")]
 pub use teamster_usage as usage;
 
-/// The examples of the README compile.
+/// Compiles the examples of the README.
 #[cfg(all(doctest, repository))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So do those of the page for users of the library.
+/// Compiles the examples of the page for users of the library.
 #[cfg(all(
     doctest,
     repository,
@@ -115,32 +115,32 @@ struct Readme;
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;
 
-/// So do those of the page on sessions.
+/// Compiles the examples of the page on sessions.
 #[cfg(all(doctest, repository, feature = "all-providers"))]
 #[doc = include_str!("../../../docs/sessions.md")]
 struct SessionsPage;
 
-/// So do those of the page on the orchestrator.
+/// Compiles the examples of the page on the orchestrator.
 #[cfg(all(doctest, repository, feature = "orchestrator"))]
 #[doc = include_str!("../../../docs/orchestrator.md")]
 struct OrchestratorPage;
 
-/// And those of the page on the Agent Client Protocol.
+/// Compiles the examples of the page on the Agent Client Protocol.
 #[cfg(all(doctest, repository, feature = "acp"))]
 #[doc = include_str!("../../../docs/acp.md")]
 struct AcpPage;
 
-/// And those of the page on errors.
+/// Compiles the examples of the page on errors.
 #[cfg(all(doctest, repository))]
 #[doc = include_str!("../../../docs/errors.md")]
 struct ErrorsPage;
 
-/// And those of the page on the agent loop.
+/// Compiles the examples of the page on the agent loop.
 #[cfg(all(doctest, repository, feature = "loop"))]
 #[doc = include_str!("../../../docs/agent-loop.md")]
 struct AgentLoopPage;
 
-/// The examples in the READMEs of the published crates compile, and those that need no CLI run.
+/// Compiles the examples in the READMEs of the published crates, and runs those that need no CLI.
 #[cfg(all(
     doctest,
     repository,

@@ -1,4 +1,4 @@
-//! Agent loops, with a provider by name.
+//! Adapters, agents and fallbacks of loops, by the name of a provider.
 
 mod builder;
 
@@ -15,9 +15,13 @@ use teamster_process::RuntimeConfig;
 
 use crate::Providers;
 
-/// The agent of a loop with these settings, whose process stays or is started for each tick.
+/// Creates the adapter of a loop with these settings: one process for all ticks, or one for each tick.
 ///
-/// `params` are those of [`agent_loop::params`](crate::agent_loop::params). Nothing is started.
+/// `params` come from [`agent_loop::params`](crate::agent_loop::params). No process is started.
+///
+/// # Errors
+///
+/// Fails if no provider has the agent's id, or if a provider without sessions is to keep its process.
 ///
 /// ```
 /// use teamster::agent_loop::Settings;
@@ -39,7 +43,7 @@ pub fn create_loop_adapter(
 }
 
 impl Providers {
-    /// The agent of a loop with one of these providers. See [`create_loop_adapter`].
+    /// Creates the adapter of a loop with one of these providers. See [`create_loop_adapter`].
     pub fn loop_adapter(
         &self,
         settings: &Settings,
@@ -51,7 +55,7 @@ impl Providers {
             AdapterKind::Cold => Box::new(ColdAdapter::new(self.runtime(runtime, config)?, params)),
             _ => {
                 let mut options = SessionOptions::new(params);
-                // A loop has no one to ask.
+                // There is no user to answer permission requests.
                 options.permissions = PermissionPolicy::Allow;
                 Box::new(HotAdapter::new(
                     self.session_runtime(runtime, config)?,
@@ -61,8 +65,11 @@ impl Providers {
         })
     }
 
-    /// The CLI of a runtime's name in the settings of a loop, or why there is none; the usual one where none is
-    /// named.
+    /// Returns the CLI of a runtime's name in the settings of a loop, or the default CLI for `None`.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if the name is unknown or cannot be used in a loop.
     pub fn loop_agent(&self, name: Option<&str>) -> Result<&'static CliInfo, AgentError> {
         let provider = match name {
             Some(name) => self.get(name),
@@ -81,8 +88,12 @@ impl Providers {
         }
     }
 
-    /// A fallback of a loop in this directory, by the name of its provider, or by `NAME:MODEL`. `config` is its
-    /// process's, and `env` are the variables of the agent's file.
+    /// Creates a fallback of a loop in this directory. `name` is that of a provider, or `NAME:MODEL`. `config`
+    /// applies to its process, and `env` has the variables of the agent's `.env`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is unknown, or if a file of the agent cannot be used.
     pub fn loop_fallback(
         &self,
         name: &str,
@@ -90,7 +101,7 @@ impl Providers {
         env: &BTreeMap<String, String>,
         config: RuntimeConfig,
     ) -> Result<Candidate, AgentError> {
-        // What follows `acp:` is a command.
+        // The text after `acp:` is a command.
         let (name, model) = match name.split_once(':') {
             Some((provider, model)) if self.get(provider).is_some() => (provider, Some(model)),
             _ => (name, None),

@@ -1,4 +1,4 @@
-//! The CLIs of this build, and those that an application adds.
+//! Providers of this build, and those that an application adds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,15 +9,14 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 
 use crate::InProcess;
 
-/// The one list of CLIs: id and feature of each, the other names that people use for it, and its
-/// provider.
+/// List of the built-in CLIs: id and feature, aliases, and provider of each.
 macro_rules! builtin {
     ($($id:literal $(| $alias:literal)* => $provider:expr,)*) => {
-        /// Every agent that there is, in this build or not, with the other names that people use for it.
+        /// All agents, in this build or not, with their aliases.
         const KNOWN: &[(&str, &[&str])] = &[$(($id, &[$($alias),*]),)* (EMBEDDED, &[])];
 
         impl Providers {
-            /// The CLIs of this build.
+            /// Returns the providers of this build.
             pub fn builtin() -> Self {
                 Self {
                     entries: vec![
@@ -34,7 +33,7 @@ macro_rules! builtin {
     };
 }
 
-/// The runtime whose model loop is in this process.
+/// Id of the embedded agent.
 const EMBEDDED: &str = "embedded";
 
 builtin! {
@@ -50,7 +49,7 @@ builtin! {
     "qwen" | "qwen-code" => crate::acp_agents::QWEN,
 }
 
-/// Providers by name: those of this build, and an application's own.
+/// Set of providers by name: those of this build, and an application's own.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -99,34 +98,34 @@ impl Entry {
 }
 
 impl Providers {
-    /// No provider at all.
+    /// Returns an empty set.
     pub fn none() -> Self {
         Self {
             entries: Vec::new(),
         }
     }
 
-    /// Adds a provider of one's own, under the id in its [`info`](CliProvider::info). It takes the place of
-    /// another one with this id.
+    /// Adds a custom provider under the id in its [`info`](CliProvider::info). It replaces a provider with the
+    /// same id.
     #[must_use]
     pub fn with(self, provider: Arc<dyn CliProvider>) -> Self {
         self.add(Entry::Runs(provider))
     }
 
-    /// The same for a provider whose CLI can be kept for many turns.
+    /// Adds a custom provider that has sessions. It replaces a provider with the same id.
     #[must_use]
     pub fn with_sessions(self, provider: Arc<dyn SessionProvider>) -> Self {
         self.add(Entry::Sessions(provider))
     }
 
-    /// The same for a program that prints text.
+    /// Adds a program that prints text. It replaces a provider with the same id.
     #[cfg(feature = "command")]
     #[must_use]
     pub fn with_command(self, command: crate::command::TextCommand) -> Self {
         self.add(Entry::Text(command))
     }
 
-    /// Adds an agent whose loop runs in this process, and so has no CLI.
+    /// Adds an agent whose model loop runs in this process. It replaces a provider with the same id.
     #[must_use]
     pub fn with_in_process(self, agent: InProcess) -> Self {
         self.add(Entry::InProcess(agent))
@@ -140,17 +139,17 @@ impl Providers {
         self
     }
 
-    /// All of them, those of this build first and by name.
+    /// Returns all providers: those of this build by name, then added ones.
     pub fn all(&self) -> Vec<Arc<dyn CliProvider>> {
         self.entries.iter().map(Entry::provider).collect()
     }
 
-    /// The provider that is meant where none is named: the first.
+    /// Returns the default provider: the first.
     pub fn usual(&self) -> Option<Arc<dyn CliProvider>> {
         self.entries.first().map(Entry::provider)
     }
 
-    /// Those CLIs that have sessions.
+    /// Returns the providers that have sessions.
     pub fn all_with_sessions(&self) -> Vec<Arc<dyn SessionProvider>> {
         let entries = self.entries.iter();
         entries
@@ -161,7 +160,7 @@ impl Providers {
             .collect()
     }
 
-    /// The provider of this name ([`provider`] lists the names).
+    /// Returns the provider with this name. [`provider`] lists the names.
     pub fn get(&self, name: &str) -> Option<Arc<dyn CliProvider>> {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
@@ -180,7 +179,7 @@ impl Providers {
         self.entries.iter().find(|entry| normal(entry.id()) == id)
     }
 
-    /// A runtime for the provider of this name. See [`create_cli_runtime`].
+    /// Creates a runtime for the provider with this name. See [`create_cli_runtime`].
     pub fn runtime(&self, name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
@@ -206,7 +205,8 @@ impl Providers {
         }
     }
 
-    /// The program that prints text of this name, be it a command or the name of one.
+    /// Returns the program that prints text with this name, which is a `cmd:` command or the name of an added
+    /// program.
     #[cfg(feature = "command")]
     fn text_command(&self, name: &str) -> Option<Result<crate::command::TextCommand, AgentError>> {
         crate::command::TextCommand::named(name).or_else(|| match self.entry(name)? {
@@ -215,7 +215,7 @@ impl Providers {
         })
     }
 
-    /// A runtime of sessions with the provider of this name. See
+    /// Creates a session runtime for the provider with this name. See
     /// [`create_session_runtime`](crate::create_session_runtime).
     pub fn session_runtime(
         &self,
@@ -252,7 +252,11 @@ impl Providers {
         }
     }
 
-    /// A candidate of an orchestrated run, by the name of its provider.
+    /// Creates a candidate of an orchestrated run, by the name of its provider.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`runtime`](Self::runtime) does.
     #[cfg(feature = "orchestrator")]
     pub fn candidate(
         &self,
@@ -264,7 +268,7 @@ impl Providers {
         Ok(crate::orchestrator::Candidate::new(runtime, params))
     }
 
-    /// Why there is no provider of this name.
+    /// Returns the error for a name without a provider.
     pub(crate) fn missing(&self, name: &str) -> AgentError {
         let is_text = name.trim_start().starts_with("cmd:");
         let is_command = name.trim_start().starts_with("acp:");
@@ -299,7 +303,7 @@ impl Providers {
     }
 }
 
-/// The CLIs of this build.
+/// The providers of this build.
 impl Default for Providers {
     fn default() -> Self {
         Self::builtin()
@@ -314,29 +318,29 @@ impl fmt::Debug for Providers {
     }
 }
 
-/// Every provider that this build has, by name.
+/// Returns all providers of this build, by name.
 pub fn providers() -> Vec<Arc<dyn CliProvider>> {
     Providers::builtin().all()
 }
 
-/// The provider of this name, if this build has it.
+/// Returns the provider with this name, if this build has it.
 ///
-/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`), in upper or
-/// lower case and with blanks around them, or what people also call them, such as `Claude Code`,
-/// `gemini-cli` or `github-copilot`. Any other agent that speaks the Agent Client Protocol is named by its
-/// command, after `acp:`, as in `acp:my-agent --acp`, and any program that prints text after `cmd:`, as in
-/// `cmd:my-agent {prompt_file}`.
+/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`) and aliases such
+/// as `Claude Code`, `gemini-cli` or `github-copilot`. Case and surrounding blanks are ignored. Any other agent
+/// of the Agent Client Protocol is named by its command after `acp:`, as in `acp:my-agent --acp`. Any program
+/// that prints text is named by its command after `cmd:`, as in `cmd:my-agent {prompt_file}`.
 pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
     Providers::builtin().get(name)
 }
 
-/// A runtime for the provider of this name, such as `claude` ([`provider`] lists
-/// the names).
+/// Creates a runtime for the provider with this name, such as `claude`. [`provider`] lists the names.
 ///
-/// Nothing is started and nothing is looked for: a CLI that is missing is an event of the run.
-/// An unknown name is an [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that lists the
-/// known ones; so is the name of a provider that this build is without, and the error names the feature
-/// it is.
+/// No process is started and no program is searched: a missing CLI is an event of the run.
+///
+/// # Errors
+///
+/// An unknown name is an [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error that lists the known
+/// names. The name of a provider that this build lacks is one that names the feature to turn on.
 ///
 /// ```
 /// use teamster::{AgentRuntime, RuntimeConfig};
@@ -348,7 +352,7 @@ pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRun
     Providers::builtin().runtime(name, config)
 }
 
-/// A name in lower case, with one dash between its words.
+/// Normalizes a name to lower case, with one dash between its words.
 fn normal(name: &str) -> String {
     let words: Vec<_> = name
         .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
@@ -358,7 +362,7 @@ fn normal(name: &str) -> String {
     words.join("-")
 }
 
-/// The id that a name stands for, which is [`normal`].
+/// Returns the id for a [normalized](normal) name.
 fn known_id(name: &str) -> Option<&'static str> {
     KNOWN
         .iter()
@@ -466,7 +470,7 @@ mod tests {
         );
     }
 
-    /// The error of a build without the provider.
+    /// Builds without the provider report this error.
     #[test]
     fn a_provider_that_is_not_in_the_build_names_its_feature() {
         assert!(

@@ -1,19 +1,19 @@
-//! The other crates' modules, as far as an application uses them. Their whole is for the authors of providers,
-//! who depend on the crates themselves.
+//! Re-exports of the other crates' items that applications use. Authors of providers depend on the crates
+//! themselves.
 
-/// Any agent of the Agent Client Protocol, by its command.
+/// Agents of the Agent Client Protocol, by their command.
 #[cfg(feature = "acp")]
 pub mod acp {
     pub use teamster_acp::{AcpAgent, OneTurn};
 }
 
-/// Any program that prints text, by its command.
+/// Programs that print text, by their command.
 #[cfg(feature = "command")]
 pub mod command {
     pub use teamster_command::{CommandSettings, ErrorPattern, Pattern, TextCommand};
 }
 
-/// Agents that are run by the Agent Client Protocol only.
+/// Agents that are only run over the Agent Client Protocol.
 #[cfg(feature = "acp-agents")]
 pub mod acp_agents {
     pub use teamster_acp_agents::{CLINE, KIMI, NamedAgent, QWEN};
@@ -37,7 +37,7 @@ pub mod copilot {
     pub use teamster_copilot::Copilot;
 }
 
-/// The runtime whose model loop is in this process.
+/// Embedded agent, whose model loop runs in this process.
 #[cfg(feature = "embedded")]
 pub mod embedded {
     pub use teamster_embedded::{Embedded, EmbeddedConfig, Prices};
@@ -61,12 +61,12 @@ pub mod pi {
     pub use teamster_pi::Pi;
 }
 
-/// MCP servers in the files that users have.
+/// MCP servers in users' configuration files.
 #[cfg(feature = "mcp-files")]
 pub mod mcp {
     pub use teamster_mcp::{config, edit};
 
-    /// A change of a configuration file for the time of a run, shared by concurrent runs and always undone.
+    /// Leases: temporary changes of a configuration file, shared by concurrent runs.
     pub mod lease {
         pub use teamster_mcp::lease::{
             Lease, LeaseError, Pending, Released, exists, pending, restore,
@@ -74,7 +74,7 @@ pub mod mcp {
     }
 }
 
-/// The engine: runtimes of a provider, pools of sessions, and what is left of runs whose owner was killed.
+/// Process engine: runtimes of a provider, pools of sessions, and leftovers of runs whose owner was killed.
 pub mod process {
     pub use teamster_process::{
         CliRuntime, Descendants, EnvPolicy, InheritedMark, Leftover, LineObserver, PoolConfig,

@@ -1,4 +1,4 @@
-//! Which runtime runs an agent: a choice by who owns the agent's loop.
+//! Selection of a runtime by the owner of the agent's loop.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use teamster_process::RuntimeConfig;
 
 use crate::Providers;
 
-/// Who owns the agent's loop: who asks the model, runs the tools and decides when it is over.
+/// Owner of an agent's loop: the program that calls the model, runs the tools and decides when the run ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -19,12 +19,12 @@ pub enum LoopOwner {
     /// A coding-agent CLI, which runs as a subprocess.
     #[default]
     Cli,
-    /// Our own process.
+    /// This process.
     Embedded,
 }
 
 impl LoopOwner {
-    /// Its name, as in a configuration.
+    /// Returns the name, as in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cli => "cli",
@@ -50,7 +50,7 @@ impl std::str::FromStr for LoopOwner {
     }
 }
 
-/// What is to run an agent.
+/// Configuration of an agent and its runtime.
 ///
 /// ```
 /// # use teamster::{AgentConfig, LoopOwner};
@@ -64,14 +64,14 @@ impl std::str::FromStr for LoopOwner {
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// Who owns the loop. This alone chooses the runtime.
+    /// Owner of the loop. Only this selects the runtime.
     pub owner: LoopOwner,
-    /// Which agent: with [`LoopOwner::Cli`] the CLI ([`provider`](crate::provider) lists
-    /// the names), else a name of the runtime's own.
+    /// Name of the agent. With [`LoopOwner::Cli`] it is that of a CLI ([`provider`](crate::provider) lists the
+    /// names), otherwise one that the runtime defines.
     #[setters(into)]
     pub agent: String,
-    /// Whose models are asked, such as `anthropic`. It never chooses the runtime. With
-    /// [`LoopOwner::Cli`] it must be unset: a CLI has its own settings and variables for that.
+    /// Service of the models, such as `anthropic`. It never selects the runtime. With [`LoopOwner::Cli`] it
+    /// MUST be unset: a CLI has its own settings and variables for the service.
     #[setters(into)]
     pub model_provider: Option<String>,
     /// Settings of a CLI's runtime.
@@ -80,7 +80,7 @@ pub struct AgentConfig {
 }
 
 impl AgentConfig {
-    /// A CLI with default settings.
+    /// Creates the configuration of a CLI with default settings.
     pub fn cli(agent: impl Into<String>) -> Self {
         Self {
             agent: agent.into(),
@@ -88,7 +88,7 @@ impl AgentConfig {
         }
     }
 
-    /// An agent whose loop our own process owns.
+    /// Creates the configuration of an agent whose loop runs in this process.
     pub fn embedded(agent: impl Into<String>) -> Self {
         Self {
             owner: LoopOwner::Embedded,
@@ -98,7 +98,11 @@ impl AgentConfig {
     }
 }
 
-/// The runtime for an agent, of those that this build has ([`Runtimes::default`]).
+/// Creates the runtime for an agent, with the runtimes of this build ([`Runtimes::default`]).
+///
+/// # Errors
+///
+/// Fails as [`Runtimes::get`] does.
 ///
 /// ```
 /// use teamster::{AgentConfig, AgentRuntime};
@@ -111,10 +115,10 @@ pub fn get_runtime(config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
     Runtimes::default().get(config)
 }
 
-/// Makes a runtime, or returns why it cannot.
+/// Function that creates a runtime, or returns the error.
 type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + Send + Sync>;
 
-/// The runtimes that there are, by who owns the loop.
+/// Factories of runtimes, by the owner of the loop.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -133,7 +137,7 @@ pub struct Runtimes {
 }
 
 impl Runtimes {
-    /// The same with another maker of runtimes for this owner.
+    /// Sets the factory of runtimes for this owner.
     #[must_use]
     pub fn with(
         mut self,
@@ -144,9 +148,12 @@ impl Runtimes {
         self
     }
 
-    /// The runtime for an agent. Nothing is started. An owner for which there is no runtime, and an
-    /// agent that the runtime does not know, are [`InvalidParams`](crate::ErrorCode::InvalidParams)
-    /// errors.
+    /// Creates the runtime for an agent. No process is started.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) if the owner has no runtime, or if the
+    /// runtime does not know the agent.
     pub fn get(&self, config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
         match self.factories.get(&config.owner) {
             Some(factory) => factory(config),
@@ -163,7 +170,7 @@ impl Runtimes {
 }
 
 impl Runtimes {
-    /// The CLIs of these providers.
+    /// Uses the CLIs of these providers.
     pub fn of(providers: Providers) -> Self {
         let runtimes = Self {
             factories: HashMap::new(),
@@ -184,14 +191,14 @@ impl Runtimes {
     }
 }
 
-/// The embedded runtime. Whose models it asks is for those that are named without their service.
+/// Creates the embedded runtime. `model_provider` is the service of models whose name has none.
 #[cfg(feature = "embedded")]
 fn embedded(config: &AgentConfig) -> SharedRuntime {
     let service = config.model_provider.clone();
     crate::in_process::embedded_for(service, config.cli.clone())
 }
 
-/// The CLIs of this build.
+/// Uses the CLIs of this build.
 impl Default for Runtimes {
     fn default() -> Self {
         Self::of(Providers::builtin())

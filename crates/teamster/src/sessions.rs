@@ -1,18 +1,22 @@
-//! Hot sessions with a provider by name.
+//! Live sessions, by the name of a provider.
 
 use std::sync::Arc;
 
 use crate::{AgentError, Providers, RuntimeConfig, SessionProvider, SessionRuntime};
 
-/// Every provider of this build that has sessions, by name.
+/// Returns the providers of this build that have sessions, by name.
 pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
     Providers::builtin().all_with_sessions()
 }
 
-/// A runtime of sessions with the provider of this name ([`provider`](crate::provider) lists
-/// the names).
+/// Creates a session runtime for the provider with this name. [`provider`](crate::provider) lists the names.
 ///
-/// Nothing is started and nothing is looked for: a CLI that is missing is an event of the first turn.
+/// No process is started and no program is searched: a missing CLI is an event of the first turn.
+///
+/// # Errors
+///
+/// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) if the name is unknown, or if the provider has
+/// no sessions.
 ///
 /// ```no_run
 /// use teamster::{RuntimeConfig, SessionOptions, SessionRuntime, Turn};

@@ -45,6 +45,5 @@
 //! # }
 //! ```
 //!
-//! A run does this by itself: it holds the lease from before the start of the CLI until the last process of
-//! the run is gone.
-//! How it works, with the order of operations, is in [`teamster_mcp::lease`].
+//! A run does this by itself: it holds the lease from before the start of the CLI until the last process of the
+//! run is gone. [`teamster_mcp::lease`] describes the mechanism and the order of operations.

@@ -1,4 +1,4 @@
-//! How a run is stopped, and what is alive afterwards.
+//! Stopping a run, and the processes that are alive afterwards.
 //!
 //! # Ways to stop
 //!

@@ -1,7 +1,6 @@
-//! Whether a CLI is logged in, as far as its files and the environment show it.
+//! Login of a CLI, judged by its files and the environment.
 //!
-//! No service is asked and no value is kept. A token may have expired, and a system's keychain is not
-//! looked at.
+//! No service is called and no secret is kept. A token may have expired. Keychains are not read.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,39 +12,39 @@ use serde_json::Value;
 use teamster_core::CliInfo;
 use teamster_core::provider::{CredentialFile, Credentials, Sign};
 
-/// What is known of a login.
+/// State of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LoginState {
     /// A login was found.
     Yes,
-    /// There is none.
+    /// No login was found.
     No,
-    /// It may be where it cannot be seen, such as in a keychain.
+    /// The login may be in a place that is not read, such as a keychain.
     Unknown,
 }
 
-/// A login.
+/// Login of a CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Login {
-    /// Whether it is logged in.
+    /// State of the login.
     pub state: LoginState,
-    /// The variable or file that shows it.
+    /// Variable or file that has the login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
 impl Login {
-    /// One that the variable or file `from` shows, if there is any.
+    /// Creates a login. `from` is the variable or file that has it.
     pub fn new(state: LoginState, from: Option<String>) -> Self {
         Self { state, from }
     }
 }
 
-/// Finds out about the login of a CLI.
+/// Looks for the login of a CLI.
 pub(super) fn login(info: &CliInfo) -> Login {
     let surroundings = Surroundings {
         variable: &|name| env::var_os(name),
@@ -54,10 +53,10 @@ pub(super) fn login(info: &CliInfo) -> Login {
     surroundings.login(&info.credentials)
 }
 
-/// Where logins are looked for.
+/// Environment in which logins are searched.
 struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// CLIs may keep logins in a keychain here.
+    /// The system has a keychain, in which CLIs may keep logins.
     keychain: bool,
 }
 
@@ -83,7 +82,7 @@ impl Surroundings<'_> {
     }
 
     fn first_shown(&self, files: &[CredentialFile]) -> Option<String> {
-        // Without a home, nothing is found. None of the files is in the working directory.
+        // Without a home directory no file is found. No file is relative to the working directory.
         let paths = files.iter().filter_map(|file| {
             let path = file.location.path(Path::new("/"), self.variable)?;
             Some((path, file.sign))
@@ -93,7 +92,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// Whether a file shows a login. `None` if it cannot be read as what it should be.
+/// Returns whether a file has a login. `None` if it cannot be read or parsed.
 fn shows(file: &Path, sign: Sign) -> Option<bool> {
     Some(match sign {
         Sign::Json(pointers) => {
@@ -129,7 +128,7 @@ fn json(file: &Path) -> Option<Value> {
     serde_json::from_str(&read(file)?).ok()
 }
 
-/// A file's text; a pipe is not waited for.
+/// Reads a regular file. A pipe would block.
 fn read(file: &Path) -> Option<String> {
     fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     fs::read_to_string(file).ok()
@@ -139,7 +138,7 @@ fn read(file: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The login with these files in the home and these variables.
+    /// Returns the login with these files in the home directory and these variables.
     fn of(
         provider: &str,
         files: &[(&str, &str)],

@@ -48,7 +48,7 @@ mod asking {
 
     #[tokio::test]
     async fn a_program_that_says_nothing_is_ended() {
-        // The child of the shell holds the pipe: it must go too.
+        // The child of the shell holds the pipe and must be killed too.
         let error = ask("sleep 600; true", Duration::from_millis(200))
             .await
             .unwrap_err();
@@ -67,7 +67,7 @@ mod asking {
     #[tokio::test]
     async fn a_program_that_says_too_much_is_no_trouble() {
         let answer = ask("echo 1.2.3; yes", VERSION_LIMIT).await;
-        // `yes` ends by the closed pipe, so the shell does not succeed, but it does end.
+        // `yes` ends by the closed pipe: the shell fails, but ends.
         assert!(answer.is_err() || answer.is_ok_and(|answer| answer == "1.2.3"));
     }
 }

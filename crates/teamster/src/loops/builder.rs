@@ -1,4 +1,4 @@
-//! A loop from the files and variables of its agent.
+//! Builder of a loop from the files and variables of its agent.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,19 +22,19 @@ use teamster_usage::{Places, TickMeter};
 
 use crate::Providers;
 
-/// How long an agent that is kept may take to end by itself.
+/// Time that a kept agent process may take to exit.
 const EXIT_GRACE: Duration = Duration::from_secs(30);
-/// So much of what the agent prints may wait, in bytes. The loop is never slow on purpose: an agent for which that
-/// is not enough prints without end.
+/// Limit of the agent's unread output, in bytes. The loop reads at once, so only endless output exceeds the
+/// limit.
 const WAITING_OUTPUT: u64 = 64 << 20;
-/// How long the agent's files may take to be read before anything starts.
+/// Time limit for reading the agent's files.
 const READING: Duration = Duration::from_secs(10);
 
-/// What gives the value of a variable of the environment.
+/// Function that returns the value of an environment variable.
 type Environment = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
-/// A loop in the directory of an agent, as its `.env`, its other files and the environment set it: what
-/// `teamster loop` runs.
+/// Builder of the loop in an agent's directory, configured by its `.env`, its other files and the environment.
+/// `teamster loop` runs such a loop.
 ///
 /// ```no_run
 /// use teamster::LoopBuilder;
@@ -55,7 +55,7 @@ pub struct LoopBuilder {
     providers: Providers,
     config: RuntimeConfig,
     environment: Environment,
-    /// Variables that go before those of the environment.
+    /// Variables that override those of the environment.
     variables: BTreeMap<String, String>,
     control: Control,
     ticks: Option<u64>,
@@ -66,58 +66,58 @@ pub struct LoopBuilder {
     options: TickOptions,
 }
 
-/// A loop that nothing has started yet.
+/// Loop that has not been started.
 #[non_exhaustive]
 pub struct PreparedLoop {
     /// The loop.
     pub agent_loop: AgentLoop,
-    /// Its log.
+    /// Log of the loop.
     pub log: Log,
-    /// What asks it for a tick, or for its end.
+    /// Handle that wakes or stops the loop.
     pub control: Control,
     /// The agent's directory, absolute and without links.
     pub directory: PathBuf,
 }
 
-/// Why a loop cannot begin.
+/// Error of [`LoopBuilder::build`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoopError {
     /// The directory cannot be used, or another loop runs there.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A variable has a value that cannot be.
+    /// A variable has an invalid value.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The file of prices cannot be used.
+    /// The price file cannot be used.
     #[error("the file of prices cannot be used")]
     Prices(#[from] PriceFileError),
-    /// The agent cannot be run so.
+    /// The agent does not support the settings.
     #[error("{}", .0.message)]
     Agent(AgentError),
     /// A file of the agent cannot be used.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// I/O error.
         source: io::Error,
     },
-    /// The agent's files cannot be read in time.
+    /// The agent's files could not be read in time.
     #[error("the files in {} could not be read within {seconds} s; is one of them a pipe?", directory.display())]
     Slow {
         /// The directory.
         directory: PathBuf,
-        /// How long they had.
+        /// The time limit, in seconds.
         seconds: u64,
     },
-    /// It was asked to end before it had begun.
+    /// The loop was stopped before it had begun.
     #[error("the loop was asked to end")]
     Stopped,
 }
 
 impl LoopBuilder {
-    /// A loop in this directory, with the CLIs of this build and the environment of this process.
+    /// Creates a builder for this directory, with the CLIs of this build and the environment of this process.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -135,7 +135,7 @@ impl LoopBuilder {
         }
     }
 
-    /// The loop of an agent of a configuration file, as a supervisor would start it.
+    /// Creates a builder for an agent of a configuration file, as a supervisor would start it.
     pub fn of_agent(agent: &AgentConfig) -> Self {
         let mut builder = Self::new(&agent.working_dir);
         for (name, value) in agent.environment() {
@@ -144,19 +144,19 @@ impl LoopBuilder {
         builder
     }
 
-    /// Takes the agent from these providers.
+    /// Sets the providers from which the agent is taken. Default: those of this build.
     pub fn providers(mut self, providers: Providers) -> Self {
         self.providers = providers;
         self
     }
 
-    /// Starts the agent with this configuration, as far as its settings do not say otherwise.
+    /// Sets the configuration of the agent's process. The agent's settings override it.
     pub fn runtime_config(mut self, config: RuntimeConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Reads variables here, and not in the environment of this process.
+    /// Sets the source of variables, in place of the environment of this process.
     pub fn environment(
         mut self,
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
@@ -165,56 +165,61 @@ impl LoopBuilder {
         self
     }
 
-    /// Sets a variable, which goes before that of the environment.
+    /// Sets a variable, which overrides that of the environment.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
     }
 
-    /// Ends after so many ticks.
+    /// Ends the loop after this many ticks. Default: no limit.
     pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
         self.ticks = ticks;
         self
     }
 
-    /// Listens to this control.
+    /// Sets the handle that wakes or stops the loop. Default: a new one.
     pub fn control(mut self, control: Control) -> Self {
         self.control = control;
         self
     }
 
-    /// Copies the log to this writer, as far as it takes it in time.
+    /// Copies the log to this writer. Lines that it does not take in time are dropped.
     pub fn copy_log_to(mut self, copy: impl Write + Send + 'static) -> Self {
         self.copy = Some(Box::new(copy));
         self
     }
 
-    /// Gives each tick a log among these runs. How many are kept the agent's settings say.
+    /// Writes a log of each tick among these runs. The agent's settings limit their number. Default: no logs.
     pub fn runs(mut self, runs: Runs) -> Self {
         self.runs = Some(runs);
         self
     }
 
-    /// Keeps the logs of all ended runs so long: what is older or too much is removed before each tick.
+    /// Applies this retention to the logs of all ended runs before each tick. Default: none.
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// Locks the sessions that the ticks work with by these locks.
+    /// Locks the sessions of the ticks. Default: no locks.
     pub fn session_locks(mut self, locks: SessionLocks) -> Self {
         self.locks = Some(locks);
         self
     }
 
-    /// Runs the ticks so. What the agent's settings say of retries, fallbacks and budgets goes before.
+    /// Sets retries, budget, fallbacks and logs of the ticks. The agent's settings override them.
     pub fn tick_options(mut self, options: TickOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Reads the agent's files and makes the loop, on a thread that may wait: a pipe without a writer
-    /// takes 10 s at most. Nothing is started. For a Tokio runtime.
+    /// Reads the agent's files and creates the loop, on a blocking thread. No agent is started. Needs a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory, a file or a setting cannot be used, if reading takes longer than 10 s (such as
+    /// from a pipe without a writer), or if the loop is stopped meanwhile.
     pub async fn build(self) -> Result<PreparedLoop, LoopError> {
         let control = self.control.clone();
         let directory = self.directory.clone();
@@ -223,7 +228,7 @@ impl LoopBuilder {
             biased;
             made = made => made.unwrap_or_else(|error| match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends.
+                // The Tokio runtime is shutting down.
                 Err(_) => Err(LoopError::Stopped),
             }),
             () = control.stopping() => Err(LoopError::Stopped),
@@ -257,7 +262,7 @@ impl LoopBuilder {
             let set = variables.get(name).map(OsString::from);
             set.or_else(|| environment(name))
         };
-        // What is no UTF-8 cannot be any setting, and is reported.
+        // A value that is not UTF-8 is no valid setting and is reported.
         let text = |name: &str| Some(own(name)?.to_string_lossy().into_owned());
         let agent_of = |name: Option<&str>| {
             let agent = providers.loop_agent(name);
@@ -349,7 +354,7 @@ impl fmt::Debug for LoopBuilder {
     }
 }
 
-/// How the agent's process is started.
+/// Returns the configuration of the agent's process.
 fn runtime_config(
     mut config: RuntimeConfig,
     settings: &Settings,
@@ -367,7 +372,7 @@ fn runtime_config(
     config
 }
 
-/// The CLI's program, where a variable of the environment or of the agent's file names it.
+/// Returns the CLI's program, if a variable of the environment or of the agent's `.env` names it.
 fn program(
     info: &CliInfo,
     variable: &dyn Fn(&str) -> Option<OsString>,
