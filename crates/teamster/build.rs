@@ -1,5 +1,5 @@
-//! Sets `cfg(repository)`. Published packages leave this file out, and with it what needs other files of the
-//! repository: recordings and pages.
+//! Sets `cfg(repository)`. Published packages lack this file, so code that needs other files of the repository
+//! is left out there.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! Runs the loops of all agents of a configuration in this process, until Ctrl-C.
+//! Runs the loops of all agents of a configuration in this process until Ctrl-C.
 //!
 //! ```sh
 //! cargo run -p teamster --features loop --example agent_loops -- agents.config.json

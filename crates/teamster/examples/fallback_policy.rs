@@ -1,4 +1,4 @@
-//! One task, two agents: what is tried again, what goes to the other agent, and what an error means.
+//! One task, two agents: retry, fallback, and reactions to errors.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
@@ -21,13 +21,13 @@ fn claude() -> SharedRuntime {
     )
 }
 
-/// The same for `codex`.
+/// Stands in for `teamster::create_cli_runtime("codex", RuntimeConfig::default())?`.
 fn codex() -> SharedRuntime {
     let script = Script::new().text("Three tests are flaky.").completed();
     Arc::new(MockRuntime::new("codex").run(script))
 }
 
-/// What an application does about an error: by its fields, never by its message.
+/// Returns an application's reaction to an error, by its fields and never by its message.
 fn advice(error: &AgentError) -> String {
     match (error.parameter(), error.budget(), error.kind) {
         (Some(parameter), _, _) => format!("change `{parameter}`"),
@@ -43,7 +43,7 @@ fn advice(error: &AgentError) -> String {
 async fn main() -> Result<(), AgentError> {
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
     let params = ExecuteParams::new("Which tests are flaky?").model("sonnet");
-    // The model's name means nothing to the other agent, so it stays behind.
+    // The other agent does not know the model's name, so it is left out.
     let other = Candidate::for_other_provider(codex(), &params)?.model("gpt-5");
     let policy = RetryPolicy::default()
         .retries(1)

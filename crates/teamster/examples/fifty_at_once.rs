@@ -1,4 +1,4 @@
-//! Fifty runs, eight at a time, all stopped as soon as one has found what was looked for.
+//! Fifty runs, eight at a time, which are all stopped when one finds the bug.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn runtime() -> SharedRuntime {
     Arc::new(MockRuntime::new("claude").run_by(|params| {
         let found = params.prompt.ends_with("module 20");
         let script = Script::new();
-        // Seven work until they are stopped. They are fewer than the slots, so module 20 gets one in
+        // Seven runs work until they are stopped. They are fewer than the slots, so module 20 gets a slot in
         // any order of the runs.
         let script = match params.prompt.rsplit(' ').next() {
             Some(number) if number.parse().is_ok_and(|number: u32| number > 43) => {
@@ -50,7 +50,7 @@ async fn main() -> Result<(), AgentError> {
         }
         if outcome.answer() == Some("FOUND") {
             println!("it is in module {module}");
-            // Those that wait for a slot never begin; those that work are ended.
+            // Waiting runs never begin; working runs are stopped.
             for handle in &handles {
                 handle.abort();
             }

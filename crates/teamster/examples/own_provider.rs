@@ -1,4 +1,4 @@
-//! A CLI that `teamster` does not know, driven by a provider of one's own, under its own name.
+//! A custom provider for a CLI that `teamster` does not know.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use teamster::{
 };
 use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
 
-/// The CLI: it takes a prompt, and prints lines such as `{"say": "hello"}` and `{"end": "well"}`.
+/// Provider of a CLI that takes a prompt and prints lines such as `{"say": "hello"}` and `{"end": "well"}`.
 struct MyAgent;
 
 static INFO: CliInfo = {
@@ -20,7 +20,7 @@ static INFO: CliInfo = {
     info
 };
 
-/// What it can honour: nothing but a prompt. Everything else is refused by name.
+/// Capabilities of the CLI: only a prompt. Other parameters are refused by name.
 static CAPABILITIES: Capabilities = Capabilities::none();
 
 impl CliProvider for MyAgent {
@@ -47,7 +47,7 @@ impl CliProvider for MyAgent {
     }
 }
 
-/// Reads its lines. A decoder never fails: what it does not know is `unknown` or `malformed`.
+/// Decoder of the CLI's lines. A decoder never fails: other lines are `unknown` or `malformed`.
 #[derive(Default)]
 struct MyDecoder {
     ended_with_error: Option<bool>,

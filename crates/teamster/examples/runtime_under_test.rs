@@ -1,5 +1,4 @@
-//! A runtime of one's own, and a test of it and of code that uses runtimes: no CLI, no process, no
-//! waiting.
+//! A custom runtime, and tests of it and of code that uses runtimes, without a CLI, processes or real time.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Duration;
@@ -11,7 +10,7 @@ use teamster::{
 use teamster_core::provider::grammar;
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
-/// A runtime that asks another one again when its answer is empty.
+/// Runtime that repeats a run of another runtime when its answer is empty.
 struct Insisting<R> {
     inner: R,
 }
@@ -47,7 +46,7 @@ impl<R: AgentRuntime + Clone + 'static> AgentRuntime for Insisting<R> {
     }
 }
 
-/// What an application does with any runtime.
+/// Code of an application, for any runtime.
 async fn summary(runtime: &dyn AgentRuntime) -> Result<String, AgentError> {
     let params = ExecuteParams::new("Summarise README.md").max_turns(3);
     let result = runtime.execute(params).await.into_result()?;
@@ -56,7 +55,7 @@ async fn summary(runtime: &dyn AgentRuntime) -> Result<String, AgentError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), AgentError> {
-    // An hour of work takes no time.
+    // The simulated hour takes no real time.
     tokio::time::pause();
     let mock = MockRuntime::new("claude")
         .run(Script::new().delay(Duration::from_hours(1)).completed())
@@ -77,7 +76,7 @@ async fn main() -> Result<(), AgentError> {
     assert_eq!(runs[1].params.max_turns, Some(3));
     assert!(runs[1].started - runs[0].started >= Duration::from_hours(1));
 
-    // The stream keeps the grammar that every consumer relies on.
+    // The stream follows the grammar that consumers rely on.
     let script = Script::new()
         .text_in("m1", "Half")
         .retract("m1")
@@ -93,7 +92,7 @@ async fn main() -> Result<(), AgentError> {
     }
     assert_eq!(grammar::check(&events), Ok(()));
 
-    // A failure keeps its code and its kind.
+    // A failure keeps its code and kind.
     let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "not installed");
     let failing = MockRuntime::new("claude").run(Script::new().failed(error.clone()));
     let failing = Insisting { inner: failing };

@@ -1,4 +1,4 @@
-//! A conversation in which the application decides what the agent may do.
+//! A session in which the application answers permission requests.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use serde_json::json;
@@ -29,7 +29,7 @@ fn runtime() -> MockSessions {
         )
 }
 
-/// Commands that only look are allowed; tests run without the network; nothing else runs.
+/// Allows read-only tools, runs tests offline, and denies all else.
 fn decide(request: &PermissionRequest) -> PermissionAnswer {
     match request.input["command"].as_str() {
         _ if !request.kind.has_side_effects() => PermissionAnswer::Allow,

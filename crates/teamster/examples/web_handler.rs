@@ -1,4 +1,4 @@
-//! A web handler that streams a run to the browser as server-sent events. A client that leaves stops its
+//! A web handler that streams a run to the browser as server-sent events. A client that disconnects stops its
 //! run.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -26,7 +26,7 @@ fn runtime() -> SharedRuntime {
     Arc::new(MockRuntime::new("claude").run(script).repeat_last())
 }
 
-/// Answers with the events of one run. In an application the prompt is in the request.
+/// Responds with the events of a run. In an application the prompt comes from the request.
 fn handle(runtime: &SharedRuntime) -> Response<Channel<Bytes, Infallible>> {
     let params = ExecuteParams::new("What is this?").permission(PermissionMode::ReadOnly);
     let mut events = runtime.execute(params);
@@ -37,7 +37,7 @@ fn handle(runtime: &SharedRuntime) -> Response<Channel<Bytes, Infallible>> {
             let json = serde_json::to_string(&event).unwrap_or_default();
             let frame = format!("event: {name}\ndata: {json}\n\n");
             if sender.send_data(frame.into()).await.is_err() {
-                // The client has left: dropping the stream stops the run.
+                // The client has disconnected: dropping the stream stops the run.
                 return;
             }
         }

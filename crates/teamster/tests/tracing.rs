@@ -1,4 +1,4 @@
-//! The spans and events of the feature `tracing`. One test: a program has one subscriber.
+//! Spans and events of the feature `tracing`. There is one test, because a program has one global subscriber.
 #![cfg(test)]
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::{Event, Metadata, Subscriber};
 
-/// A shell whose script is the prompt.
+/// Provider of a shell that runs the prompt as a script.
 #[derive(Clone)]
 struct Shell {
     info: &'static CliInfo,
@@ -67,7 +67,7 @@ impl CliProvider for Shell {
     }
 }
 
-/// `{"say":…}`, and the end: well, or with an error of this kind.
+/// Decoder of lines `{"say":…}` and `{"end":…}`. The end is `well` or an error kind.
 struct Lines(Option<bool>);
 
 impl Decoder for Lines {
@@ -111,8 +111,8 @@ async fn a_run_says_what_becomes_of_it() {
     tracing_core::dispatcher::set_global_default(seen.clone().into()).unwrap();
     let temp = tempfile::tempdir().unwrap();
 
-    // A run with a lease, which leaves a process in a session of its own: it has left the run's before it prints
-    // its id, because a signal for the run's group would end it without a word.
+    // A run with a lease that leaves a process in a session of its own. The process changes its session before
+    // it prints its id: a signal to the run's group would kill it silently.
     let file = temp.path().join("settings.json");
     fs::write(&file, "{}").unwrap();
     let left = r#"pid=$(setsid sh -c 'echo $$; exec sleep 100 >&- 2>&-' &)
@@ -139,7 +139,7 @@ async fn a_run_says_what_becomes_of_it() {
             panic!("{event:?}")
         };
         assert_eq!((*span, &*fields["provider"]), ("run", "first"));
-        // The lease is older than the process.
+        // The lease begins before the process.
         let has_pid = (fields.get("pid")).is_some_and(|pid| pid.parse::<u32>().is_ok());
         assert_eq!(has_pid, event.name != "lease", "{event:?}");
     }
@@ -150,7 +150,7 @@ async fn a_run_says_what_becomes_of_it() {
     assert_eq!(events[4].fields["outcome"], "Ok(Restored)");
     assert_eq!(events[5].fields["code"], "0");
 
-    // One that is stopped and does not want to end.
+    // A run that is stopped and ignores SIGTERM.
     let deaf = r#"trap '' TERM; echo '{"say":"x"}'; while :; do sleep 100; done"#;
     let mut stream = shell(&FIRST, None).execute(ExecuteParams::new(deaf));
     stream.next().await;
@@ -173,13 +173,13 @@ async fn a_run_says_what_becomes_of_it() {
     assert_eq!(signals, ["SIGTERM", "SIGKILL"]);
     assert_eq!(events[5].fields["signal"], "SIGKILL");
 
-    // One that is not started.
+    // A run whose program cannot be started.
     let missing = RuntimeConfig::default().program("/nowhere/cli");
     let missing = CliRuntime::with_config(shell(&FIRST, None).provider().clone(), missing);
     missing.execute(ExecuteParams::new("x")).await;
     assert_eq!(names(&seen.take()), ["not started"]);
 
-    // One that is tried again, and then by another.
+    // A run with a retry and a fallback.
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
     let count = temp.path().join("count").display().to_string();
     let fails = format!(
@@ -231,17 +231,17 @@ fn names(events: &[Reported]) -> Vec<&str> {
 
 type Fields = HashMap<&'static str, String>;
 
-/// An event as it was reported.
+/// Recorded event.
 #[derive(Debug)]
 struct Reported {
     target: &'static str,
     name: String,
     fields: Fields,
-    /// The spans that it is in, from the outermost.
+    /// Spans of the event, from the outermost.
     spans: Vec<(&'static str, Fields)>,
 }
 
-/// A subscriber that keeps all events.
+/// Subscriber that records all events.
 #[derive(Clone, Default)]
 struct Seen(Arc<Shared>);
 
@@ -260,7 +260,7 @@ struct Span {
 }
 
 thread_local! {
-    /// The spans that this thread is in.
+    /// Entered spans of this thread.
     static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 

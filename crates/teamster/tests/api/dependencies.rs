@@ -1,8 +1,8 @@
-//! What a build with few features does without.
+//! Dependencies of a build with few features.
 
 use std::process::Command;
 
-/// The editors of configuration files that leases need, and what is above a runtime.
+/// Packages for editing configuration files, and those that use runtimes.
 const NOT_FOR_ONE_PROVIDER: &[&str] = &[
     "teamster-mcp",
     "teamster-mcp-client",

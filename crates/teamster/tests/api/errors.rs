@@ -1,4 +1,4 @@
-//! The page on errors names all that there is to decide by.
+//! The page on errors lists all codes, kinds and details.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 const PAGE: &str = include_str!("../../../../docs/errors.md");
 
-/// The first cells of the rows below this heading.
+/// Returns the first cells of the rows below this heading.
 fn rows(heading: &str) -> Vec<&'static str> {
     let (_, section) = PAGE.split_once(heading).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -62,11 +62,11 @@ fn every_type_of_a_detail_has_a_row() {
                 .to_owned()
         })
         .collect();
-    // The first is the table's head.
+    // The first row is the table's head.
     assert_eq!(rows("\n## By detail\n")[1..], types);
 }
 
-/// The parameter that this request is refused for.
+/// Returns the parameter for which this request is refused.
 async fn refused(request: RunRequest) -> String {
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
     let outcome = orchestrator.run(request).await;

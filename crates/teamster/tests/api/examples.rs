@@ -1,4 +1,4 @@
-//! The examples: each runs itself.
+//! Runs the examples, each of which has its own test.
 
 #[path = "../../examples/fallback_policy.rs"]
 mod fallback_policy;

@@ -1,4 +1,4 @@
-//! What an experienced reader writes first, before reading the documentation. All of it compiles.
+//! Code that an experienced Rust developer writes before reading the documentation. All of it must compile.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The public surface as applications use it.
+//! Tests of the public API, as applications use it.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod dependencies;

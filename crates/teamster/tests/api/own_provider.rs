@@ -1,4 +1,4 @@
-//! A provider of an application's own: its CLI prints lines of JSON.
+//! Custom provider of an application, whose CLI prints lines of JSON.
 
 use serde_json::Value;
 use teamster::{AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Text};

@@ -1,4 +1,4 @@
-//! Settings are data: an application reads them from its own configuration.
+//! Settings are deserialized from an application's own configuration.
 
 use std::path::Path;
 use std::time::Duration;
