@@ -1,6 +1,6 @@
-//! Which CLIs are on this machine, and whether they can be used.
+//! Report of the CLIs on this machine: program, version and login.
 //!
-//! What runs have left behind is found by [`process::leftovers`](crate::process::leftovers).
+//! [`process::leftovers`](crate::process::leftovers) finds processes that runs left behind.
 
 mod login;
 
@@ -76,7 +76,7 @@ impl Default for DoctorOptions {
     }
 }
 
-/// What is known of one CLI on this machine. The JSON form is that of `teamster doctor --json`.
+/// Report of one CLI on this machine. Its JSON is that of `teamster doctor --json`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -13,7 +13,7 @@ use teamster_usage::prices::{PriceFileError, PriceList};
 
 /// Agent whose model loop runs in this process. It has no CLI; its runtime is created from the settings alone.
 ///
-/// Its [`CliInfo`] has no program.
+/// The [`CliInfo`] has an empty `program`.
 #[derive(Clone)]
 pub struct InProcess {
     pub(crate) info: &'static CliInfo,

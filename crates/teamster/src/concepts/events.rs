@@ -20,9 +20,9 @@
 //!
 //! # Retractions
 //!
-//! A model service may fail in the middle of an answer, and the CLI retries the request. The text so far is
-//! then withdrawn: [`Retract`](crate::AgentEvent::Retract) names its message. A consumer that shows text
-//! removes that message; one that needs only the answer reads the result.
+//! A model service may fail in the middle of an answer, and the CLI retries the request.
+//! The text so far is then withdrawn: [`Retract`](crate::AgentEvent::Retract) names its message.
+//! A consumer that shows text removes that message; one that needs only the answer reads the result.
 //!
 //! ```
 //! use teamster::{AgentEvent, AgentRuntime, ExecuteParams};

@@ -46,4 +46,5 @@
 //! ```
 //!
 //! A run does this by itself: it holds the lease from before the start of the CLI until the last process of the
-//! run is gone. [`teamster_mcp::lease`] describes the mechanism and the order of operations.
+//! run is gone.
+//! [`teamster_mcp::lease`] describes the mechanism and the order of operations.

@@ -34,7 +34,7 @@
 //!
 //! # The process
 //!
-//! It is started by the first turn.
+//! The first turn starts the process.
 //! If it ends, the turn in progress ends with an error; the next turn starts another, resumes the session and
 //! reports it in a [`Notice`](crate::AgentEvent::Notice).
 //! [`SessionOptions::idle`](crate::SessionOptions) ends a process that is not used, and
