@@ -33,7 +33,7 @@ pub(crate) struct Turn {
     pub(crate) id: RequestId,
     /// The turn's run, once the prompt is in the log.
     pub(crate) run_id: Option<Id>,
-    /// The turn was cancelled: its stop reason is `cancelled`, whatever its result.
+    /// The turn was cancelled: its stop reason is `cancelled`.
     pub(crate) cancelled: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(crate) const RETRY_MS: u64 = 1000;
 /// The buffered bytes after which a stream is flushed.
 const PIECE: usize = 64 << 10;
-/// The size of a page in bytes. A page has at least one entry, whatever its size.
+/// The size of a page in bytes. A page has at least one entry.
 const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
