@@ -1,4 +1,6 @@
 //! Settings of a loop, from its environment and the agent's `.env`.
+//!
+//! The settings of the supervisor are in `supervisor/config.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;

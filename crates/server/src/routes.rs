@@ -1,4 +1,7 @@
 //! The routes of the API.
+//!
+//! Each module has a part of the table of operations. A test of the program lists every operation with its scope
+//! (`crates/cli/tests/cli/serve/scopes.rs`).
 
 pub(crate) mod agents;
 mod feed;

@@ -1,6 +1,8 @@
 //! Prices of tokens, by a dated table in this repository.
 //!
 //! An estimate uses list prices, without discounts and subscriptions. A cost reported by the CLI is better.
+//!
+//! `cargo xtask prices` makes the table.
 
 mod file;
 mod surcharges;

@@ -1,4 +1,7 @@
 //! Converts command-line arguments to the request body that starts a run or session on a server.
+//!
+//! A new option of `teamster run` is rejected with `--remote` until it is in the lists below. It also needs a field in
+//! `StartRun`, and a line in `serve/start/arguments.rs`.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Events, one a line.
+//!
+//! A field of an event is in snapshots only if it is written here.
 
 use std::fmt::Write as _;
 
