@@ -390,7 +390,7 @@ struct Counted<'a> {
     runs: &'a mut SessionRuns,
     /// The agent that is shown.
     current: Current,
-    /// The user is asked for permissions at the terminal, so the events about that are hidden.
+    /// Requests are answered at the terminal, so the events about them are hidden.
     asked: bool,
     /// Number of requests that the user denied.
     denied: Rc<Cell<usize>>,
