@@ -13,7 +13,7 @@ use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
 
-/// Length of a shown id: for a UUIDv7 it covers the timestamp. `runs show` accepts the prefix.
+/// Length of a shown id: of a generated id, it covers the timestamp. `runs show` accepts the prefix.
 const ID: usize = 13;
 
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
