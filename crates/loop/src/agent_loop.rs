@@ -316,13 +316,13 @@ impl AgentLoop {
         match (error.retry_after_ms, why) {
             (Some(ms), _) => {
                 self.log
-                    .line(format!("{runtime} cannot go on yet: {message}"));
+                    .line(format!("{runtime} cannot be started yet: {message}"));
                 self.machine.start_later(ms.div_ceil(1000));
             }
             (None, StartReason::First) => return Err(error),
             (None, StartReason::Recovered) => {
                 self.log
-                    .line(format!("the session cannot go on: {message}"));
+                    .line(format!("cannot resume the session: {message}"));
                 self.machine.start_anew();
             }
             (None, _) => {
@@ -365,7 +365,7 @@ impl AgentLoop {
             self.machine.clear_held_back(now),
         ) {
             self.log.line(format!(
-                "clear-session: held back, the last clear was too short ago ({left} s to go)"
+                "clear-session: delayed for {left} s by CLEAR_MIN_GAP"
             ));
         }
         let reason = format!("tick {number} ({})", prompt.as_str());
@@ -406,20 +406,20 @@ impl AgentLoop {
             None => String::new(),
         };
         self.log.line(match end {
-            _ if stopped => format!("tick {number} broken off after {took:.1} s"),
+            _ if stopped => format!("tick {number} aborted after {took:.1} s"),
             TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
             TickEnd::Failed | TickEnd::Refused => {
                 format!("tick {number} failed after {took:.1} s{why}")
             }
             TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
             TickEnd::Stuck => {
-                format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
+                format!("tick {number} interrupted after {took:.1} s; the process ignored the interrupt and was ended")
             }
             TickEnd::Died if self.trouble.as_ref().is_some_and(Trouble::is_of_the_start) => {
                 format!("tick {number}: the agent cannot be started{why}")
             }
             TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{why}"),
-            TickEnd::Unusable => format!("tick {number}: the session cannot go on{why}"),
+            TickEnd::Unusable => format!("tick {number}: the session is unusable{why}"),
         });
         let flags = Flag::ALL.into_iter().filter(|flag| self.is_set(*flag));
         let flags = flags.map(|flag| flag.file_name().to_owned()).collect();

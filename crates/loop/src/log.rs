@@ -185,7 +185,10 @@ impl LossyWriter {
             return Ok(());
         };
         if self.missed > 0 {
-            let mut all = format!("({} times something was not read in time)\n", self.missed);
+            let mut all = format!(
+                "({} writes were not read in time and are missing)\n",
+                self.missed
+            );
             all.push_str(&String::from_utf8_lossy(&lines));
             lines = all.into_bytes();
         }

@@ -333,7 +333,7 @@ impl Machine {
         self.woken = false;
         self.rest = Some(Sleep {
             seconds: seconds.clamp(1, LONGEST_FAILURE_WAIT),
-            reason: "waiting until the session can go on".to_owned(),
+            reason: "waiting until the session is available".to_owned(),
         });
     }
 
@@ -424,7 +424,7 @@ impl Machine {
         let seconds = seconds.min(self.pace.max_sleep);
         if let Some(rest) = (self.rest.as_mut()).filter(|rest| rest.seconds < seconds) {
             rest.seconds = seconds;
-            "waiting for a limit of the service".clone_into(&mut rest.reason);
+            "waiting for a service limit to reset".clone_into(&mut rest.reason);
         }
     }
 

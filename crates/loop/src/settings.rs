@@ -189,7 +189,7 @@ impl Settings {
             Some("hot") => Some(AdapterKind::Hot),
             Some("cold") => Some(AdapterKind::Cold),
             Some(other) => {
-                let problem = format!("there is hot and cold, and not `{other}`");
+                let problem = format!("expected `hot` or `cold`, not `{other}`");
                 return Err(SettingsError::new("ADAPTER", problem));
             }
         };
@@ -210,7 +210,7 @@ impl Settings {
             &mut seconds,
         )?;
         if seconds == 0 {
-            let problem = "no turn can be played in 0 seconds";
+            let problem = "expected at least 1 second";
             return Err(SettingsError::new("TIMEOUT_SECS", problem));
         }
         settings.turn_limit = Duration::from_secs(seconds);
@@ -222,7 +222,7 @@ impl Settings {
         )?;
         if settings.log_max_bytes < SMALLEST_LOG {
             let problem = format!(
-                "at least {SMALLEST_LOG} bytes are needed, there is `{}`",
+                "expected at least {SMALLEST_LOG} bytes, not `{}`",
                 settings.log_max_bytes
             );
             return Err(SettingsError::new("LOG_MAX_BYTES", problem));
@@ -354,7 +354,7 @@ fn usd(name: &str, value: Option<String>) -> Result<Option<f64>, SettingsError> 
 
 fn unfit(name: &str, what: &str, value: &str) -> SettingsError {
     let value = teamster_core::text::excerpt(value, 40);
-    SettingsError::new(name, format!("a {what} is needed, there is `{value}`"))
+    SettingsError::new(name, format!("expected a {what}, not `{value}`"))
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     let error = AgentError::new(
         ErrorCode::Interrupted,
         ErrorKind::Interrupted,
-        "the runner of this run was killed or its machine went down: what the agent did until then is \
-         done; go on with its session, or start over",
+        "the runner of this run was killed, or its machine went down; changes that the agent made \
+         remain: resume its session, or start a new run",
     );
     let run_id = Some(run_id_of(folder));
     let attempt = known.attempt;

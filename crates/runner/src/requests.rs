@@ -18,7 +18,7 @@ use crate::protocol::{Answer, PendingRequest};
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
 /// Reason that a withdrawn request needs no answer.
-const WITHDRAWN: &str = "the agent has withdrawn it";
+const WITHDRAWN: &str = "the agent withdrew it";
 
 /// Pending requests of a run. Clones share their state.
 #[derive(Debug, Clone, Default)]
@@ -92,13 +92,11 @@ impl Requests {
             return Err(match settled {
                 Some((_, why)) => (
                     RefusalCode::AlreadyAnswered,
-                    format!("request {id} needs no answer any more: {why}"),
+                    format!("request {id} is already settled: {why}"),
                 ),
                 None => (
                     RefusalCode::UnknownRequest,
-                    format!(
-                        "no request {id} waits for an answer: `teamster requests` shows those that do"
-                    ),
+                    format!("no pending request {id}: list them with `teamster requests`"),
                 ),
             });
         };
@@ -115,7 +113,7 @@ impl Requests {
             shared.settle(id, WITHDRAWN);
             return Err((
                 RefusalCode::AlreadyAnswered,
-                format!("request {id} needs no answer any more: {WITHDRAWN}"),
+                format!("request {id} is already settled: {WITHDRAWN}"),
             ));
         }
         shared.settle(id, why);
@@ -234,7 +232,7 @@ impl Shared {
 fn unfit(request: &PendingRequest, answer: &Answer) -> Option<String> {
     match answer {
         Answer::AllowWith { .. } if !request.takes_input => {
-            Some("this request takes allow or deny, and no text".to_owned())
+            Some("this request takes only allow or deny".to_owned())
         }
         Answer::Allow | Answer::AllowAlways if request.schema.is_some() => Some(
             "this is a question: answer it with the text, with a JSON object of all fields, or with deny"

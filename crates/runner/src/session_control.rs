@@ -192,7 +192,7 @@ impl SessionControl {
                 }
             }
             Command::Clear => {
-                let what = "a new session begins, which knows nothing of the previous one";
+                let what = "the context is cleared: a new session begins";
                 self.order(
                     |session| Box::pin(async move { session.clear().await }),
                     what,
@@ -217,7 +217,7 @@ impl SessionControl {
             }
             _ => refused(
                 RefusalCode::Unsupported,
-                "the runner of this session is of another version and does not know this command",
+                "the runner of this session has another version and does not support this command",
             ),
         }
     }
@@ -352,18 +352,16 @@ impl Turn {
 
     fn busy(&self) -> String {
         let from = match &self.from {
-            Some(from) => format!("{from} speaks"),
-            None => "the agent works by itself".to_owned(),
+            Some(from) => format!("{from} began a turn"),
+            None => "the agent began a turn by itself".to_owned(),
         };
         let seconds = epoch_ms().saturating_sub(self.began_at) / 1000;
-        format!(
-            "{from}, since {seconds} s: wait for the end of the turn, interrupt it, or say more in it"
-        )
+        format!("{from} {seconds} s ago: wait for its end, interrupt it, or steer it")
     }
 }
 
 fn ending() -> Reply {
-    refused(RefusalCode::Ending, "the session is being ended")
+    refused(RefusalCode::Ending, "the session is ending")
 }
 
 fn no_turn() -> Reply {

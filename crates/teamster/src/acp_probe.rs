@@ -219,13 +219,13 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
             match session {
                 _ if version.is_none() => is(
                     Verdict::NotAnAgent,
-                    "its answer to `initialize` names no version of the protocol".to_owned(),
+                    "its response to `initialize` has no protocol version".to_owned(),
                     "see the agent's own documentation",
                 ),
                 _ if version != Some(VERSION) => is(
                     Verdict::OtherVersion,
                     format!(
-                        "it speaks version {} of the protocol, and teamster version {VERSION}",
+                        "it speaks version {} of the protocol; teamster supports version {VERSION}",
                         version.unwrap_or_default()
                     ),
                     "try another version of the agent",
@@ -233,7 +233,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
                 Some(Ok(_)) => {}
                 Some(Err(error)) if error.kind == ErrorKind::Auth => is(
                     Verdict::LoginNeeded,
-                    format!("it opens no session without a login: {}", error.message),
+                    format!("it requires a login: {}", error.message),
                     "log in with the agent's own program, or set its key in the environment",
                 ),
                 Some(Err(error)) => is(

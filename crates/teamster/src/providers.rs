@@ -244,7 +244,7 @@ impl Providers {
                 let provider = entry.provider();
                 let name = provider.info().name;
                 let problem = format!(
-                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
+                    "{name} has no live sessions: run it once for each turn, and resume its session"
                 );
                 Err(AgentError::invalid_params(problem).about("provider"))
             }
@@ -274,17 +274,17 @@ impl Providers {
         let is_command = name.trim_start().starts_with("acp:");
         let message = match known_id(&normal(name)) {
             None if is_text => {
-                "this build is without programs that print text: turn on the feature `command` of the \
+                "programs that print text are not in this build: turn on the feature `command` of the \
                  crate `teamster`"
                     .to_owned()
             }
             None if is_command => {
-                "this build is without agents that are named by a command: turn on the feature \
+                "agents that are named by a command are not in this build: turn on the feature \
                  `acp` of the crate `teamster`"
                     .to_owned()
             }
             Some(id) => format!(
-                "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
+                "the provider `{id}` is not in this build: turn on the feature `{id}` of the crate \
                  `teamster`"
             ),
             None => {
@@ -481,7 +481,7 @@ mod tests {
         );
         assert_eq!(
             Providers::builtin().missing("Codex CLI").message,
-            "this build is without the provider `codex`: turn on the feature `codex` of the crate \
+            "the provider `codex` is not in this build: turn on the feature `codex` of the crate \
              `teamster`"
         );
     }

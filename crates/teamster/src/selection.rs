@@ -42,8 +42,7 @@ impl std::str::FromStr for LoopOwner {
             "embedded" => Ok(Self::Embedded),
             _ => {
                 let name = teamster_core::text::excerpt(name, 100);
-                let problem =
-                    format!("there is no owner of a loop `{name}`; there is: cli, embedded");
+                let problem = format!("there is no loop owner `{name}`; there is: cli, embedded");
                 Err(AgentError::invalid_params(problem).about("owner"))
             }
         }
@@ -159,7 +158,7 @@ impl Runtimes {
             Some(factory) => factory(config),
             None => {
                 let problem = format!(
-                    "nothing runs an agent whose loop is `{}`: give one with `Runtimes::with`, or use \
+                    "there is no runtime for the loop owner `{}`: add one with `Runtimes::with`, or use \
                      `cli`",
                     config.owner.as_str()
                 );

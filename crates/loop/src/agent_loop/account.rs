@@ -29,7 +29,7 @@ pub(super) struct ByItself {
 impl ByItself {
     fn interrupt(&mut self, log: &Log) {
         if self.until.take().is_some() {
-            log.line("interrupting a turn that the agent plays by itself");
+            log.line("interrupting a turn that the agent began by itself");
             self.stream.abort();
         }
     }
@@ -103,7 +103,8 @@ impl AgentLoop {
     }
 
     pub(super) fn played_by_itself(&self, result: &RunResult) {
-        self.log.line("the agent played a turn by itself");
+        self.log
+            .line("a turn that the agent began by itself has ended");
         let session = result.session_id.clone();
         let session = session.or_else(|| self.adapter.session());
         // The meter still counts from the previous tick, so its files include this turn.

@@ -29,8 +29,9 @@ impl AgentLoop {
                 self.note_session(None);
             }
             Err(why) => {
-                self.log
-                    .line(format!("it could not be cleared ({why}): starting over"));
+                self.log.line(format!(
+                    "cannot clear the context ({why}): restarting the agent"
+                ));
                 self.adapter.end().await;
                 self.machine.not_cleared();
                 self.note_session(None);
@@ -43,8 +44,7 @@ impl AgentLoop {
         if !self.take(Flag::ResetSession) {
             return;
         }
-        self.log
-            .line("reset-session: ending the agent to restart it");
+        self.log.line("reset-session: restarting the agent");
         // A new session has nothing to clear.
         let clear = self.take(Flag::ClearSession);
         self.adapter.end().await;

@@ -38,10 +38,10 @@ impl AgentLoop {
         match ended.await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(count)) => self.log.line(format!(
-                "ended what the loop with pid {pid} has left running: {count} processes"
+                "ended {count} processes that the loop with pid {pid} left running"
             )),
             Ok(Err(error)) => self.log.line(format!(
-                "cannot end what the loop with pid {pid} has left running: {error}"
+                "cannot end the processes that the loop with pid {pid} left running: {error}"
             )),
         }
     }
@@ -68,7 +68,7 @@ impl AgentLoop {
         if let (Some(logs), Some(run_id)) = (&self.options.logs, &begin.run_id)
             && let Err(error) = logs.settle(run_id)
         {
-            self.log.line(format!("its log has no end: {error}"));
+            self.log.line(format!("cannot complete its log: {error}"));
         }
         let mut measured = Vec::new();
         if let (Some(meter), Some(id)) = (self.meter.clone(), session.clone()) {

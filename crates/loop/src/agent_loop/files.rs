@@ -16,7 +16,8 @@ impl AgentLoop {
         match self.folder.mend() {
             Ok(false) => {}
             Ok(true) => {
-                self.log.line(".orchestrator was gone and is made again");
+                self.log
+                    .line(".orchestrator was removed and is created again");
                 let session = self.written_session.clone();
                 self.written = false;
                 self.note_session(session);
@@ -45,7 +46,7 @@ impl AgentLoop {
         });
         if !skills.is_empty() {
             let skills = skills.join(", ");
-            self.log.line(format!("of the skills only these: {skills}"));
+            self.log.line(format!("skills limited to {skills}"));
         }
         if let Err(error) = agent::write_session_settings(&self.folder, file, &skills) {
             self.failed(SESSION_SETTINGS, &error);
@@ -62,7 +63,7 @@ impl AgentLoop {
                 self.adapter.set_params(params);
                 ignored
             }
-            Err(error) => vec![format!("{error}; what was read before holds")],
+            Err(error) => vec![format!("{error}; the previous values are kept")],
         };
         if warnings != self.logged {
             for what in &warnings {

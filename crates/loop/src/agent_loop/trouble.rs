@@ -57,7 +57,7 @@ pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
                 error(
                     ErrorCode::StreamEndedEarly,
                     ErrorKind::Internal,
-                    "its output broke off",
+                    "its output ended early",
                 )
             }))
         }

@@ -99,10 +99,13 @@ impl AgentLoop {
         let begun = logs.begin(&info, abort);
         if let Err(error) = room {
             self.log
-                .line(format!("the log of an earlier tick stays: {error}"));
+                .line(format!("cannot remove the log of an earlier tick: {error}"));
         }
         begun
-            .map_err(|error| self.log.line(format!("this tick has no log: {error}")))
+            .map_err(|error| {
+                self.log
+                    .line(format!("cannot create the log of this tick: {error}"));
+            })
             .ok()
     }
 
@@ -149,7 +152,7 @@ impl AgentLoop {
                 }
                 () = &mut limit, if !played.overran => {
                     let seconds = self.settings.turn_limit.as_secs();
-                    self.log.line(format!("the turn takes longer than {seconds} s: interrupting it"));
+                    self.log.line(format!("the turn exceeds TIMEOUT_SECS ({seconds} s): interrupting it"));
                     played.overran = true;
                     abort.abort();
                 }
@@ -189,7 +192,7 @@ impl AgentLoop {
         };
         if let Some(error) = log.and_then(TickLog::end) {
             self.log
-                .line(format!("the log of this tick is not complete: {error}"));
+                .line(format!("the log of this tick is incomplete: {error}"));
         }
         if goes || played.fallback.is_some() {
             for (_, text) in said.pieces_of(&result.text) {
@@ -216,10 +219,8 @@ impl AgentLoop {
             }
             AgentEvent::Retry(retry) => {
                 let message = &retry.error.message;
-                self.log.line(format!(
-                    "{runtime} tries again ({}): {message}",
-                    retry.attempt
-                ));
+                self.log
+                    .line(format!("{runtime} retries ({}): {message}", retry.attempt));
             }
             _ => {}
         }
@@ -249,7 +250,7 @@ impl AgentLoop {
                 reason: Some(reason),
                 ..
             } => self.log.line(format!(
-                "waiting for a limit of the service: {}",
+                "waiting for a service limit to reset: {}",
                 reason.message
             )),
             _ => {}

@@ -88,42 +88,42 @@ fn what_cannot_be_is_reported_by_name() {
         (
             "MIN_SLEEP",
             "1m",
-            "MIN_SLEEP: a whole number of seconds is needed, there is `1m`",
+            "MIN_SLEEP: expected a whole number of seconds, not `1m`",
         ),
         (
             "MAX_SLEEP",
             "-1",
-            "MAX_SLEEP: a whole number of seconds is needed, there is `-1`",
+            "MAX_SLEEP: expected a whole number of seconds, not `-1`",
         ),
         (
             "TIMEOUT_SECS",
             "0",
-            "TIMEOUT_SECS: no turn can be played in 0 seconds",
+            "TIMEOUT_SECS: expected at least 1 second",
         ),
         (
             "ADAPTER",
             "warm",
-            "ADAPTER: there is hot and cold, and not `warm`",
+            "ADAPTER: expected `hot` or `cold`, not `warm`",
         ),
         (
             "LOG_MAX_BYTES",
             "0",
-            "LOG_MAX_BYTES: at least 65536 bytes are needed, there is `0`",
+            "LOG_MAX_BYTES: expected at least 65536 bytes, not `0`",
         ),
         (
             "RETRIES",
             "two",
-            "RETRIES: a whole number is needed, there is `two`",
+            "RETRIES: expected a whole number, not `two`",
         ),
         (
             "MAX_TOKENS",
             "0",
-            "MAX_TOKENS: a number of tokens of at least 1 is needed, there is `0`",
+            "MAX_TOKENS: expected a number of tokens of at least 1, not `0`",
         ),
         (
             "MAX_BUDGET_USD",
             "nan",
-            "MAX_BUDGET_USD: a number of dollars above 0 is needed, there is `nan`",
+            "MAX_BUDGET_USD: expected a number of dollars above 0, not `nan`",
         ),
     ] {
         assert_eq!(read(&[(name, value)], "").unwrap_err(), message);

@@ -73,18 +73,18 @@ pub(super) const UNUSABLE: i32 = 2;
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Code(IN_ORDER) => write!(f, "ended by itself, in order"),
+            Self::Code(IN_ORDER) => write!(f, "exited cleanly"),
             Self::Code(UNUSABLE) => {
                 write!(
                     f,
-                    "ended with code 2: its directory or a setting cannot be used, or another loop runs \
-                     there; its log has the reason"
+                    "exited with code 2: its directory or a setting cannot be used, or another loop is \
+                     running there; see its log"
                 )
             }
-            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Code(code) => write!(f, "exited with code {code}"),
             Self::Signal(signal) => match nix::sys::signal::Signal::try_from(*signal) {
-                Ok(signal) => write!(f, "was ended by {signal}"),
-                Err(_) => write!(f, "was ended by signal {signal}"),
+                Ok(signal) => write!(f, "killed by {signal}"),
+                Err(_) => write!(f, "killed by signal {signal}"),
             },
             Self::Unknown => write!(f, "ended"),
         }

@@ -80,7 +80,7 @@ impl Client {
             Outcome::Ok(status) => Ok(status),
             Outcome::Error { code, message } => Err(Error::Refused { code, message }),
             Outcome::Other => {
-                let message = "its answer is one of a newer version";
+                let message = "the response is of a later version";
                 Err(Error::NoAnswer(io::Error::other(message)))
             }
         }

@@ -105,11 +105,11 @@ impl AgentConfig {
 pub(crate) enum Obstacle {
     #[error("runtime: {0}")]
     Runtime(String),
-    #[error("{} is no directory", .0.display())]
+    #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     #[error("the directory {} is missing: create it, or name another one as `workingDir`", .0.display())]
     NoDirectory(PathBuf),
-    #[error("cannot look at {}: {error}", directory.display())]
+    #[error("cannot access {}: {error}", directory.display())]
     Unreadable { directory: PathBuf, error: String },
     #[error(
         "the instructions file {} is missing in {}: write it, or name another one as `instructionsFile`",
@@ -179,7 +179,7 @@ impl Config {
         };
         let text = fs::read_to_string(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => wrong(format!(
-                "there is no such file: name one, or write one such as {}",
+                "there is no such file: give another path, or create one such as {}",
                 r#"{"agents": [{"id": "helper"}]}"#
             )),
             _ => wrong(format!("cannot read it: {error}")),
@@ -226,7 +226,7 @@ impl Config {
                 return Err(wrong(
                     Some(here),
                     format!(
-                        "the id {:?} is that of the agent in line {other} too: give this one another",
+                        "the id {:?} is used by the agent in line {other} too: choose another",
                         agent.id
                     ),
                 ));
@@ -322,7 +322,7 @@ fn explain(error: &serde_json::Error, form: &str) -> String {
     if error.is_data() {
         format!("{text}: {form}")
     } else {
-        format!("this is no JSON: {text}")
+        format!("invalid JSON: {text}")
     }
 }
 
@@ -335,7 +335,7 @@ fn tidy(path: &Path) -> PathBuf {
 fn unfit(id: &str) -> Option<&'static str> {
     match id {
         "" => Some("is empty"),
-        "." | ".." => Some("is no name of a folder"),
+        "." | ".." => Some("is not a valid name of a folder"),
         _ if id.starts_with('-') => Some("would be read as an option"),
         _ if id.contains(['/', '\\']) => Some("has a path separator in it"),
         _ if id.chars().any(|c| c.is_whitespace() || c.is_control()) => {

@@ -52,7 +52,7 @@ impl Managed {
         };
         match why {
             Some(why) => format!(
-                "ended with code {UNUSABLE}: {}",
+                "exited with code {UNUSABLE}: {}",
                 teamster_core::text::excerpt(&why, LONGEST)
             ),
             None => exit.to_string(),

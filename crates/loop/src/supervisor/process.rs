@@ -94,9 +94,7 @@ impl Gated {
             _ => {
                 // The loop has not begun.
                 child.kill().await?;
-                Err(io::Error::other(
-                    "the shell that starts the loop has failed",
-                ))
+                Err(io::Error::other("the shell that starts the loop failed"))
             }
         }
     }

@@ -58,8 +58,8 @@ impl Supervisor {
             (Ok(()), Some((_, error))) if answer.remembered => Response::refused(
                 ErrorCode::NotSaved,
                 format!(
-                    "it is done but cannot be remembered: cannot write {}: {error}; that is tried again, and \
-                     the next supervisor does not know of it until then",
+                    "done, but the state cannot be saved to {}: {error}; saving is retried, and the next \
+                     supervisor does not know of the change until then",
                     self.folder.state().display()
                 ),
             ),
@@ -98,7 +98,7 @@ impl Supervisor {
         if selection.agents.is_empty() {
             return Err((
                 ErrorCode::BadRequest,
-                "no agent is named: name some as `agents`, or set `all`".to_owned(),
+                "no agent given: list ids in `agents`, or set `all`".to_owned(),
             ));
         }
         let find = |id: &String| {
@@ -178,9 +178,9 @@ impl Supervisor {
                 _ => {
                     let id = &managed.config.id;
                     let message = if managed.agent.comes_next(Instant::now()) {
-                        format!("{id} is being started, and begins with a tick")
+                        format!("{id} is starting and begins with a tick")
                     } else {
-                        format!("{id} does not run: `teamster agents start {id}` starts it")
+                        format!("{id} is not running: start it with `teamster agents start {id}`")
                     };
                     return Err((ErrorCode::NotRunning, message));
                 }
@@ -247,8 +247,8 @@ impl Supervisor {
             return Ok(());
         }
         let message = format!(
-            "the configuration was read again, but not all of its agents can be used: {}; put that right and \
-             reload again (an agent that runs continues as before)",
+            "the configuration was read again, but some agents cannot be used: {}; fix them and reload again \
+             (running agents keep their settings)",
             refused.join("; ")
         );
         Err((ErrorCode::AgentsRefused, message))

@@ -256,7 +256,7 @@ async fn converse(
         let response = if too_long {
             Response::refused(
                 ErrorCode::BadRequest,
-                format!("a request has at most {LONGEST_REQUEST} bytes"),
+                format!("the request is longer than {LONGEST_REQUEST} bytes"),
             )
         } else if line.trim_ascii().is_empty() {
             continue;
@@ -297,7 +297,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
         Response::refused(
             ErrorCode::BadRequest,
             format!(
-                "this is no request: {error}; write one such as \
+                "invalid request: {error}; write one such as \
                  {{\"version\": {VERSION}, \"command\": \"status\"}}"
             ),
         )
@@ -308,8 +308,8 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
         return Err(Response::refused(
             ErrorCode::UnsupportedVersion,
             format!(
-                "the supervisor speaks version {VERSION} and not {}: use the teamster that it was started \
-                 with, or restart it",
+                "unsupported version {}: the supervisor has version {VERSION}; use the teamster that \
+                 started it, or restart the supervisor",
                 head.version
             ),
         ));

@@ -105,7 +105,7 @@ impl State {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(
-                    "it is that of another teamster, with the form {version} and not {VERSION}"
+                    "it was written by another version of teamster: format {version}, not {VERSION}"
                 ),
             ));
         }
@@ -157,7 +157,7 @@ mod tests {
                     chrome: true,
                 }),
                 restarts: 3,
-                reason: Some("ended with code 1".into()),
+                reason: Some("exited with code 1".into()),
                 stopped_in_order: false,
                 last_error: None,
             },

@@ -105,7 +105,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     // A link could lead to a folder of another user.
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() {
-        return Err(io::Error::other("it is no directory"));
+        return Err(io::Error::other("it is not a directory"));
     }
     if found.uid() != nix::unistd::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));
@@ -145,7 +145,7 @@ mod tests {
         let folder = StateFolder::of(&dir.path().join("agents.config.json"));
         std::os::unix::fs::symlink(dir.path(), folder.path()).unwrap();
         let error = folder.create().unwrap_err();
-        assert_eq!(error.to_string(), "it is no directory");
+        assert_eq!(error.to_string(), "it is not a directory");
     }
 
     #[test]

@@ -104,7 +104,9 @@ impl Supervisor {
     fn end_what_is_left_of(&mut self, process: ProcessIdentity) {
         if let Err(error) = end_marked(process) {
             let pid = process.pid();
-            self.warn(format!("cannot end what pid {pid} has left: {error}"));
+            self.warn(format!(
+                "cannot end the processes left by pid {pid}: {error}"
+            ));
         }
     }
 

@@ -107,7 +107,7 @@ impl Supervisor {
                 pid: taken.pid,
             })?;
         let path = folder.create_socket_folder().map_err(Error::disk(
-            "cannot make a place for the socket of",
+            "cannot create a folder for the socket of",
             folder.path(),
         ))?;
         let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
@@ -381,7 +381,10 @@ impl Supervisor {
             return;
         };
         if let Err(error) = clear_up(process, exit) {
-            let warning = format!("cannot end what pid {} has left: {error}", process.pid());
+            let warning = format!(
+                "cannot end the processes left by pid {}: {error}",
+                process.pid()
+            );
             self.warn(warning);
         }
         let now = Instant::now();
@@ -410,7 +413,7 @@ impl Supervisor {
                 }
                 Phase::Waiting { until } => {
                     let delay = until.saturating_duration_since(now).as_secs_f64();
-                    format!("; started again in {delay:.1}s")
+                    format!("; restarting in {delay:.1}s")
                 }
                 _ => String::new(),
             };

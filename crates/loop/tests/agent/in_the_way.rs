@@ -53,7 +53,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     });
     agent_loop.ticks_limit(Some(3)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    let made = ".orchestrator was gone and is made again";
+    let made = ".orchestrator was removed and is created again";
     assert!(log.contains(made), "{log}");
     // The usage of the second and third tick. The lock was removed with the folder and restored.
     assert_eq!(costs(directory.path()), [1.0, 1.0]);

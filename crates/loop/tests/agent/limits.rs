@@ -81,7 +81,7 @@ async fn the_end_of_the_loop_is_heard_in_such_a_turn() {
     });
     agent_loop.run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    assert!(log.contains("tick 1 broken off after "), "{log}");
+    assert!(log.contains("tick 1 aborted after "), "{log}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,8 +111,8 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
     assert_eq!(
         sleeps[..3],
         [
-            "1800 s: waiting for a limit of the service",
-            "3600 s: waiting for a limit of the service",
+            "1800 s: waiting for a service limit to reset",
+            "3600 s: waiting for a service limit to reset",
             "240 s: idle (+60 s, at most 3600 s)"
         ]
     );

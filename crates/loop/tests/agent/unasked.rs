@@ -25,7 +25,7 @@ async fn one_that_takes_too_long_is_interrupted_and_each_counts_once() {
     assert_eq!(costs(directory.path()), [1.0, 0.25, 0.5, 1.0]);
     let log = read(directory.path(), "agent-loop.log");
     // 1 s for the tick, 60 s until the turn is noticed, 600 s for the turn. The sleep ends earlier.
-    let interrupted = "[2026-11-21T00:11:01Z] interrupting a turn that the agent plays by itself";
+    let interrupted = "[2026-11-21T00:11:01Z] interrupting a turn that the agent began by itself";
     assert!(log.contains(interrupted), "{log}");
 }
 
@@ -45,7 +45,7 @@ async fn one_that_takes_too_long_is_interrupted_in_the_middle_of_a_sleep_too() {
     agent_loop.ticks_limit(Some(2)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     // 1 s for the tick, 30 s until the turn is noticed, 10 s for the turn. The sleep takes 120 s.
-    let interrupted = "[2026-11-21T00:00:41Z] interrupting a turn that the agent plays by itself";
+    let interrupted = "[2026-11-21T00:00:41Z] interrupting a turn that the agent began by itself";
     assert_eq!(log.matches("interrupting").count(), 1, "{log}");
     assert!(log.contains(interrupted), "{log}");
     assert_eq!(costs(directory.path()), [0.25, 1.0, 0.5, 1.0]);

@@ -144,7 +144,7 @@ fn what_cannot_be_done_is_refused_by_name() {
     assert_eq!(code, ErrorCode::NotRunning);
     assert_eq!(
         message,
-        "b does not run: `teamster agents start b` starts it"
+        "b is not running: start it with `teamster agents start b`"
     );
     // With `all` the running agents are woken.
     company.ask(Command::Wake(Selection::all())).unwrap();
@@ -160,10 +160,7 @@ fn one_that_is_about_to_begin_needs_no_wake_and_no_start() {
     company.running("a");
     company.ask(Command::Restart(of("a"))).unwrap();
     let error = company.ask(Command::Wake(of("a"))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a is being started, and begins with a tick"
-    );
+    assert_eq!(error.to_string(), "a is starting and begins with a tick");
     supervisor.handle.end();
     supervisor.end();
 }

@@ -65,7 +65,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     // 50, 100 and 200 ms.
     assert!(began.elapsed() >= Duration::from_millis(350), "{began:?}");
     let status = company.wait("a", |it| it.state == AgentState::BackingOff);
-    assert_eq!(status.reason.as_deref(), Some("ended with code 3"));
+    assert_eq!(status.reason.as_deref(), Some("exited with code 3"));
     assert!(
         status.restarts >= 3 && status.retry_at_ms.is_some(),
         "{status:?}"
@@ -75,7 +75,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     // The loop's output and its exit are in one log.
     let log = fs::read_to_string(company.folder("a").join(".orchestrator/agent-loop.log")).unwrap();
     let reported = log
-        .matches("supervisor: ended with code 3; started again in")
+        .matches("supervisor: exited with code 3; restarting in")
         .count();
     assert!(reported >= 3 && starts >= 4, "{log}");
 }
@@ -98,7 +98,7 @@ fn a_loop_that_is_killed_is_started_again_and_nothing_of_it_is_left() {
     assert!(!is_alive(child), "the group of the old one lives");
     let status = company.agent("a");
     assert_eq!(status.restarts, 1);
-    assert_eq!(status.reason.as_deref(), Some("was ended by SIGKILL"));
+    assert_eq!(status.reason.as_deref(), Some("killed by SIGKILL"));
     assert_eq!(company.starts("a"), [first, second]);
     supervisor.end();
     assert!(!is_alive(second));
@@ -151,11 +151,11 @@ fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
     let company = Company::new([("order", "exit 0\n"), ("unusable", "exit 2\n")]);
     let supervisor = company.supervise();
     let status = company.wait("order", |it| it.state == AgentState::Ended);
-    assert_eq!(status.reason.as_deref(), Some("ended by itself, in order"));
+    assert_eq!(status.reason.as_deref(), Some("exited cleanly"));
     let status = company.wait("unusable", |it| it.state == AgentState::Failed);
     let reason = status.reason.unwrap();
     assert!(
-        reason.starts_with("ended with code 2: its directory or a setting"),
+        reason.starts_with("exited with code 2: its directory or a setting"),
         "{reason}"
     );
     supervisor.end();
@@ -225,7 +225,7 @@ fn one_that_crashes_again_and_again_is_failing() {
     assert_eq!(status.state, AgentState::Failing);
     assert!(status.state.is_running());
     let error = status.last_error.unwrap();
-    assert_eq!((&*error.message, error.kind), ("ended with code 1", None));
+    assert_eq!((&*error.message, error.kind), ("exited with code 1", None));
     assert!(error.at_ms > 0);
     supervisor.end();
 }

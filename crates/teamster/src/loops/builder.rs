@@ -112,7 +112,7 @@ pub enum LoopError {
         seconds: u64,
     },
     /// The loop was stopped before it had begun.
-    #[error("the loop was asked to end")]
+    #[error("the loop was stopped")]
     Stopped,
 }
 

@@ -275,10 +275,10 @@ fn an_adopted_loop_is_one_like_any_other() {
 #[test]
 fn how_it_ended_in_words() {
     let text = |exit: Exit| exit.to_string();
-    assert_eq!(text(Exit::Code(0)), "ended by itself, in order");
-    assert_eq!(text(Exit::Code(127)), "ended with code 127");
-    assert_eq!(text(Exit::Signal(9)), "was ended by SIGKILL");
-    assert_eq!(text(Exit::Signal(64)), "was ended by signal 64");
+    assert_eq!(text(Exit::Code(0)), "exited cleanly");
+    assert_eq!(text(Exit::Code(127)), "exited with code 127");
+    assert_eq!(text(Exit::Signal(9)), "killed by SIGKILL");
+    assert_eq!(text(Exit::Signal(64)), "killed by signal 64");
 }
 
 /// External event of an agent.
