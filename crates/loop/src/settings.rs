@@ -309,17 +309,17 @@ impl Settings {
 fn number<T: FromStr>(
     name: &str,
     value: Option<String>,
-    what: &str,
+    expected: &str,
     number: &mut T,
 ) -> Result<(), SettingsError> {
     if let Some(value) = value {
         *number = value.parse().map_err(|_| {
-            let what = if what.is_empty() {
+            let expected = if expected.is_empty() {
                 "whole number"
             } else {
-                &format!("whole number {what}")
+                &format!("whole number {expected}")
             };
-            unfit(name, what, &value)
+            invalid_value(name, expected, &value)
         })?;
     }
     Ok(())
@@ -329,16 +329,16 @@ fn number<T: FromStr>(
 fn optional<T: FromStr + Default + PartialEq>(
     name: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-    what: &str,
+    expected: &str,
 ) -> Result<Option<T>, SettingsError> {
     let Some(value) = variable(name) else {
         return Ok(None);
     };
     let mut found = T::default();
-    number(name, Some(value.clone()), what, &mut found)?;
+    number(name, Some(value.clone()), expected, &mut found)?;
     if found == T::default() && name != "MAX_WAIT" {
-        let what = format!("number {what} of at least 1");
-        return Err(unfit(name, &what, &value));
+        let expected = format!("number {expected} of at least 1");
+        return Err(invalid_value(name, &expected, &value));
     }
     Ok(Some(found))
 }
@@ -348,13 +348,13 @@ fn usd(name: &str, value: Option<String>) -> Result<Option<f64>, SettingsError> 
     let usd = value.parse::<f64>().ok();
     match usd.filter(|usd| usd.is_finite() && *usd > 0.0) {
         Some(usd) => Ok(Some(usd)),
-        None => Err(unfit(name, "number of dollars above 0", &value)),
+        None => Err(invalid_value(name, "number of dollars above 0", &value)),
     }
 }
 
-fn unfit(name: &str, what: &str, value: &str) -> SettingsError {
+fn invalid_value(name: &str, expected: &str, value: &str) -> SettingsError {
     let value = teamster_core::text::excerpt(value, 40);
-    SettingsError::new(name, format!("expected a {what}, not `{value}`"))
+    SettingsError::new(name, format!("expected a {expected}, not `{value}`"))
 }
 
 #[cfg(test)]

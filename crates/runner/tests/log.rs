@@ -199,7 +199,7 @@ fn a_flood_of_text_delays_no_delta_beyond_its_frame() {
 }
 
 #[test]
-fn what_the_log_knows_is_in_the_result_of_a_killed_run() {
+fn the_result_of_a_killed_run_is_recovered_from_its_log() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let mut run = accept(&runs, "r");

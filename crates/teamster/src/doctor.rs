@@ -151,7 +151,7 @@ pub fn login_of(info: &CliInfo) -> Login {
 
 /// Examines all CLIs of these providers concurrently. The reports have the order of [`Providers::all`].
 pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<AgentReport> {
-    let asked: Vec<_> = providers
+    let tasks: Vec<_> = providers
         .all()
         .into_iter()
         .map(|provider| {
@@ -160,7 +160,7 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
         })
         .collect();
     let mut reports = Vec::new();
-    for report in asked {
+    for report in tasks {
         reports.extend(report.await);
     }
     reports
@@ -275,11 +275,11 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
     match ended {
         Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
         Ok(Ok(status)) => {
-            let said = [stderr, stdout]
+            let output = [stderr, stdout]
                 .into_iter()
                 .find(|text| !text.is_empty())
                 .unwrap_or_else(|| "it printed nothing".to_owned());
-            Err(format!("reports no version ({status}): {said}"))
+            Err(format!("reports no version ({status}): {output}"))
         }
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
         Err(_) => Err(format!("reports no version within {limit:?}")),

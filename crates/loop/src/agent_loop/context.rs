@@ -15,7 +15,7 @@ impl AgentLoop {
         }
         self.log.line("clear-session: clearing the context");
         // A clear may start another process.
-        self.look_at_params();
+        self.refresh_params();
         let limit = self.clock.sleep(CLEAR_LIMIT);
         let cleared = tokio::select! {
             cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
@@ -26,7 +26,7 @@ impl AgentLoop {
         match cleared {
             Ok(()) => {
                 self.machine.cleared(self.clock.elapsed());
-                self.note_session(None);
+                self.save_session(None);
             }
             Err(why) => {
                 self.log.line(format!(
@@ -34,7 +34,7 @@ impl AgentLoop {
                 ));
                 self.adapter.end().await;
                 self.machine.not_cleared();
-                self.note_session(None);
+                self.save_session(None);
             }
         }
         self.done(Flag::ClearSession);
@@ -49,7 +49,7 @@ impl AgentLoop {
         let clear = self.take(Flag::ClearSession);
         self.adapter.end().await;
         self.machine.reset();
-        self.note_session(None);
+        self.save_session(None);
         self.done(Flag::ResetSession);
         if clear {
             self.done(Flag::ClearSession);

@@ -30,11 +30,11 @@ impl AgentLoop {
     /// Ends the processes that a killed loop's agent left running.
     ///
     /// Takes `&mut self` because adapters are not `Sync`.
-    pub(super) async fn end_what_is_left(&mut self) {
+    pub(super) async fn end_leftovers(&mut self) {
         let Some(pid) = self.folder.predecessor() else {
             return;
         };
-        let ended = tokio::task::spawn_blocking(move || left_behind::end_all_of(pid));
+        let ended = tokio::task::spawn_blocking(move || left_behind::end_runs_of_loop(pid));
         match ended.await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(count)) => self.log.line(format!(
@@ -47,7 +47,7 @@ impl AgentLoop {
     }
 
     /// Records the tick in which an earlier loop was killed, with the usage that the CLI's own files have.
-    pub(super) async fn account_for_cut_off_tick(&mut self) {
+    pub(super) async fn record_cut_off_tick(&mut self) {
         let Some(CutOffTick {
             begin,
             pid,

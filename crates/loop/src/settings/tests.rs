@@ -46,7 +46,7 @@ fn the_environment_goes_before_the_file_and_what_is_empty_is_not_set() {
 }
 
 #[test]
-fn how_ticks_are_run_has_the_names_of_runs() {
+fn run_settings_of_ticks_are_read() {
     let file = "RETRIES=2\nMAX_WAIT=90\nFALLBACK=codex, opencode:a/b\nMAX_TOKENS=1000\nMAX_BUDGET_USD=0.5\n\
                 MAX_TURNS=7\nTICK_LOGS=0";
     let settings = read(&[], file).unwrap();
@@ -78,7 +78,7 @@ fn names_of_runtimes_in_any_case_and_by_their_other_names() {
 }
 
 #[test]
-fn what_cannot_be_is_reported_by_name() {
+fn invalid_values_are_reported_by_name() {
     for (name, value, message) in [
         (
             "RUNTIME",

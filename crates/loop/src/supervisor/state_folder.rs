@@ -25,7 +25,7 @@ impl StateFolder {
     pub(crate) fn of(config: &Path) -> Self {
         let beside = config.parent().unwrap_or(Path::new("/"));
         Self {
-            folder: real(beside).join(FOLDER),
+            folder: resolve_links(beside).join(FOLDER),
         }
     }
 
@@ -91,7 +91,7 @@ impl StateFolder {
 }
 
 /// Resolves links in a path. A path that does not exist is returned unchanged.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 

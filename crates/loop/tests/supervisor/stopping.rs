@@ -147,7 +147,7 @@ fn the_second_request_to_end_does_not_wait() {
 }
 
 #[test]
-fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
+fn a_clean_exit_and_an_unusable_loop_are_not_restarted() {
     let company = Company::new([("order", "exit 0\n"), ("unusable", "exit 2\n")]);
     let supervisor = company.supervise();
     let status = company.wait("order", |it| it.state == AgentState::Ended);
@@ -189,7 +189,7 @@ fn an_agent_without_instructions_is_refused_until_it_has_some() {
 }
 
 #[test]
-fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
+fn a_directory_may_appear_late_and_vanish() {
     // A loop exits with 2 when its directory is gone.
     let script = "trap 'exit 0' TERM\nwhile [ -d ../a ]; do sleep 0.02; done\nexit 2\n";
     let company = Company::new([("a", script)]);
@@ -218,7 +218,7 @@ fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
 }
 
 #[test]
-fn one_that_crashes_again_and_again_is_failing() {
+fn a_crash_looping_agent_is_failing() {
     let company = Company::new([("a", "[ $(wc -l <starts) -gt 2 ] || exit 1\nsleep 1000\n")]);
     let supervisor = company.supervise();
     let status = company.wait("a", |it| it.pid.is_some() && it.restarts == 2);
@@ -268,30 +268,30 @@ fn stops_are_remembered() {
 }
 
 #[test]
-fn many_who_want_something_at_once_never_get_two_loops() {
-    const ASKING: usize = 4;
+fn concurrent_commands_never_start_two_loops() {
+    const CLIENTS: usize = 4;
 
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     company.running("a");
     let until = Instant::now() + Duration::from_millis(1500);
     let two = AtomicBool::new(false);
-    let asked = AtomicUsize::new(0);
+    let sent = AtomicUsize::new(0);
     std::thread::scope(|threads| {
-        for who in 0..ASKING {
-            let (company, asked) = (&company, &asked);
+        for client in 0..CLIENTS {
+            let (company, sent) = (&company, &sent);
             threads.spawn(move || {
-                for what in who.. {
+                for round in client.. {
                     if Instant::now() >= until {
                         return;
                     }
-                    let command = match what % 3 {
+                    let command = match round % 3 {
                         0 => Command::Start(of("a")),
                         1 => Command::Restart(of("a")),
                         _ => Command::Stop(of("a")),
                     };
                     company.ask(command).unwrap();
-                    asked.fetch_add(1, Ordering::Relaxed);
+                    sent.fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(7));
                 }
             });
@@ -304,7 +304,7 @@ fn many_who_want_something_at_once_never_get_two_loops() {
         }
     });
     assert!(!two.into_inner());
-    assert!(asked.into_inner() > 3 * ASKING);
+    assert!(sent.into_inner() > 3 * CLIENTS);
     company.ask(Command::Start(of("a"))).unwrap();
     let pid = company.running("a");
     let starts = company.starts("a");

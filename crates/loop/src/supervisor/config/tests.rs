@@ -13,7 +13,7 @@ fn wrong(text: &str) -> (Option<usize>, String) {
 }
 
 #[test]
-fn a_configuration_as_others_have_it() {
+fn a_typical_configuration_is_read() {
     let config = parse(
         r#"{
   "companyName": "Your Company",
@@ -63,7 +63,7 @@ fn without_a_root_it_is_agents() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line_and_what_to_write() {
+fn errors_name_the_line_and_a_fix() {
     let (line, message) = wrong("{\n\"agents\": [\n{\"id\": \"a\"},,\n]}");
     assert_eq!(line, Some(3));
     assert!(message.starts_with("invalid JSON: "), "{message}");
