@@ -166,8 +166,8 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
     reports
 }
 
-/// Examines one CLI: it is searched, and run with `--version`. A program that does not answer in time is
-/// ended, with what it started.
+/// Examines one CLI: finds its program and runs it with `--version`. A program that exceeds the limit is
+/// killed, with its child processes.
 ///
 /// ```no_run
 /// use teamster::doctor::{DoctorOptions, examine};
@@ -241,8 +241,13 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     }
 }
 
-/// The answer of a command to `--version`: the first line that is not empty. An error has what went
-/// wrong. The command is ended after `limit`, with what it started.
+/// Runs a command and returns the first line of its stdout that is not empty. After `limit` the command is
+/// killed, with its child processes.
+///
+/// # Errors
+///
+/// Fails with a description of the problem if the command cannot be started, fails, prints nothing or exceeds
+/// the limit.
 pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
         .stdin(Stdio::null())
@@ -303,7 +308,7 @@ fn first_line(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-/// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
+/// Returns the version in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
 pub fn version_in(answer: &str) -> Option<String> {
     answer
         .split_whitespace()

@@ -124,7 +124,7 @@ type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + S
 /// use teamster::{AgentConfig, AgentError, AgentRuntime, LoopOwner, Runtimes, SharedRuntime};
 ///
 /// # fn example(mine: SharedRuntime) -> Result<(), AgentError> {
-/// // A loop of one's own takes its place beside the CLIs.
+/// // Adds a custom loop to the CLIs.
 /// let runtimes = Runtimes::default().with(LoopOwner::Embedded, move |config| Ok(mine.clone()));
 /// let runtime = runtimes.get(&AgentConfig::embedded("reviewer"))?;
 /// # Ok(())
