@@ -110,7 +110,7 @@ const CAPABILITIES: Capabilities = {
     can.images = true;
     can.mcp = {
         let mut mcp = McpSupport::none();
-        mcp.transports = &["stdio"];
+        mcp.transports = &["stdio", "http"];
         mcp.deliveries = &[McpDelivery::Private];
         // There are none but those of the run.
         mcp.strict = true;

@@ -1,36 +1,35 @@
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt;
-use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
     PaginatedRequestParams, ProtocolVersion,
 };
 use rmcp::service::RunningService;
+use rmcp::transport::IntoTransport;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use serde_json::{Map, Value};
 use teamster_core::provider::Secrets;
 use teamster_core::{McpServer, McpTransport};
-use teamster_process::{ProcessGroup, find_program, run_mark};
-use tokio::io::DuplexStream;
-use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::error::{ClientError, Method};
+use crate::http;
 use crate::options::{ConnectOptions, Protocol};
-use crate::output::Output;
+use crate::process::{GRACE, Process};
 
-/// How long a server may take to end after the end of its input, and again after SIGTERM.
-const GRACE: Duration = Duration::from_millis(1500);
 /// A server that lists more tools than this does not come to an end.
 const MOST_TOOLS: usize = 10_000;
 
-/// A running server.
+type Service = RunningService<RoleClient, ClientConfig>;
+
+/// A connection to a server.
 pub struct Client {
-    service: RunningService<RoleClient, ClientConfig>,
-    process: Process,
+    service: Service,
+    /// The server, unless it is reached over HTTP.
+    process: Option<Process>,
     secrets: Secrets,
     tools: Vec<ServerTool>,
 }
@@ -91,7 +90,7 @@ impl CallResult {
     }
 }
 
-/// A server that cannot be used. Its process is gone.
+/// A server that cannot be used. Its process, if it had one, is gone.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FailedConnection {
@@ -123,34 +122,38 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Starts a server and asks it for its tools.
+    /// Starts a server, or connects to its address, and lists its tools.
     pub async fn connect(
         server: &McpServer,
         options: &ConnectOptions,
     ) -> Result<Self, Box<FailedConnection>> {
-        let secrets = Secrets::of([server]);
-        let failed = |error| Box::new(FailedConnection::from(error));
-        let (mut process, messages, stdin) = Process::start(server, options).map_err(failed)?;
-        let mut method = match options.protocol {
-            Protocol::Initialize => Method::Initialize,
-            Protocol::Newest => Method::Discover,
+        let connected = match &server.transport {
+            McpTransport::Stdio { .. } => return Self::start(server, options).await,
+            McpTransport::Http { url, headers } => Self::open(server, url, headers, options).await,
+            // `sse`.
+            _ => Err(ClientError::UnsupportedTransport),
         };
-        let talking = talk(messages, stdin, &mut method, options);
-        let talked = timeout(options.limit, talking).await;
-        let mut error = match talked {
-            Ok(Ok((service, tools))) => {
+        connected.map_err(|error| Box::new(error.into()))
+    }
+
+    /// Connects to a server on stdio.
+    async fn start(
+        server: &McpServer,
+        options: &ConnectOptions,
+    ) -> Result<Self, Box<FailedConnection>> {
+        let secrets = Secrets::of([server]);
+        let (mut process, messages, stdin) =
+            Process::start(server, options).map_err(|error| Box::new(error.into()))?;
+        let mut error = match begin((messages, stdin), options).await {
+            Ok((service, tools)) => {
                 return Ok(Self {
                     service,
-                    process,
+                    process: Some(process),
                     secrets,
                     tools,
                 });
             }
-            Ok(Err(error)) => error,
-            Err(_) => ClientError::TimedOut {
-                method,
-                limit: options.limit,
-            },
+            Err(error) => error,
         };
         // By now its stdin is closed, which asks it to end. One that did not answer in time is not waited for.
         let answered = !matches!(error, ClientError::TimedOut { .. });
@@ -165,6 +168,25 @@ impl Client {
             garbage: process.output.garbage().as_deref().map(hide),
             stderr: stderr.iter().map(|line| hide(line)).collect(),
         }))
+    }
+
+    /// Connects to a server at an address.
+    async fn open(
+        server: &McpServer,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        options: &ConnectOptions,
+    ) -> Result<Self, ClientError> {
+        let secrets = Secrets::of([server]);
+        let transport = http::transport(url, headers, options.limit)?;
+        let (service, tools) = (begin(transport, options).await)
+            .map_err(|error| error.hidden(|text| secrets.hide(text.to_owned())))?;
+        Ok(Self {
+            service,
+            process: None,
+            secrets,
+            tools,
+        })
     }
 
     /// The name and version that the server gives itself, without its secrets.
@@ -188,7 +210,7 @@ impl Client {
 
     /// The first line on stdout that was no message, without the server's secrets.
     pub fn garbage(&self) -> Option<String> {
-        let garbage = self.process.output.garbage()?;
+        let garbage = self.process.as_ref()?.output.garbage()?;
         Some(self.secrets.hide(garbage))
     }
 
@@ -214,104 +236,43 @@ impl Client {
         })
     }
 
-    /// Ends the server: the end of its input, SIGTERM, SIGKILL.
+    /// Ends the session, and a server on stdio: the end of its input, SIGTERM, SIGKILL.
     pub async fn end(mut self) {
-        // Its stdin is closed with the service.
-        let _ = self.service.close().await;
-        self.process.end(true).await;
+        // Closes the stdin of a process. A session over HTTP is deleted, by a request that may hang.
+        let _ = timeout(GRACE, self.service.close()).await;
+        if let Some(process) = &mut self.process {
+            process.end(true).await;
+        }
     }
 }
 
-struct Process {
-    child: Child,
-    group: ProcessGroup,
-    output: Output,
+/// Begins the conversation, within the time limit. If it fails, the transport is closed, and a server's stdin with
+/// it.
+async fn begin<E, A>(
+    transport: impl IntoTransport<RoleClient, E, A>,
+    options: &ConnectOptions,
+) -> Result<(Service, Vec<ServerTool>), ClientError>
+where
+    E: Error + Send + Sync + 'static,
+{
+    let mut method = match options.protocol {
+        Protocol::Initialize => Method::Initialize,
+        Protocol::Newest => Method::Discover,
+    };
+    let limit = options.limit;
+    let talked = timeout(limit, talk(transport, &mut method, options)).await;
+    talked.unwrap_or(Err(ClientError::TimedOut { method, limit }))
 }
 
-impl Process {
-    fn start(
-        server: &McpServer,
-        options: &ConnectOptions,
-    ) -> Result<(Self, DuplexStream, ChildStdin), ClientError> {
-        let McpTransport::Stdio {
-            command,
-            args,
-            env,
-            cwd,
-        } = &server.transport
-        else {
-            return Err(ClientError::NotAProgram);
-        };
-        let directory = match (&options.directory, cwd) {
-            (Some(directory), Some(cwd)) => Some(directory.join(cwd)),
-            (directory, cwd) => directory.clone().or_else(|| cwd.clone()),
-        };
-        if let Some(path) = &directory
-            && !path.is_dir()
-        {
-            return Err(ClientError::NoDirectory { path: path.clone() });
-        }
-        let named = match &directory {
-            // Such a path is meant from where the server works.
-            Some(directory) if command.contains('/') => directory.join(command),
-            _ => command.into(),
-        };
-        let mut environment = options.environment.clone();
-        let (name, mark) = run_mark();
-        let own = env.iter().map(|(name, value)| (&**name, &**value));
-        let own = own.chain([(name, &*mark)]);
-        environment.extend(own.map(|(name, value)| (OsString::from(name), value.into())));
-        let path = environment.get(&OsString::from("PATH"));
-        let program = find_program(&named.to_string_lossy(), path.map(OsString::as_os_str))
-            .map_err(|error| ClientError::NoProgram(Box::new(error)))?;
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .env_clear()
-            .envs(&environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(directory) = directory {
-            command.current_dir(directory);
-        }
-        let not_started = |error: std::io::Error| ClientError::NotStarted {
-            kind: error.kind(),
-            message: error.to_string(),
-        };
-        let (mut child, group) = ProcessGroup::spawn(&mut command).map_err(not_started)?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(not_started(std::io::ErrorKind::BrokenPipe.into()));
-        };
-        let (output, messages) = Output::new(stdout, stderr);
-        let process = Self {
-            child,
-            group,
-            output,
-        };
-        Ok((process, messages, stdin))
-    }
-
-    /// Ends a server whose input has ended; how it ended by itself. It is only waited for if it `answered`.
-    async fn end(&mut self, answered: bool) -> Option<ExitStatus> {
-        if answered && let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
-            self.group.kill();
-            return Some(status);
-        }
-        self.group.end(&mut self.child, GRACE).await;
-        None
-    }
-}
-
-/// Begins the conversation; `method` is the request that is open. If it fails, or is dropped, the server's stdin
-/// is closed.
-async fn talk(
-    messages: DuplexStream,
-    stdin: ChildStdin,
+/// Begins the conversation and lists the tools; `method` is the request that is open.
+async fn talk<E, A>(
+    transport: impl IntoTransport<RoleClient, E, A>,
     method: &mut Method,
     options: &ConnectOptions,
-) -> Result<(RunningService<RoleClient, ClientConfig>, Vec<ServerTool>), ClientError> {
+) -> Result<(Service, Vec<ServerTool>), ClientError>
+where
+    E: Error + Send + Sync + 'static,
+{
     let us = Implementation::new("teamster", env!("CARGO_PKG_VERSION"));
     let client = ClientConfig::new(ClientCapabilities::default(), us);
     let lifecycle = match options.protocol {
@@ -327,9 +288,7 @@ async fn talk(
         }
     };
     waits_for(*method);
-    let mut service = (client
-        .serve_with_lifecycle((messages, stdin), lifecycle)
-        .await)
+    let mut service = (client.serve_with_lifecycle(transport, lifecycle).await)
         .map_err(|error| ClientError::of_initialize(*method, error))?;
     *method = Method::ListTools;
     waits_for(*method);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use teamster_core::AgentError;
 
-use crate::output;
+use crate::{http, output};
 
 /// A request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,35 @@ impl fmt::Display for Method {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// It is reached by HTTP.
-    #[error("it is no program")]
-    NotAProgram,
+    /// It is reached by HTTP with server-sent events, the transport before Streamable HTTP.
+    #[error("the transport `sse` is not supported: use `http` if the server has it")]
+    UnsupportedTransport,
+    /// A header that HTTP does not allow, or that the transport sets itself.
+    #[error("headers: {name} cannot be set")]
+    InvalidHeader {
+        /// Its name.
+        name: String,
+    },
+    /// There is no connection to its address.
+    #[error("it cannot be reached: {message}")]
+    Unreachable {
+        /// The reason: name resolution, connection, or TLS.
+        message: String,
+    },
+    /// It requires credentials, or more than those it got.
+    #[error("it refused the credentials (HTTP {status}): set a token in its `headers`")]
+    Unauthorized {
+        /// 401 without valid credentials, 403 without the needed rights.
+        status: u16,
+    },
+    /// Its HTTP response is not one of the protocol.
+    #[error("`{method}` failed: {message}")]
+    Http {
+        /// The request.
+        method: Method,
+        /// The status and the beginning of the body, in one line and shortened.
+        message: String,
+    },
     /// Its `cwd` is no directory.
     #[error("cwd: there is no directory {}", path.display())]
     NoDirectory {
@@ -112,8 +138,10 @@ fn ended(method: Method, status: Option<ExitStatus>) -> String {
 impl ClientError {
     pub(crate) fn of_initialize(method: Method, error: ClientInitializeError) -> Self {
         match error {
-            ClientInitializeError::ConnectionClosed(_)
-            | ClientInitializeError::TransportError { .. } => Self::closed(method),
+            ClientInitializeError::TransportError { error, .. } => {
+                http::failure(method, &*error.error).unwrap_or_else(|| Self::closed(method))
+            }
+            ClientInitializeError::ConnectionClosed(_) => Self::closed(method),
             ClientInitializeError::JsonRpcError(error) => Self::refused(method, &error),
             _ => Self::Malformed { method },
         }
@@ -122,7 +150,10 @@ impl ClientError {
     pub(crate) fn of(method: Method, error: &ServiceError) -> Self {
         match error {
             ServiceError::McpError(error) => Self::refused(method, error),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => Self::closed(method),
+            ServiceError::TransportSend(error) => {
+                http::failure(method, &*error.error).unwrap_or_else(|| Self::closed(method))
+            }
+            ServiceError::TransportClosed => Self::closed(method),
             _ => Self::Malformed { method },
         }
     }
@@ -131,7 +162,10 @@ impl ClientError {
     pub(crate) fn is_of_discover(&self) -> bool {
         matches!(
             self,
-            Self::Ended { method, .. } | Self::Refused { method, .. } | Self::Malformed { method }
+            Self::Ended { method, .. }
+                | Self::Refused { method, .. }
+                | Self::Malformed { method }
+                | Self::Http { method, .. }
                 if *method == Method::Discover
         )
     }
@@ -153,7 +187,10 @@ impl ClientError {
 
     /// The same without what `hide` takes out of the server's words.
     pub(crate) fn hidden(mut self, hide: impl Fn(&str) -> String) -> Self {
-        if let Self::Refused { message, .. } = &mut self {
+        if let Self::Refused { message, .. }
+        | Self::Unreachable { message }
+        | Self::Http { message, .. } = &mut self
+        {
             *message = hide(message);
         }
         self

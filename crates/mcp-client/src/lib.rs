@@ -1,20 +1,24 @@
-//! A client of MCP servers on stdio.
+//! A client of MCP servers, on stdio and over Streamable HTTP.
 //!
-//! [`Client::connect`] starts a server and asks it for its tools, [`Client::call`] calls one, [`Client::end`] ends
-//! the server. [`probe`] does the first and the last, to see whether a server works.
+//! [`Client::connect`] starts a server, or connects to its address, and lists its tools. [`Client::call`] calls one,
+//! [`Client::end`] ends the session and the process. [`probe`] does the first and the last, to see whether a server
+//! works.
 //!
-//! A server runs in a process group of its own. Nothing of the group is left when the client has ended or was
+//! A server on stdio runs in a process group of its own. Nothing of the group is left when the client has ended or was
 //! dropped. Its processes carry a mark ([`teamster_process::run_mark`]), by which those that left the group are
 //! found after a crash.
 //!
-//! A server that is reached by HTTP is not contacted: that is an error here.
+//! Over HTTP the headers of [`McpTransport::Http`](teamster_core::McpTransport::Http) go to its address alone: redirects
+//! are not followed. HTTP with server-sent events, the transport of 2024, is an error.
 #![warn(missing_docs)]
 
 mod client;
 mod error;
+mod http;
 mod options;
 mod output;
 mod probe;
+mod process;
 
 pub use client::{CallResult, Client, FailedConnection, ServerTool};
 pub use error::{ClientError, Method};

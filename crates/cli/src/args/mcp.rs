@@ -92,11 +92,11 @@ pub(crate) struct McpListArgs {
     pub(crate) json: bool,
 }
 
-/// Start MCP servers and list their tools.
+/// Start MCP servers, or connect to them, and list their tools.
 ///
-/// Every server is started in the working directory, with teamster's environment and its own
-/// variables; agent CLIs may give it less. All are started at once, and all have ended when the command
-/// ends. Servers at an address are not contacted.
+/// Every program is started in the working directory, with teamster's environment and its own
+/// variables; agent CLIs may give it less. A server at an address gets its own headers, and redirects are
+/// not followed. All are checked at once, and all have ended when the command ends.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct McpCheckArgs {

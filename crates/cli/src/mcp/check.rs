@@ -69,7 +69,7 @@ struct Checked {
 enum State {
     Ok,
     Failed,
-    /// Remote servers are not contacted.
+    /// Its transport, HTTP with server-sent events, is not supported.
     NotContacted,
 }
 
@@ -229,8 +229,11 @@ async fn checked(
         problem: None,
         stderr: Vec::new(),
     };
-    if !matches!(server.transport, McpTransport::Stdio { .. }) {
-        let what = format!("{} is not contacted", reached_by(&server.transport));
+    if matches!(server.transport, McpTransport::Sse { .. }) {
+        let what = format!(
+            "{} is not contacted: sse is not supported",
+            reached_by(&server.transport)
+        );
         checked.warnings.push(what);
         return checked;
     }

@@ -1,5 +1,7 @@
 //! Servers are shell scripts here; those of the test kit are tried by the program's tests.
 
+use std::time::Duration;
+
 use super::*;
 
 const INITIALIZED: &str = r#"read -r _
@@ -80,9 +82,6 @@ async fn a_failed_start_is_data() {
     let path = "/nowhere".into();
     let error = failed(&nowhere, LIMIT).await.error;
     assert_eq!(error, ClientError::NoDirectory { path });
-
-    let remote = McpServer::http("s", "https://example.com/mcp");
-    assert_eq!(failed(&remote, LIMIT).await.error, ClientError::NotAProgram);
 }
 
 #[tokio::test]

@@ -1,0 +1,102 @@
+//! The process of a server on stdio.
+
+use std::ffi::OsString;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use teamster_core::{McpServer, McpTransport};
+use teamster_process::{ProcessGroup, find_program, run_mark};
+use tokio::io::DuplexStream;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+
+use crate::error::ClientError;
+use crate::options::ConnectOptions;
+use crate::output::Output;
+
+/// How long a server may take to end after the end of its input, and again after SIGTERM.
+pub(crate) const GRACE: Duration = Duration::from_millis(1500);
+
+/// A server on stdio.
+pub(crate) struct Process {
+    child: Child,
+    group: ProcessGroup,
+    pub(crate) output: Output,
+}
+
+impl Process {
+    /// Starts it: the messages from it, and its stdin.
+    pub(crate) fn start(
+        server: &McpServer,
+        options: &ConnectOptions,
+    ) -> Result<(Self, DuplexStream, ChildStdin), ClientError> {
+        let McpTransport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } = &server.transport
+        else {
+            return Err(ClientError::UnsupportedTransport);
+        };
+        let directory = match (&options.directory, cwd) {
+            (Some(directory), Some(cwd)) => Some(directory.join(cwd)),
+            (directory, cwd) => directory.clone().or_else(|| cwd.clone()),
+        };
+        if let Some(path) = &directory
+            && !path.is_dir()
+        {
+            return Err(ClientError::NoDirectory { path: path.clone() });
+        }
+        let named = match &directory {
+            // Such a path is meant from where the server works.
+            Some(directory) if command.contains('/') => directory.join(command),
+            _ => command.into(),
+        };
+        let mut environment = options.environment.clone();
+        let (name, mark) = run_mark();
+        let own = env.iter().map(|(name, value)| (&**name, &**value));
+        let own = own.chain([(name, &*mark)]);
+        environment.extend(own.map(|(name, value)| (OsString::from(name), value.into())));
+        let path = environment.get(&OsString::from("PATH"));
+        let program = find_program(&named.to_string_lossy(), path.map(OsString::as_os_str))
+            .map_err(|error| ClientError::NoProgram(Box::new(error)))?;
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .envs(&environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
+        let not_started = |error: std::io::Error| ClientError::NotStarted {
+            kind: error.kind(),
+            message: error.to_string(),
+        };
+        let (mut child, group) = ProcessGroup::spawn(&mut command).map_err(not_started)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(not_started(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        let (output, messages) = Output::new(stdout, stderr);
+        let process = Self {
+            child,
+            group,
+            output,
+        };
+        Ok((process, messages, stdin))
+    }
+
+    /// Ends a server whose input has ended; how it ended by itself. It is only waited for if it `answered`.
+    pub(crate) async fn end(&mut self, answered: bool) -> Option<ExitStatus> {
+        if answered && let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
+            self.group.kill();
+            return Some(status);
+        }
+        self.group.end(&mut self.child, GRACE).await;
+        None
+    }
+}
