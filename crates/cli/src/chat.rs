@@ -19,7 +19,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
@@ -47,12 +47,6 @@ const HISTORY: &str = "teamster/chat-history";
 
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
-    if args.record.is_some() {
-        crate::fail(&anyhow!(
-            "--record: a session cannot be recorded; `teamster run --record DIR` records a run"
-        ));
-        return Ok(exit_code::USAGE);
-    }
     if args.detach {
         return detach(args);
     }
@@ -107,7 +101,7 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    let config = params::place_config(&args.place, info);
+    let config = params::chat_config(args, info);
     let at_terminal = io::stdin().is_terminal();
     let view = drive::View {
         current: Current::new(info, &fallbacks(args)),

@@ -136,6 +136,13 @@ pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
     config
 }
 
+/// Returns the runtime configuration of a session's first agent.
+pub(crate) fn chat_config(args: &ChatArgs, info: &CliInfo) -> RuntimeConfig {
+    let mut config = place_config(&args.place, info);
+    config.record_to.clone_from(&args.record);
+    config
+}
+
 /// Returns the runtime configuration of the first agent.
 pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = other_config(args, info);

@@ -73,7 +73,7 @@ pub(crate) fn plan(
         candidate.check(&budget)?;
         Ok(candidate)
     };
-    let config = params::place_config(&args.place, info);
+    let config = params::chat_config(args, info);
     let mut runs = SessionRuns::new(id, open(info, config, params.clone())?);
     for other in &turns.fallback {
         let info = (crate::providers().get(&other.provider))

@@ -119,7 +119,10 @@
 //!
 //! Of an agent that can only be talked to, a run ([`SessionOptions::one_turn`](teamster_core::SessionOptions::one_turn))
 //! is recorded if every permission request is denied: a replay denies them too. What is written to it is not
-//! recorded; `params` in `meta.json` has what that depends on. Other sessions are not recorded.
+//! recorded; `params` in `meta.json` has what that depends on.
+//!
+//! Of a session each process is recorded in a folder of its own, `1` and up, below the folder: most sessions have
+//! one. Such a recording is for reading, as with a bug report: its events depend on answers that are not in it.
 //!
 //! A folder that has one of these files is refused before anything starts: nothing is overwritten. A
 //! run that is refused for another reason leaves no files, one that the system could not start leaves

@@ -45,18 +45,14 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
                 "those of a session go with its turns",
             ));
         }
-        if self.config().record_to.is_some() {
+        let is_run = options.one_turn && self.provider().only_sessions();
+        if self.config().record_to.is_some()
+            && is_run
+            && !matches!(options.permissions, PermissionPolicy::Deny)
+        {
             // A replay makes the same denials. Other answers it does not know.
-            let problem = if !options.one_turn || !self.provider().only_sessions() {
-                Some("runs can be recorded, sessions cannot")
-            } else if !matches!(options.permissions, PermissionPolicy::Deny) {
-                Some("a run in which permission requests are answered cannot be recorded")
-            } else {
-                None
-            };
-            if let Some(problem) = problem {
-                return Err(AgentError::refused("record_to", problem));
-            }
+            let problem = "a run in which permission requests are answered cannot be recorded";
+            return Err(AgentError::refused("record_to", problem));
         }
         self.provider().launch_session(&options)?;
         let session_id = options.params.session_id.as_deref().map(Id::from);
@@ -70,6 +66,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
                 session_id,
                 talk: None,
                 closed: false,
+                processes: 0,
             }),
         }))))
     }
@@ -95,6 +92,8 @@ struct State {
     talk: Option<Talk>,
     /// There is no process because none was wanted any more.
     closed: bool,
+    /// The number of processes that were started.
+    processes: u32,
 }
 
 /// The way to one process.
@@ -176,6 +175,17 @@ impl<P: SessionProvider> Inner<P> {
         })
     }
 
+    /// The settings of a process of the session, by its number from 1: it is recorded in a folder of its own.
+    fn config_of_process(&self, number: u32, is_only: bool) -> Arc<RuntimeConfig> {
+        match &self.config.record_to {
+            Some(dir) if !is_only => {
+                let dir = dir.join(number.to_string());
+                Arc::new((*self.config).clone().record_to(dir))
+            }
+            _ => Arc::clone(&self.config),
+        }
+    }
+
     /// The way to the process, which is started if there is none. Only with the permit.
     async fn talk(&self, turn: &Turn, abort: &AbortHandle) -> Result<Talk, Refused> {
         let before = {
@@ -193,8 +203,9 @@ impl<P: SessionProvider> Inner<P> {
                 () = abort.aborted() => return Err(RunAssembler::aborted_error().into()),
             }
         }
-        let (mut options, again) = {
+        let (mut options, again, number) = {
             let mut state = lock(&self.state);
+            state.processes += 1;
             state.session_id = match &state.talk {
                 Some(talk) if talk.known.is_lost() => None,
                 _ => state.id(),
@@ -213,7 +224,7 @@ impl<P: SessionProvider> Inner<P> {
             }
             options.session_cost_usd = cost;
             options.params.session_id = state.session_id.as_deref().map(str::to_owned);
-            (options, again)
+            (options, again, state.processes)
         };
         let launch = self.provider.launch_session(&options)?;
         let (protocol, panicked) =
@@ -266,7 +277,7 @@ impl<P: SessionProvider> Inner<P> {
         let mut process = None;
         start(
             &*self.provider,
-            &self.config,
+            &self.config_of_process(number, options.one_turn),
             params,
             launch,
             None,

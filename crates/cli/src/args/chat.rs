@@ -82,8 +82,16 @@ pub(crate) struct ChatArgs {
     /// read it. A message that begins with a blank is not saved.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_history: bool,
-    /// Not possible for a session
-    #[arg(long, value_name = "DIR", hide = true)]
+    /// Record the session in a folder, for bug reports (may contain private text)
+    ///
+    /// Each process of the agent's CLI gets a folder below it, `1` and up, with the CLI's output, byte for byte, and
+    /// meta.json. The rules are those of `teamster run --record`. What is sent to the CLI is not recorded.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "fallback",
+        hide_short_help = true
+    )]
     pub(crate) record: Option<PathBuf>,
     /// Arguments passed to the agent's CLI unchanged
     ///

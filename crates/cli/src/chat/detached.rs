@@ -102,7 +102,7 @@ fn prepare(
     if !args.output.quiet {
         crate::warn(&ignored);
     }
-    let config = params::place_config(&args.place, info);
+    let config = params::chat_config(args, info);
     if let Some(error) = super::missing(info, params.env.get("PATH"), &config) {
         bail!("{}", hints::message(&error));
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster::{AgentEvent, ErrorCode, RunResult, RunStatus};
 use teamster_testkit::proc::{wait_gone, wait_until};
 use tempfile::TempDir;
@@ -466,14 +466,31 @@ fn a_fallback_takes_over_in_the_first_turn_and_stays() {
 }
 
 #[test]
-fn a_session_cannot_be_recorded() {
+fn each_process_of_a_session_is_recorded() {
     let agent = Agent::new();
-    let ended = agent.says("more\n", &["--record", "here"]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    let dir = agent.path("here");
+    let record = ["--record", dir.to_str().unwrap()];
+    let ended = agent.says("one\ndie\ntwo\n", &record);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for (number, answers) in [("1", vec!["one"]), ("2", vec!["two"])] {
+        let lines = fs::read_to_string(dir.join(number).join("stdout.ndjson")).unwrap();
+        for answer in answers {
+            assert!(lines.contains(answer), "{number}: {lines}");
+        }
+        let meta = fs::read(dir.join(number).join("meta.json")).unwrap();
+        let meta: Value = serde_json::from_slice(&meta).unwrap();
+        assert_eq!(
+            (&meta["cli"], &meta["prompt"]),
+            (&json!("claude"), &json!(""))
+        );
+    }
+    assert!(!dir.join("3").exists());
+
+    // Nothing is overwritten.
+    let ended = agent.says("one\n", &record);
     assert!(
-        ended.stderr.contains("a session cannot be recorded"),
+        ended.stderr.contains("overwrites nothing"),
         "{}",
         ended.stderr
     );
-    assert!(agent.starts().is_empty());
 }
