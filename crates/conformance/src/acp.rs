@@ -6,6 +6,7 @@ mod figures;
 pub(crate) mod pointing;
 pub(crate) mod protocol;
 pub(crate) mod row;
+mod served;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -25,6 +27,7 @@ use crate::schedule::WAITING;
 use crate::{hot, say, story};
 use cause::{Cause, Finding};
 use row::Row;
+use served::Served;
 
 /// Flags for an agent that is named by its command.
 #[derive(Debug, Clone, clap::Args)]
@@ -34,7 +37,8 @@ pub(crate) struct AcpArgs {
     ///
     /// Every scenario that such an agent can take is played, as runs and as turns of a session. What differs
     /// is printed with its cause: teamster, the agent, or the protocol. Exit code 1 if teamster is the
-    /// cause of anything. `gemini`, `opencode` and `copilot` are taken from the pinned CLIs; any other
+    /// cause of anything. In `teamster acp PROVIDER` it is the provider that is compared: all its scenarios are
+    /// played, and a difference that is declared for its runs is none. `gemini`, `opencode` and `copilot` are taken from the pinned CLIs; any other
     /// program must be on PATH. The name of an agent in crates/conformance/acp.toml stands for the provider
     /// of this name, which is installed with npm.
     #[arg(long, value_name = "CMD", conflicts_with_all = ["providers", "times", "check", "merge", "again"])]
@@ -60,6 +64,9 @@ pub(crate) struct AcpArgs {
 
 /// Where the agent's program may be that is pinned.
 pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
+    if served::cli(command).is_some() {
+        return Ok(crate::install::pinned_versions()?.programs);
+    }
     if let Some(named) = pointing::Named::find(command)? {
         return crate::install::packages(&named.name, &named.packages);
     }
@@ -104,9 +111,14 @@ pub(crate) fn run(
     let name = args.save.clone().unwrap_or_else(|| pointing.name.clone());
     let candidate = Candidate::new(&name, command, move |url| pointing.point_at(url))?;
     let agent = Agent::Acp(candidate);
+    let served = Served::by(command, &bench.programs)?.map(Arc::new);
+    let is_played = |scenario: &Scenario| match &served {
+        Some(served) => served.plays(scenario),
+        None => is_for_any(scenario),
+    };
     let scenarios: Vec<_> = scenarios
         .iter()
-        .filter(|scenario| named || is_for_any(scenario))
+        .filter(|scenario| named || is_played(scenario))
         .cloned()
         .collect();
     say(format_args!(
@@ -124,7 +136,7 @@ pub(crate) fn run(
         report(&one, verbose);
         row.add(one);
     };
-    play_all(bench, agent, ways, jobs, &scenarios, done)?;
+    play_all(bench, agent, served.as_ref(), ways, jobs, &scenarios, done)?;
     row.print(begun.elapsed());
     if args.save.is_some() {
         row.save()?;
@@ -165,13 +177,14 @@ pub(crate) struct One {
     pub(crate) findings: Vec<Finding>,
     pub(crate) violations: BTreeMap<String, usize>,
     /// The agent's self-description, if any.
-    pub(crate) about: Option<serde_json::Value>,
+    pub(crate) about: Option<Value>,
     time: Duration,
 }
 
 fn play_all(
     bench: &Bench,
     agent: Agent,
+    served: Option<&Arc<Served>>,
     ways: Ways,
     jobs: usize,
     scenarios: &[Arc<Scenario>],
@@ -192,10 +205,13 @@ fn play_all(
                 let wanted = if hot { ways.hot } else { ways.cold };
                 let cold_only = scenario.test.cold_only.iter();
                 let mut for_all = cold_only.filter(|one| one.providers.is_empty());
-                if !wanted || hot && for_all.next().is_some() {
+                let is_cold_only = for_all.next().is_some()
+                    || served.is_some_and(|served| !served.plays_hot(scenario));
+                if !wanted || hot && is_cold_only {
                     continue;
                 }
                 let (bench, scenario) = (bench.clone(), Arc::clone(scenario));
+                let served = served.cloned();
                 let places = Arc::clone(if scenario.test.waits { &waits } else { &places });
                 plays.spawn(async move {
                     let _place = places.acquire_owned().await;
@@ -205,7 +221,7 @@ fn play_all(
                     } else {
                         play::play(&bench, agent, &scenario).await
                     };
-                    judge(scenario, hot, played, begun.elapsed())
+                    judge(scenario, served.as_deref(), hot, played, begun.elapsed())
                 });
             }
         }
@@ -219,6 +235,7 @@ fn play_all(
 /// Compares the stories of a scenario's runs, or of its turns; those around them count where they fail.
 fn judge(
     scenario: Arc<Scenario>,
+    served: Option<&Served>,
     hot: bool,
     played: anyhow::Result<Vec<Played>>,
     time: Duration,
@@ -255,7 +272,12 @@ fn judge(
         match expected {
             Ok(expected) => {
                 let actual = story::actual(played, &expected);
-                let found = cause::findings(&expected, &actual, played, &met);
+                let declared = |fact: &str, expected: Option<&Value>, actual: Option<&Value>| {
+                    served.is_some_and(|served| {
+                        served.differs_so(hot, &one.scenario.name, fact, expected, actual)
+                    })
+                };
+                let found = cause::findings(&expected, &actual, played, &met, declared);
                 for finding in found {
                     let known = |it: &Finding| it.fact == finding.fact && it.cause == finding.cause;
                     if !one.findings.iter().any(known) {
@@ -271,9 +293,9 @@ fn judge(
 }
 
 /// The answer to `initialize` among these lines.
-fn about(lines: &[String]) -> Option<serde_json::Value> {
+fn about(lines: &[String]) -> Option<Value> {
     lines.iter().find_map(|line| {
-        let mut message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let mut message: Value = serde_json::from_str(line).ok()?;
         let result = message["result"].take();
         (!result["protocolVersion"].is_null()).then_some(result)
     })

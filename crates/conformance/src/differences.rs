@@ -102,13 +102,7 @@ impl Differences {
             if expected == actual || expected.is_some_and(|value| value == ANY) {
                 continue;
             }
-            let declared = self.difference.iter().find(|difference| {
-                difference.is_about(column, scenario)
-                    && difference
-                        .fact(fact)
-                        .is_some_and(|instead| is(instead, expected, actual))
-            });
-            match declared {
+            match self.declaring(column, scenario, fact, expected, actual) {
                 Some(difference) => {
                     verdict.declared.insert(difference.name.clone());
                 }
@@ -120,6 +114,23 @@ impl Differences {
             }
         }
         verdict
+    }
+
+    /// The difference by which a fact has this value instead of the expected one.
+    pub(crate) fn declaring(
+        &self,
+        column: Column,
+        scenario: &str,
+        fact: &str,
+        expected: Option<&Value>,
+        actual: Option<&Value>,
+    ) -> Option<&Difference> {
+        self.difference.iter().find(|difference| {
+            difference.is_about(column, scenario)
+                && difference
+                    .fact(fact)
+                    .is_some_and(|instead| is(instead, expected, actual))
+        })
     }
 
     /// Differences declared for some versions only: names with their reasons.

@@ -69,13 +69,14 @@ impl Finding {
     }
 }
 
-/// Facts that differ from the expected ones, with their cause. `met` are all lines until then of the same
-/// process or an earlier one: the agent reports its capabilities in its first.
+/// Facts that differ from the expected ones, with their cause, but for those that are `declared`. `met` are all
+/// lines until then of the same process or an earlier one: the agent reports its capabilities in its first.
 pub(crate) fn findings(
     expected: &Story,
     actual: &Story,
     played: &Played,
     met: &[String],
+    declared: impl Fn(&str, Option<&Value>, Option<&Value>) -> bool,
 ) -> Vec<Finding> {
     let evidence = Evidence::new(played, met);
     let mut facts: Vec<_> = expected.keys().chain(actual.keys()).collect();
@@ -84,7 +85,10 @@ pub(crate) fn findings(
     let mut findings = Vec::new();
     for fact in facts {
         let (wanted, found) = (expected.get(fact), actual.get(fact));
-        if wanted == found || wanted.is_some_and(|wanted| wanted == ANY) {
+        if wanted == found
+            || wanted.is_some_and(|wanted| wanted == ANY)
+            || declared(fact, wanted, found)
+        {
             continue;
         }
         let (cause, evidence) = evidence.cause(fact, wanted, found, actual);

@@ -203,7 +203,9 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          is not as the protocol's schema has it, *as it declares* where it reports itself that it cannot\n\
          - **protocol**: the protocol has no means for it\n\
          - **setup**: the agent did not ask the mock model\n\n\
-         `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n"
+         `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n\n\
+         In `teamster acp PROVIDER` the provider is compared with a run of itself: all its scenarios are played, and \
+         a difference that is [declared for it](conformance.md#declared-differences) is none.\n"
     )?;
     writeln!(
         out,
