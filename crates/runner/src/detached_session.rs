@@ -11,7 +11,7 @@ use teamster_orchestrator::{Orchestrator, RunLogEntry};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::log_task::{BeforeDone, LogTask, SideChannels};
+use crate::log_task::{BeforeDone, LogTask, Side};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
 use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
@@ -59,14 +59,14 @@ pub struct DetachedSession {
 }
 
 impl DetachedSession {
-    /// Creates the runner of this plan. `requests` and `request_events` come from [`Requests::of`], and the
-    /// policies of the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
+    /// Creates the runner of this plan. `requests` and `asked` come from [`Requests::of`], and the policies of
+    /// the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
     pub fn new(
         run: NewRun,
         orchestrator: Orchestrator,
         plan: SessionPlan,
         requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        asked: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> Self {
         let NewRun {
             folder,
@@ -81,9 +81,9 @@ impl DetachedSession {
             SessionControl::new(sessions, task.status().clone(), plan.runs.budget);
         let turns = Turns {
             task,
-            side: SideChannels {
+            side: Side {
                 requests,
-                request_events,
+                asked,
                 notes,
                 before_done: None,
             },
@@ -117,11 +117,11 @@ impl DetachedSession {
         )
         .status(turns.task.status().clone());
         turns.task.status().idle();
-        let server = tokio::spawn(serve(self.listener, control));
+        let door = tokio::spawn(serve(self.listener, control));
         turns.play_all().await;
         let mut result = turns.end().await;
         let log = turns.task.end(&mut result).await;
-        server.abort();
+        door.abort();
         self.folder.close_socket();
         drop(self.lock);
         Finished { result, log }
@@ -131,7 +131,7 @@ impl DetachedSession {
 /// State of a session's turns.
 struct Turns {
     task: LogTask,
-    side: SideChannels,
+    side: Side,
     orchestrator: Orchestrator,
     plan: SessionPlan,
     control: SessionControl,
@@ -152,9 +152,9 @@ enum Next {
 impl Turns {
     async fn play_all(&mut self) {
         while !self.task.is_lost() {
-            self.notify_at_rest(true);
+            self.rests(true);
             let next = self.next().await;
-            self.notify_at_rest(false);
+            self.rests(false);
             match next {
                 Next::Prompt(prompt) => self.turn(Some(prompt), None).await,
                 Next::Unasked(begun) => self.turn(None, Some(begun)).await,
@@ -163,9 +163,9 @@ impl Turns {
         }
     }
 
-    fn notify_at_rest(&self, is_at_rest: bool) {
+    fn rests(&self, rests: bool) {
         if let Some(at_rest) = &self.plan.at_rest {
-            at_rest(is_at_rest);
+            at_rest(rests);
         }
     }
 
@@ -183,7 +183,7 @@ impl Turns {
                 biased;
                 () = self.control.ended() => return Next::End,
                 Some(prompt) = self.prompts.recv() => return Next::Prompt(prompt),
-                Some(event) = self.side.request_events.recv() => self.task.push_event(event),
+                Some(event) = self.side.asked.recv() => self.task.push_event(event),
                 Some(note) = self.side.notes.recv() => self.task.push_note(note),
                 begun = unasked(&*session, &self.control) => return Next::Unasked(begun),
                 () = self.task.due() => {}
@@ -226,7 +226,7 @@ impl Turns {
         let control = &self.control;
         control.set_current(runs.current());
         let mut log = self.orchestrator.log(request);
-        control.turn_began(log.abort_handle(), from);
+        control.begins(log.abort_handle(), from);
         let status = self.task.status().clone();
         let mut see = |entry: &RunLogEntry| {
             runs.see(entry);
@@ -237,7 +237,7 @@ impl Turns {
                 // Before the entry is in the log, so that a client that sees it can send a prompt.
                 status.add(&done.result);
                 status.idle();
-                control.turn_ended();
+                control.has_ended();
             }
         };
         let result = self.task.record(&mut log, &mut self.side, &mut see).await;

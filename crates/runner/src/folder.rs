@@ -24,7 +24,7 @@ const INFO: &str = "run.json";
 /// Prefix of the names of folders that are drafts or being removed.
 pub(crate) const HIDDEN: &str = ".";
 /// Time that a reader waits for another one that completes the log.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// Interval of the attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
@@ -155,8 +155,8 @@ impl Runs {
             write_synced(&file, &serde_json::to_vec(info).map_err(io::Error::from))
                 .map_err(RunsError::io("write", &file))?;
             before(Step::CreateLog);
+            // It is empty, so it is its name in the folder that must outlive a crash of the machine.
             let log = RunLogWriter::open(&draft, limits)
-                .and_then(|log| log.sync().map(|()| log))
                 .map_err(RunsError::io("make", draft.join(FILE)))?;
             before(Step::SyncDraft);
             sync_folder(&draft)?;
@@ -352,7 +352,7 @@ impl RunFolder {
             Ok(()) => {}
         }
         let _ended = RunLock(file);
-        let until = Instant::now() + LOCK_TIMEOUT;
+        let until = Instant::now() + LOCK_PATIENCE;
         while !self.has_end()? {
             if let Some(_recovering) = lock_exclusively(&self.path, RECOVERY)? {
                 // Another reader may have completed the log.

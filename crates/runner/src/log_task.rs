@@ -16,11 +16,11 @@ use crate::status::StatusBoard;
 use crate::{Position, Requests, RunLogWriter};
 
 /// Time for which a log that cannot be written delays its run, before the run is stopped.
-const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Interval of the write attempts.
-const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+const RETRY: Duration = Duration::from_millis(200);
 /// Time limit for writing the end of a run that was stopped for that reason.
-const END_RETRY_LIMIT: Duration = Duration::from_secs(5);
+const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
 /// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
@@ -28,10 +28,10 @@ const BATCH: usize = 256;
 pub type BeforeDone = Box<dyn FnOnce() -> AgentEvent + Send>;
 
 /// Sources of log entries other than runs.
-pub(crate) struct SideChannels {
+pub(crate) struct Side {
     pub(crate) requests: Requests,
     /// Events about requests, which are not events of the agent.
-    pub(crate) request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    pub(crate) asked: mpsc::UnboundedReceiver<AgentEvent>,
     /// Actions of a session's clients.
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
     pub(crate) before_done: Option<BeforeDone>,
@@ -146,7 +146,7 @@ impl LogTask {
     /// Waits until a write is due. Cancel-safe.
     pub(crate) async fn due(&self) {
         match (self.failing, self.writer.due()) {
-            (Some(_), _) => sleep(RETRY_INTERVAL).await,
+            (Some(_), _) => sleep(RETRY).await,
             (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
             (None, None) => pending().await,
         }
@@ -165,7 +165,7 @@ impl LogTask {
         };
         let given_up = self
             .failing
-            .is_some_and(|since| since.elapsed() >= WRITE_RETRY_LIMIT);
+            .is_some_and(|since| since.elapsed() >= PATIENCE);
         if given_up {
             self.lost = Some(error);
             self.failing = None;
@@ -195,7 +195,7 @@ impl LogTask {
     pub(crate) async fn record(
         &mut self,
         log: &mut RunLog,
-        side: &mut SideChannels,
+        side: &mut Side,
         see: &mut (dyn FnMut(&RunLogEntry) + Send),
     ) -> RunResult {
         let abort = log.abort_handle();
@@ -229,7 +229,7 @@ impl LogTask {
                         };
                     }
                 }
-                Some(event) = side.request_events.recv(), if self.failing.is_none() => {
+                Some(event) = side.asked.recv(), if self.failing.is_none() => {
                     self.push_event(event);
                 }
                 Some(note) = side.notes.recv(), if self.failing.is_none() => {
@@ -248,7 +248,7 @@ impl LogTask {
     }
 
     /// Adds an entry of the run.
-    fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
+    fn take(&mut self, entry: RunLogEntry, side: &mut Side) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
                 if matches!(entry.event, AgentEvent::Done(_))
@@ -296,16 +296,16 @@ impl LogTask {
         }
         let until = Instant::now()
             + if self.is_lost() {
-                END_RETRY_LIMIT
+                PATIENCE_AT_THE_END
             } else {
-                WRITE_RETRY_LIMIT
+                PATIENCE
             };
         // The next reader completes a log without its end.
         while let Err(error) = self.try_write() {
             if Instant::now() >= until {
                 return Err(error);
             }
-            sleep(RETRY_INTERVAL).await;
+            sleep(RETRY).await;
         }
         self.writer.sync()
     }

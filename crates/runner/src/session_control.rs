@@ -125,7 +125,7 @@ impl SessionControl {
     }
 
     /// Reports the start of a turn, with the handle that stops it.
-    pub(crate) fn turn_began(&self, abort: AbortHandle, from: Option<String>) {
+    pub(crate) fn begins(&self, abort: AbortHandle, from: Option<String>) {
         let mut state = self.state();
         let turn = state.turn.get_or_insert_with(|| Turn::new(from));
         match turn.interrupted {
@@ -138,7 +138,7 @@ impl SessionControl {
     }
 
     /// Reports the end of the turn.
-    pub(crate) fn turn_ended(&self) {
+    pub(crate) fn has_ended(&self) {
         self.state().turn = None;
     }
 
@@ -192,34 +192,32 @@ impl SessionControl {
                 }
             }
             Command::Clear => {
-                let notice = "the context is cleared: a new session begins";
-                self.apply_setting(
+                let what = "a new session begins, which knows nothing of the previous one";
+                self.order(
                     |session| Box::pin(async move { session.clear().await }),
-                    notice,
+                    what,
                 )
                 .await
             }
             Command::SetModel { model } => {
-                let notice = format!("model from the next turn on: {model}");
+                let what = format!("model from the next turn on: {model}");
                 let set = |session: Arc<dyn AgentSession>| {
-                    let set: SettingFuture =
-                        Box::pin(async move { session.set_model(model).await });
+                    let set: Order = Box::pin(async move { session.set_model(model).await });
                     set
                 };
-                self.apply_setting(set, &notice).await
+                self.order(set, &what).await
             }
             Command::SetPermission { mode } => {
-                let notice = format!("permission from the next turn on: {mode}");
+                let what = format!("permission from the next turn on: {mode}");
                 let set = |session: Arc<dyn AgentSession>| {
-                    let set: SettingFuture =
-                        Box::pin(async move { session.set_permission(mode).await });
+                    let set: Order = Box::pin(async move { session.set_permission(mode).await });
                     set
                 };
-                self.apply_setting(set, &notice).await
+                self.order(set, &what).await
             }
             _ => refused(
                 RefusalCode::Unsupported,
-                "the runner of this session has another version and does not support this command",
+                "the runner of this session is of another version and does not know this command",
             ),
         }
     }
@@ -321,16 +319,16 @@ impl SessionControl {
         }
     }
 
-    async fn apply_setting<F>(&self, setting: F, notice: &str) -> Reply
+    async fn order<F>(&self, order: F, what: &str) -> Reply
     where
-        F: FnOnce(Arc<dyn AgentSession>) -> SettingFuture,
+        F: FnOnce(Arc<dyn AgentSession>) -> Order,
     {
         if self.is_ending() {
             return ending();
         }
-        match setting(self.session()).await {
+        match order(self.session()).await {
             Ok(()) => {
-                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, notice);
+                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, what);
                 // The receiver lives as long as the session.
                 let _ = self.0.notes.send(Note::Event(event));
                 Reply::Done
@@ -340,7 +338,7 @@ impl SessionControl {
     }
 }
 
-type SettingFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
+type Order = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
 
 impl Turn {
     fn new(from: Option<String>) -> Self {
@@ -354,16 +352,18 @@ impl Turn {
 
     fn busy(&self) -> String {
         let from = match &self.from {
-            Some(from) => format!("{from} began a turn"),
-            None => "the agent began a turn by itself".to_owned(),
+            Some(from) => format!("{from} speaks"),
+            None => "the agent works by itself".to_owned(),
         };
         let seconds = epoch_ms().saturating_sub(self.began_at) / 1000;
-        format!("{from} {seconds} s ago: wait for its end, interrupt it, or steer it")
+        format!(
+            "{from}, since {seconds} s: wait for the end of the turn, interrupt it, or say more in it"
+        )
     }
 }
 
 fn ending() -> Reply {
-    refused(RefusalCode::Ending, "the session is ending")
+    refused(RefusalCode::Ending, "the session is being ended")
 }
 
 fn no_turn() -> Reply {

@@ -140,3 +140,27 @@ fn join(entry: &mut RunLogEntry, text: &str) -> bool {
     own.push_str(text);
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use teamster_core::Text;
+
+    use super::*;
+
+    fn text(text: &str) -> RunLogEntry {
+        RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())
+    }
+
+    #[test]
+    fn a_flood_of_text_delays_no_delta_beyond_its_frame() {
+        let (mut frames, mut out) = (Frames::default(), Vec::new());
+        let now = Instant::now();
+        for _ in 0..50 {
+            frames.push(text(&"x".repeat(FULL)), now, &mut out);
+        }
+        frames.push(text("the last"), now, &mut out);
+        assert_eq!(frames.due(), Some(now + FRAME));
+        frames.end(&mut out);
+        assert_eq!((frames.due(), out.len()), (None, 51));
+    }
+}
