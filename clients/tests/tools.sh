@@ -1,5 +1,5 @@
-# What .ci/page, .ci/clients and .ci/proxies share: the programs that they need. Is sourced at the root of the
-# repository, with the folder of what is installed in `tools`.
+# What .ci/page, .ci/clients, .ci/proxies and packaging/clients share: the programs that they need. Is sourced at the
+# root of the repository, with the folder of what is installed in `tools`.
 # shellcheck shell=bash
 
 : "${tools:?}"
@@ -70,18 +70,28 @@ need_python() {
     cannot "the tools for Python cannot be installed"
 }
 
-# Packs the client for TypeScript and installs the package into an empty folder.
-install_typescript() {
+# Packs the client for TypeScript into a folder.
+pack_typescript() {
   rm -rf clients/typescript/dist
   "$tools/typescript/node_modules/.bin/tsc" -p clients/typescript
   mkdir -p "$1"
   npm pack --silent --pack-destination "$1" ./clients/typescript >/dev/null
+}
+
+# Packs the client for TypeScript and installs the package into an empty folder.
+install_typescript() {
+  pack_typescript "$1"
   npm install --silent --no-audit --no-fund --prefix "$1" "$1"/*.tgz
 }
 
-# Builds the client for Python as wheel and source, and installs the wheel into an environment of its own.
+# Builds the client for Python as wheel and source.
+pack_python() {
+  "$tools/python/bin/pyproject-build" --no-isolation --outdir "$1" clients/python >/dev/null
+}
+
+# Builds the client for Python and installs the wheel into an environment of its own.
 install_python() {
-  "$tools/python/bin/pyproject-build" --no-isolation --outdir "$1.dist" clients/python >/dev/null
+  pack_python "$1.dist"
   python3 -m venv "$1"
   "$1/bin/pip" install --quiet "$1.dist"/*.whl || cannot "httpx cannot be installed"
 }
