@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use public_api::Builder;
@@ -29,14 +30,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    // In a folder of its own: with `RUSTC_BOOTSTRAP`, cargo builds much of what others have built again.
-    let target = root().join("target/surface");
+    let target = root().join("target");
     let status = cargo()
         .args(["doc", "--workspace", "--exclude", "xtask", "--lib"])
         .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
         .arg(&target)
-        // JSON is not yet among what a stable compiler does without being asked like this.
-        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTDOC", rustdoc(&target)?)
         .env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json")
         .current_dir(root())
         .status()
@@ -68,6 +67,20 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
         problems |= !generated::bring(&path, &text, "surface", args.check, out)?;
     }
     Ok(Outcome::problems_if(problems))
+}
+
+/// A script that lets a stable rustdoc write JSON, which is still unstable. For cargo the variable is not set: it would
+/// build much of what others have built again.
+fn rustdoc(target: &Path) -> anyhow::Result<PathBuf> {
+    let script = target.join("rustdoc-json");
+    fs::create_dir_all(target)?;
+    fs::write(
+        &script,
+        "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n",
+    )
+    .and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)))
+    .with_context(|| format!("cannot write {}", script.display()))?;
+    Ok(script)
 }
 
 /// The libraries that are published.

@@ -118,7 +118,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// Another supervisor is running.
     #[error(
-        "a supervisor is already running in {}{}: control it with `teamster agents`",
+        "a supervisor is already running in {}{}: `teamster agents` talks to it",
         folder.display(),
         pid.map(|pid| format!(", pid {pid}")).unwrap_or_default()
     )]
@@ -140,7 +140,7 @@ pub enum Error {
     },
     /// The supervisor in this folder has another configuration.
     #[error(
-        "the supervisor in this folder has the configuration {}, not {}",
+        "the supervisor in this folder has the configuration {}, and not {}",
         theirs.display(),
         ours.display()
     )]
@@ -152,8 +152,8 @@ pub enum Error {
     },
     /// The state in this folder is that of another configuration.
     #[error(
-        "this folder has the state of a supervisor with the configuration {}; one with {} would end its loops and \
-         discard its stops: move one of the two files to a folder of its own",
+        "the supervisor of this folder had the configuration {}, and that of {} would end its loops and forget \
+         its stops: put one of the two files into a folder of its own, or move the first one away",
         theirs.display(),
         ours.display()
     )]
@@ -165,8 +165,8 @@ pub enum Error {
     },
     /// The state of the previous supervisor cannot be read.
     #[error(
-        "cannot read which agents are stopped from {}: {error}; repair the file, or move it away: then all agents \
-         are enabled and running loops are adopted",
+        "cannot read which agents were stopped from {}: {error}; put it right, or move it away: then all agents \
+         are switched on, and loops that run are taken over",
         path.display()
     )]
     State {

@@ -174,11 +174,9 @@ impl Providers {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        let name = normalize(name);
+        let name = normal(name);
         let id = known_id(&name).unwrap_or(&name);
-        self.entries
-            .iter()
-            .find(|entry| normalize(entry.id()) == id)
+        self.entries.iter().find(|entry| normal(entry.id()) == id)
     }
 
     /// Creates a runtime for the provider with this name. See [`create_cli_runtime`].
@@ -246,7 +244,7 @@ impl Providers {
                 let provider = entry.provider();
                 let name = provider.info().name;
                 let problem = format!(
-                    "{name} has no live sessions: run it once for each turn, and resume its session"
+                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
                 );
                 Err(AgentError::invalid_params(problem).about("provider"))
             }
@@ -274,19 +272,19 @@ impl Providers {
     pub(crate) fn missing(&self, name: &str) -> AgentError {
         let is_text = name.trim_start().starts_with("cmd:");
         let is_command = name.trim_start().starts_with("acp:");
-        let message = match known_id(&normalize(name)) {
+        let message = match known_id(&normal(name)) {
             None if is_text => {
-                "programs that print text are not in this build: turn on the feature `command` of the \
+                "this build is without programs that print text: turn on the feature `command` of the \
                  crate `teamster`"
                     .to_owned()
             }
             None if is_command => {
-                "agents that are named by a command are not in this build: turn on the feature \
+                "this build is without agents that are named by a command: turn on the feature \
                  `acp` of the crate `teamster`"
                     .to_owned()
             }
             Some(id) => format!(
-                "the provider `{id}` is not in this build: turn on the feature `{id}` of the crate \
+                "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
                  `teamster`"
             ),
             None => {
@@ -355,7 +353,7 @@ pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRun
 }
 
 /// Normalizes a name to lower case, with one dash between its words.
-fn normalize(name: &str) -> String {
+fn normal(name: &str) -> String {
     let words: Vec<_> = name
         .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
         .filter(|word| !word.is_empty())
@@ -364,7 +362,7 @@ fn normalize(name: &str) -> String {
     words.join("-")
 }
 
-/// Returns the id for a [normalized](normalize) name.
+/// Returns the id for a [normalized](normal) name.
 fn known_id(name: &str) -> Option<&'static str> {
     KNOWN
         .iter()
@@ -437,10 +435,10 @@ mod tests {
             ("GitHub Copilot CLI", "copilot"),
             ("github-copilot", "copilot"),
         ] {
-            assert_eq!(known_id(&normalize(name)), Some(id), "{name:?}");
+            assert_eq!(known_id(&normal(name)), Some(id), "{name:?}");
         }
         for name in ["", "claud", "claude code 2", "gpt"] {
-            assert_eq!(known_id(&normalize(name)), None, "{name:?}");
+            assert_eq!(known_id(&normal(name)), None, "{name:?}");
         }
     }
 
@@ -483,7 +481,7 @@ mod tests {
         );
         assert_eq!(
             Providers::builtin().missing("Codex CLI").message,
-            "the provider `codex` is not in this build: turn on the feature `codex` of the crate \
+            "this build is without the provider `codex`: turn on the feature `codex` of the crate \
              `teamster`"
         );
     }

@@ -46,31 +46,28 @@ impl Login {
 
 /// Looks for the login of a CLI.
 pub(super) fn login(info: &CliInfo) -> Login {
-    let search = LoginSearch {
+    let surroundings = Surroundings {
         variable: &|name| env::var_os(name),
         keychain: cfg!(target_os = "macos"),
     };
-    search.login(&info.credentials)
+    surroundings.login(&info.credentials)
 }
 
 /// Environment in which logins are searched.
-struct LoginSearch<'a> {
+struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The system has a keychain, in which CLIs may keep logins.
     keychain: bool,
 }
 
-impl LoginSearch<'_> {
-    fn login(&self, credentials: &Credentials) -> Login {
-        let from =
-            (self.first_set(credentials.variables)).or_else(|| self.first_shown(credentials.files));
+impl Surroundings<'_> {
+    fn login(&self, places: &Credentials) -> Login {
+        let from = (self.first_set(places.variables)).or_else(|| self.first_shown(places.files));
         let state = match from {
             Some(_) => LoginState::Yes,
-            None if self.keychain || credentials.may_be_elsewhere => LoginState::Unknown,
-            None if self.first_set(credentials.elsewhere_variables).is_some() => {
-                LoginState::Unknown
-            }
-            None if self.first_shown(credentials.elsewhere_files).is_some() => LoginState::Unknown,
+            None if self.keychain || places.may_be_elsewhere => LoginState::Unknown,
+            None if self.first_set(places.elsewhere_variables).is_some() => LoginState::Unknown,
+            None if self.first_shown(places.elsewhere_files).is_some() => LoginState::Unknown,
             None => LoginState::No,
         };
         Login { state, from }
@@ -90,13 +87,13 @@ impl LoginSearch<'_> {
             let path = file.location.path(Path::new("/"), self.variable)?;
             Some((path, file.sign))
         });
-        let mut shown = paths.filter(|(path, sign)| has_login(path, *sign).unwrap_or(false));
+        let mut shown = paths.filter(|(path, sign)| shows(path, *sign).unwrap_or(false));
         shown.next().map(|(path, _)| path.display().to_string())
     }
 }
 
 /// Returns whether a file has a login. `None` if it cannot be read or parsed.
-fn has_login(file: &Path, sign: Sign) -> Option<bool> {
+fn shows(file: &Path, sign: Sign) -> Option<bool> {
     Some(match sign {
         Sign::Json(pointers) => {
             let value = json(file)?;
@@ -159,12 +156,12 @@ mod tests {
             _ => (set.iter().find(|(known, _)| *known == name)).map(|(_, value)| (*value).into()),
         };
         let provider = crate::provider(provider);
-        let credentials = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
-        let login = LoginSearch {
+        let places = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
+        let login = Surroundings {
             variable: &variable,
             keychain: false,
         }
-        .login(&credentials);
+        .login(&places);
         let from = login.from.map(|from| from.replace(&format!("{here}/"), ""));
         (login.state, from)
     }
@@ -222,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_cannot_be_read_is_unknown() {
+    fn what_cannot_be_known_is_not_claimed() {
         let none = |provider| of(provider, &[], &[]).0;
         for (provider, state) in [
             ("claude", LoginState::No),
