@@ -820,7 +820,7 @@ export interface ResetLogEntry {
   runId: string;
 }
 
-/** An entry of a run's log: an event of the agent, or one of the run itself, which has a colon in its `type` (or is `reset`). */
+/** An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`). */
 export type Entry = SessionLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry;
 
 /** Origin of an error. The names are stable. */

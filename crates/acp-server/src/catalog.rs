@@ -120,9 +120,7 @@ pub(crate) fn options(
             .collect::<Vec<_>>();
         options.push(
             SessionConfigOption::select(AGENT, "Agent", chosen.to_owned(), values)
-                .description(
-                    "The agent of this session; it stays after the first prompt".to_owned(),
-                )
+                .description("The agent of this session; fixed after the first prompt".to_owned())
                 .category(SessionConfigOptionCategory::Other("_agent".to_owned())),
         );
     }
@@ -142,7 +140,7 @@ pub(crate) fn options(
                 settings.mode.as_str(),
                 values.collect::<Vec<_>>(),
             )
-            .description("What the agent may do without being asked".to_owned())
+            .description("What the agent may do without approval".to_owned())
             .category(SessionConfigOptionCategory::Mode),
         );
     }
@@ -214,11 +212,9 @@ pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState
 /// Returns the display name and the description of a mode.
 fn words_of(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
-        PermissionMode::ReadOnly => ("Read only", "Nothing is changed, and nothing is asked"),
-        PermissionMode::AcceptEdits => {
-            ("Accept edits", "Edits of files are allowed without asking")
-        }
-        PermissionMode::Bypass => ("Bypass", "Everything is allowed without asking"),
-        _ => ("Ask", "What changes something is asked first"),
+        PermissionMode::ReadOnly => ("Read only", "No changes and no permission requests"),
+        PermissionMode::AcceptEdits => ("Accept edits", "Edits files without asking"),
+        PermissionMode::Bypass => ("Bypass", "Does everything without asking"),
+        _ => ("Ask", "Asks before changes"),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn invalid(problem: impl Into<String>) -> Error {
 
 pub(crate) fn unknown_session(id: &str) -> Error {
     let id = teamster_core::text::excerpt(id, 100);
-    let problem = format!("there is no session {id}; session/list has those that there are");
+    let problem = format!("no session {id}; session/list lists the existing ones");
     Error::new(i32::from(ErrorCode::ResourceNotFound), problem)
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
             ContentBlock::Image(image) => {
                 let bytes = base64::engine::general_purpose::STANDARD
                     .decode(image.data.trim())
-                    .map_err(|_| errors::invalid("prompt: an image is not in Base64"))?;
+                    .map_err(|_| errors::invalid("prompt: an image is not valid Base64"))?;
                 prompt
                     .images
                     .push(Image::bytes(image.mime_type.clone(), bytes));
@@ -57,7 +57,7 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
                     let media_type = file.mime_type.clone().unwrap_or_default();
                     let bytes = base64::engine::general_purpose::STANDARD
                         .decode(file.blob.trim())
-                        .map_err(|_| errors::invalid("prompt: an image is not in Base64"))?;
+                        .map_err(|_| errors::invalid("prompt: an image is not valid Base64"))?;
                     prompt.images.push(Image::bytes(media_type, bytes));
                 }
                 EmbeddedResourceResource::BlobResourceContents(file) => {
@@ -68,22 +68,20 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
                     );
                 }
                 _ => {
-                    return Err(errors::invalid(
-                        "prompt: an embedded resource of an unknown kind",
-                    ));
+                    return Err(errors::invalid("prompt: unknown type of embedded resource"));
                 }
             },
             ContentBlock::Audio(_) => {
                 return Err(errors::invalid(
-                    "prompt: audio is not taken; `promptCapabilities` lists what is",
+                    "prompt: audio is not supported; see `promptCapabilities`",
                 ));
             }
-            _ => return Err(errors::invalid("prompt: a block of an unknown kind")),
+            _ => return Err(errors::invalid("prompt: unknown type of content block")),
         }
     }
     prompt.text.push_str(&embedded);
     if prompt.text.trim().is_empty() && prompt.images.is_empty() {
-        return Err(errors::invalid("prompt: there is nothing in it"));
+        return Err(errors::invalid("prompt: it is empty"));
     }
     Ok(prompt)
 }
@@ -159,8 +157,8 @@ mod tests {
     #[test]
     fn what_cannot_be_passed_on_is_an_error() {
         for (blocks, words) in [
-            (json!([]), "nothing in it"),
-            (json!([{"type": "text", "text": " \n"}]), "nothing in it"),
+            (json!([]), "it is empty"),
+            (json!([{"type": "text", "text": " \n"}]), "it is empty"),
             (
                 json!([{"type": "audio", "mimeType": "audio/wav", "data": ""}]),
                 "audio",

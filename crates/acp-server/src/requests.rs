@@ -32,21 +32,21 @@ impl Message {
     /// Parses a line. The error is the response to an invalid message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
         let value: Value = serde_json::from_slice(line)
-            .map_err(|error| failed(ErrorCode::ParseError, format!("this is no JSON: {error}")))?;
+            .map_err(|error| failed(ErrorCode::ParseError, format!("not valid JSON: {error}")))?;
         if value.is_array() {
-            let problem = "the protocol has no batches: send each message in a line of its own";
+            let problem = "batches are not supported: send one message per line";
             return Err(failed(ErrorCode::InvalidRequest, problem));
         }
         let message: Self = serde_json::from_value(value).map_err(|error| {
             failed(
                 ErrorCode::InvalidRequest,
-                format!("this is no message: {error}"),
+                format!("not a JSON-RPC message: {error}"),
             )
         })?;
         if message.method.is_none() && message.id.is_none() {
             return Err(failed(
                 ErrorCode::InvalidRequest,
-                "this is no message: it has neither a method nor an id",
+                "not a JSON-RPC message: it has neither a method nor an id",
             ));
         }
         Ok(message)
@@ -91,7 +91,7 @@ fn mcp_server(server: SchemaServer) -> Result<McpServer, Error> {
             })
         }
         _ => {
-            let problem = "mcpServers: a server of an unknown kind; there is stdio, http and sse";
+            let problem = "mcpServers: unknown type of server; expected stdio, http or sse";
             return Err(failed(ErrorCode::InvalidParams, problem));
         }
     })

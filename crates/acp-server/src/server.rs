@@ -129,7 +129,7 @@ impl AcpServer {
             "session/set_config_option" => self.set_option(id, &params(method, given)?, out)?,
             _ => {
                 let method = teamster_core::text::excerpt(method, 100);
-                let problem = format!("there is no method {method}");
+                let problem = format!("unknown method {method}");
                 return Err(failed(ErrorCode::MethodNotFound, problem));
             }
         }

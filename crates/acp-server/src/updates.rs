@@ -150,7 +150,7 @@ impl Story {
             AgentEvent::Retry(retry) => notice(
                 around,
                 NoticeSeverity::Warning,
-                "The agent repeats a request",
+                "The agent retries a request",
                 &retry.error.message,
                 meta(json!({"event": event})),
                 out,
@@ -201,17 +201,11 @@ impl Story {
             }
             RunEvent::Retry { reason, .. } => {
                 self.message = None;
-                waiting(
-                    around,
-                    "Trying again",
-                    &reason.message,
-                    &mut self.messages,
-                    out,
-                );
+                waiting(around, "Retrying", &reason.message, &mut self.messages, out);
             }
             RunEvent::Fallback { reason, next, .. } => {
                 self.message = None;
-                let title = format!("Going on with {}", next.provider);
+                let title = format!("Continuing with {}", next.provider);
                 waiting(around, &title, &reason.message, &mut self.messages, out);
             }
             _ => {}

@@ -30,8 +30,7 @@ const SESSIONS: &str = "teamster/sessions";
 /// Returns the user's detached runs.
 pub(crate) fn runs() -> anyhow::Result<Runs> {
     let root = store::state_file(RUNS).context(
-        "detached runs have no place to keep their logs: neither XDG_STATE_HOME nor HOME is set to an absolute \
-         path",
+        "no directory for the logs of detached runs: set XDG_STATE_HOME or HOME to an absolute path",
     )?;
     Ok(Runs::at(root))
 }

@@ -27,10 +27,10 @@ pub(crate) const HELP: &str = "\
 Exit codes:
     0  the run completed
     1  the agent, its CLI or the model service failed, or the output cannot be written
-    2  the command line is wrong, or asks for what the provider cannot do
+    2  the command line is invalid, or the provider does not support it
     3  the agent's CLI is not installed or cannot be executed
-    4  a limit of time ended the run
-    5  the output broke off, or nothing came of the run but denied permissions
+    4  a time limit ended the run
+    5  the agent's output ended early, or the run did nothing because its tools were denied
   130  the run was stopped, by a signal or because the reader of the output is gone";
 
 /// The codes in `teamster chat --help`.
@@ -38,10 +38,10 @@ pub(crate) const CHAT_HELP: &str = "\
 Exit codes, by how the last message was answered:
     0  the agent answered, or there was no message
     1  the agent, its CLI or the model service failed, or the output cannot be written
-    2  the command line is wrong, or asks for what the provider cannot do
+    2  the command line is invalid, or the provider does not support it
     3  the agent's CLI is not installed or cannot be executed
-    4  a limit of time ended it
-    5  the output broke off, or nothing came of it but denied permissions
+    4  a time limit ended it
+    5  the agent's output ended early, or it did nothing because its tools were denied
   130  it was interrupted; or a signal ended the chat, or the reader of the output is gone";
 
 /// The codes in `teamster attach --help`.

@@ -34,10 +34,10 @@ pub(crate) fn next_step(
                 Some(ErrorDetail::MissingProgram { install, .. }) if !install.is_empty()
             ) =>
         {
-            format!("if it is here, say where with {bin}; `teamster doctor` shows what is found")
+            format!("if it is installed, set its path with {bin}; `teamster doctor` lists the agents that it finds")
         }
         (ErrorCode::CliNotFound, _) => format!(
-            "install it with `{}`, or say where it is with {bin}; `teamster doctor` shows what is here",
+            "install it with `{}`, or set its path with {bin}; `teamster doctor` lists the agents that it finds",
             info.install
         ),
         (ErrorCode::StartupTimeout, _)
@@ -58,14 +58,14 @@ pub(crate) fn next_step(
             )
         }
         (ErrorCode::StartupTimeout, _) if mcp.is_some() => {
-            "an MCP server that does not answer can hold up the start: `teamster mcp check` tries them; or allow more with --startup-timeout"
-                .to_owned()
+            "an MCP server that does not respond can block the start: run `teamster mcp check`, or raise --startup-timeout"
+            .to_owned()
         }
         (ErrorCode::StartupTimeout, _) => {
-            "if the CLI is only slow to start, allow more with --startup-timeout".to_owned()
+            "if the CLI is just slow to start, raise --startup-timeout".to_owned()
         }
         (ErrorCode::WatchdogTimeout, _) => {
-            "if it was only slow, allow more with --idle-timeout or --tool-timeout".to_owned()
+            "if it was just slow, raise --idle-timeout or --tool-timeout".to_owned()
         }
         (ErrorCode::BudgetExceeded, _) => {
             let flag = match error.budget() {
@@ -75,12 +75,12 @@ pub(crate) fn next_step(
                 Some(BudgetKind::Turns) => "--max-turns",
                 _ => "--max-time, --max-tokens, --max-budget-usd or --max-turns",
             };
-            format!("allow more with {flag}, or go on with --resume")
-        }
+            format!("raise {flag}, or continue with --resume")
+            }
         // The message already has the remedy.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (ErrorCode::ConfigLease, _) => {
-            let again = "see to that and try again; `teamster mcp restore` undoes what killed runs have left";
+            let again = "fix that and try again; `teamster mcp restore` restores files that killed runs left changed";
             // This fails at the start of a run only, before a CLI was started.
             if mcp.is_some_and(|way| way != McpDelivery::Private) && can_be_private(info) {
                 format!("use --mcp-via private (the default), which changes no file; or {again}")
@@ -96,7 +96,7 @@ pub(crate) fn next_step(
             "wait until the limit resets, or use another account or key".to_owned()
         }),
         (_, ErrorKind::Overloaded) => {
-            wait().unwrap_or_else(|| "the service is in trouble: try again later".to_owned())
+            wait().unwrap_or_else(|| "the service has problems: try again later".to_owned())
         }
         (_, ErrorKind::Network) if is_local(&error.message) => {
             "start the service at that address, such as `ollama serve`, or choose another model".to_owned()
@@ -105,21 +105,21 @@ pub(crate) fn next_step(
             "check the connection (and HTTPS_PROXY, if there is a proxy) and try again".to_owned()
         }
         (_, ErrorKind::ContextWindow) => {
-            "begin a new session (leave out --resume), or ask for less at once".to_owned()
+            "start a new session (omit --resume), or split the task".to_owned()
         }
         (_, ErrorKind::ModelNotFound) => {
-            format!("choose a model that {} knows with --model", info.name)
+            format!("choose a model of {} with --model", info.name)
         }
         (_, ErrorKind::SessionNotFound) => {
-            "check the id; some CLIs find a session only in the directory in which it began (--cwd); or leave out --resume"
+            "check the id and --cwd (some CLIs find a session only in the directory where it started), or omit --resume"
                 .to_owned()
         }
         (_, ErrorKind::Permission) => ALLOW.to_owned(),
-        (_, ErrorKind::Budget) => "allow more with --max-budget-usd, or go on with --resume".to_owned(),
-        (_, ErrorKind::MaxTurns) => "allow more with --max-turns, or go on with --resume".to_owned(),
+        (_, ErrorKind::Budget) => "raise --max-budget-usd, or continue with --resume".to_owned(),
+        (_, ErrorKind::MaxTurns) => "raise --max-turns, or continue with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
             format!(
-                "`teamster mcp check` shows whether a server starts; look also at those that {} has configured",
+                "run `teamster mcp check`, and check the servers in the configuration of {}",
                 info.name
             )
         }
@@ -255,7 +255,7 @@ mod tests {
         let error =
             AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x").detail(detail);
         let missing = next_step(&error, info(), "--bin", None, 0).unwrap();
-        assert!(missing.starts_with("if it is here"), "{missing}");
+        assert!(missing.starts_with("if it is installed"), "{missing}");
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
         let lease = step(ErrorCode::ConfigLease, ErrorKind::Mcp).unwrap();
@@ -289,14 +289,14 @@ mod tests {
         for way in [McpDelivery::ProjectConfig, McpDelivery::UserConfig] {
             assert_eq!(
                 step(ErrorCode::ConfigLease, Some(way)),
-                "use --mcp-via private (the default), which changes no file; or see to that and try again; `teamster mcp restore` undoes what killed runs have left"
+                "use --mcp-via private (the default), which changes no file; or fix that and try again; `teamster mcp restore` restores files that killed runs left changed"
             );
         }
         let private = step(ErrorCode::ConfigLease, Some(McpDelivery::Private));
         assert!(!private.contains("--mcp-via"), "{private}");
         assert_eq!(
             step(ErrorCode::StartupTimeout, Some(McpDelivery::Private)),
-            "an MCP server that does not answer can hold up the start: `teamster mcp check` tries them; or allow more with --startup-timeout"
+            "an MCP server that does not respond can block the start: run `teamster mcp check`, or raise --startup-timeout"
         );
         let none = step(ErrorCode::StartupTimeout, None);
         assert!(!none.contains("MCP"), "{none}");
@@ -367,13 +367,12 @@ mod tests {
         ] {
             assert_eq!(
                 of(Some(ErrorDetail::budget(budget, Some(3.0)))),
-                format!("allow more with {flag}, or go on with --resume")
+                format!("raise {flag}, or continue with --resume")
             );
         }
         assert_eq!(
             of(None),
-            "allow more with --max-time, --max-tokens, --max-budget-usd or --max-turns, or go on with \
-             --resume"
+            "raise --max-time, --max-tokens, --max-budget-usd or --max-turns, or continue with --resume"
         );
     }
 
@@ -382,7 +381,7 @@ mod tests {
         let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
         let step = next_step(&error, info(), "TEAMSTER_CLAUDE_BIN", None, 0).unwrap();
         assert!(
-            step.contains("where it is with TEAMSTER_CLAUDE_BIN;"),
+            step.contains("set its path with TEAMSTER_CLAUDE_BIN;"),
             "{step}"
         );
     }

@@ -54,10 +54,10 @@ fn script_of(path: &Path) -> anyhow::Result<Script> {
     };
     read.map_err(|error| match error {
         ScriptError::Unreadable { path, error } => anyhow!(
-            "cannot read the script {path}: {error}; `teamster mock-model --example` prints one to begin with"
+            "cannot read the script {path}: {error}; `teamster mock-model --example` prints an example"
         ),
         wrong => anyhow!(
-            "{name}: {}\n`teamster mock-model --example` explains the form of a script",
+            "{name}: {}\n`teamster mock-model --example` explains the format of a script",
             wrong.to_string().trim_end()
         ),
     })
@@ -74,7 +74,7 @@ fn settings(args: &MockModelArgs) -> anyhow::Result<Settings> {
 /// Returns the agent's working directory in canonical form.
 fn directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let Some(given) = given else {
-        return env::current_dir().context("there is no current directory; say --directory");
+        return env::current_dir().context("no current directory; set --directory");
     };
     let directory = given
         .canonicalize()
@@ -90,8 +90,8 @@ fn named(ids: &[String]) -> anyhow::Result<Vec<Cli>> {
     let known = |id: &String| {
         Cli::from_id(id).with_context(|| {
             format!(
-                "--cli {id}: how this agent is pointed at a server is not known; set its own variables from \
-                 TEAMSTER_MOCK_URL in COMMAND, as in `-- sh -c 'MY_URL=$TEAMSTER_MOCK_URL/v1 my-agent'`"
+                "--cli {id}: teamster cannot point this agent at a server; set its variables from TEAMSTER_MOCK_URL in \
+                COMMAND, as in `-- sh -c 'MY_URL=$TEAMSTER_MOCK_URL/v1 my-agent'`"
             )
         })
     };
@@ -112,10 +112,10 @@ async fn start(script: Script, settings: Settings) -> anyhow::Result<MockModel> 
         .await
         .map_err(|error| match (error.kind(), port) {
             (io::ErrorKind::AddrInUse, _) => anyhow!(
-                "port {port} on 127.0.0.1 is taken by another program; give another one, or leave out --port for any that is free"
+                "port {port} on 127.0.0.1 is in use; choose another one, or omit --port for a free one"
             ),
             (io::ErrorKind::PermissionDenied, 1..1024) => anyhow!(
-                "port {port} on 127.0.0.1 may not be used by this user; give one from 1024, or leave out --port for any that is free"
+                "port {port} on 127.0.0.1 needs root privileges; choose one from 1024 up, or omit --port for a free one"
             ),
             _ => anyhow!("cannot listen on port {port} of 127.0.0.1: {error}"),
         })

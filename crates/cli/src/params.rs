@@ -259,7 +259,7 @@ fn image(file: &Path) -> anyhow::Result<Image> {
         "gif" => "image/gif",
         "webp" => "image/webp",
         _ => bail!(
-            "{} is not an image that agents take: its name must end in .png, .jpg, .jpeg, .gif or .webp",
+            "{} is not an image of a supported type: expected .png, .jpg, .jpeg, .gif or .webp",
             file.display()
         ),
     };
@@ -277,9 +277,7 @@ fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
                 None => match env::var(name) {
                     Ok(value) => value,
                     Err(env::VarError::NotPresent) => {
-                        bail!(
-                            "--env {name}: there is no such variable in teamster's own environment"
-                        )
+                        bail!("--env {name}: no such variable in teamster's environment")
                     }
                     Err(env::VarError::NotUnicode(_)) => {
                         bail!("--env {name}: the variable's value is not UTF-8 text")

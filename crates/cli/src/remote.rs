@@ -41,7 +41,7 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
     let url = args.remote.as_deref().unwrap_or_default().trim();
     if url.is_empty() {
         if args.remote_token_file.is_some() {
-            bail!("--remote-token-file goes with --remote URL");
+            bail!("--remote-token-file requires --remote URL");
         }
         return Ok(());
     }
@@ -59,7 +59,7 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
     let http = Http::new(url, token).context("--remote")?;
     if http.is_open() {
         crate::warn(&[format!(
-            "the token and all that is sent to {} can be read on the way: use https, a VPN or an SSH tunnel",
+            "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",
             http.url()
         )]);
     }
@@ -107,8 +107,8 @@ fn can_be_done(command: &Command) -> anyhow::Result<()> {
         _ => return Ok(()),
     };
     bail!(
-        "`teamster {name}` works on one machine and not with --remote: leave out --remote (and the variable \
-         TEAMSTER_REMOTE), or run it on the server's machine"
+        "`teamster {name}` does not support --remote: omit it and unset TEAMSTER_REMOTE, or run the command on the \
+        server's machine"
     )
 }
 

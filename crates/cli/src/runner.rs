@@ -49,7 +49,7 @@ pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> 
                 ),
             }
         }
-        _ => bail!("the runner is of another version"),
+        _ => bail!("the runner has another version"),
     }
 }
 
@@ -58,13 +58,13 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     launch::close_inherited();
     // Fails only for the leader of a process group, which is detached from the terminal as well.
     let _ = setsid();
-    let launch = Launch::read(io::stdin()).context("cannot read what to run")?;
+    let launch = Launch::read(io::stdin()).context("cannot read the launch request")?;
     match Cli::read(launch.args)?.command {
         Subcommand::Run(mut args) => {
             run::detached::runner(&mut args, launch.prompt.unwrap_or_default())
         }
         Subcommand::Chat(mut args) => chat::detached::runner(&mut args, launch.session_id),
-        _ => bail!("nothing to run was given"),
+        _ => bail!("the launch request is neither for a run nor for a chat"),
     }
 }
 

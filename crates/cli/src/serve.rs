@@ -68,9 +68,8 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
 
 /// Returns the folder of the server's files.
 fn folder() -> anyhow::Result<PathBuf> {
-    store::state_file(FOLDER).context(
-        "the tokens have no place: neither XDG_STATE_HOME nor HOME is set to an absolute path",
-    )
+    store::state_file(FOLDER)
+        .context("no directory for the tokens: set XDG_STATE_HOME or HOME to an absolute path")
 }
 
 /// Creates the configuration from the arguments. Every error is a usage error.
@@ -80,8 +79,8 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
         && !args.insecure_http
     {
         bail!(
-            "{address} can be reached from other machines, and the connection is not encrypted: put a proxy with \
-             TLS before 127.0.0.1, or add --insecure-http --token-file FILE"
+            "{address} can be reached from other machines without encryption: put a TLS proxy in front of \
+            127.0.0.1, or add --insecure-http --token-file FILE"
         );
     }
     let folder = folder()?;
@@ -99,7 +98,7 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
     config.on_warning = |text| crate::warn(&[text.to_owned()]);
     config.agents = match &args.agents {
         Some(file) if !file.is_file() => {
-            return Err(anyhow!("--agents: there is no file {}", file.display()));
+            return Err(anyhow!("--agents: no such file: {}", file.display()));
         }
         Some(file) => Some(file.clone()),
         None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),

@@ -64,8 +64,8 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
         if at > 0 && patience.is_some() {
             if at < stat.len() {
                 return left_out(
-                    "stdin was left alone, because another command has read part of it: \
-                     `--stdin wait` reads the rest, `--stdin ignore` or `</dev/null` ends this warning",
+                    "stdin was ignored because another command has read part of it: \
+                    `--stdin wait` reads the rest, `--stdin ignore` or `</dev/null` silences this warning",
                 );
             }
             return Ok((String::new(), None));
@@ -75,8 +75,8 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
         match patience {
             Some(patience) if !wait(stdin, patience.first)? => {
                 return left_out(&format!(
-                    "stdin is open, but nothing came in {}, so the run continues without it: \
-                     `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` does not wait",
+                    "stdin is open but sent nothing within {}, so the run continues without it: \
+                    `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` skips it",
                     words::duration_ms(millis(patience.first))
                 ));
             }
@@ -88,8 +88,8 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
     };
     let text = String::from_utf8(bytes).ok();
     let text = text.context(
-        "stdin, which goes with the prompt, is not UTF-8 text: give it as a file that the agent \
-         reads, or leave it out with `</dev/null`",
+        "stdin, which is added to the prompt, is not UTF-8 text: pass it as a file that the agent \
+        reads, or skip it with `</dev/null`",
     )?;
     Ok((text, None))
 }
@@ -122,8 +122,8 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
         }
         if bytes.len() as u64 > MOST {
             bail!(
-                "stdin has more than {} MB, which no agent takes with a prompt: put it in a file and \
-                 let the agent read it",
+                "stdin has more than {} MB, which is too much for a prompt: put it in a file and \
+                let the agent read it",
                 MOST >> 20
             );
         }

@@ -50,9 +50,8 @@ fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Pat
 
 /// Opens the store for a command about it. Returns `None` if the user's default store does not exist yet.
 pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
-    let place = place(args).context(
-        "there is no store: name one with --store or TEAMSTER_STORE (`off` turns it off)",
-    )?;
+    let place = place(args)
+        .context("no store: set one with --store or TEAMSTER_STORE (`off` turns it off)")?;
     match Store::open_existing(&place).await {
         Ok(store) => Ok(Some(store)),
         Err(missing @ StoreError::Missing { .. }) if args.url.is_none() => {
@@ -60,7 +59,7 @@ pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
             // Without stderr the message cannot be shown.
             let _ = writeln!(
                 anstream::stderr(),
-                "{missing}: the first `teamster run` makes it"
+                "{missing}: the first `teamster run` creates it"
             );
             Ok(None)
         }

@@ -13,7 +13,7 @@ use crate::{exit_code, tokio_runtime, words};
 
 /// Supervises until a signal and returns the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
-    let program = crate::program().context("cannot find the program that this is")?;
+    let program = crate::program().context("cannot find this program")?;
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;

@@ -192,7 +192,7 @@ fn span(args: &UsageArgs, now: &Zoned) -> anyhow::Result<TimeSpan> {
     if let (Some(since), Some(until)) = (span.since, span.until)
         && since >= until
     {
-        bail!("--until is not after --since: there is nothing between them");
+        bail!("--until is not after --since");
     }
     Ok(span)
 }
@@ -241,7 +241,7 @@ fn read(
 
 fn how_far(read: u64, all: u64) -> String {
     if all == 0 {
-        return "looking for the files of the CLIs".to_owned();
+        return "looking for the CLIs' files".to_owned();
     }
     let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
     format!("reading {} of {} MB", megabytes(read), megabytes(all))

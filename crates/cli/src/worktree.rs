@@ -90,7 +90,7 @@ impl Worktree {
     /// the run. Every error is a usage error and leaves nothing behind.
     pub(crate) fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
         let root = store::state_file(FOLDER).context(
-            "--worktree has no place to keep it: neither XDG_STATE_HOME nor HOME is set to an absolute path",
+            "no directory for --worktree: set XDG_STATE_HOME or HOME to an absolute path",
         )?;
         sweep(&root);
         Self::at(&root, directory, branch, id).context("--worktree")
@@ -102,14 +102,14 @@ impl Worktree {
             if Command::new("git").arg("--version").output().is_err() {
                 bail!("git is not installed");
             }
-            bail!("{shown} is in no git repository: run it in one, or name one with --cwd");
+            bail!("{shown} is not in a git repository: run it in one, or set --cwd");
         };
         let repository = PathBuf::from(repository);
         let base = git(
             directory,
             ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"],
         )
-        .map_err(|_| anyhow!("the repository {shown} has no commit yet: make one first"))?;
+        .map_err(|_| anyhow!("the repository {shown} has no commit yet: create one first"))?;
         let branch = match branch {
             Some(branch) => branch.to_owned(),
             None => format!("{BRANCH}{id}"),
@@ -117,14 +117,11 @@ impl Worktree {
         if branch.starts_with('-')
             || git(directory, ["check-ref-format", "--branch", &branch]).is_err()
         {
-            bail!(
-                "`{}` cannot be the name of a branch",
-                words::one_line(&branch)
-            );
+            bail!("`{}` is not a valid branch name", words::one_line(&branch));
         }
         let reference = format!("refs/heads/{branch}");
         if git(directory, ["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
-            bail!("there is a branch `{branch}` already: name another one, or leave the name out");
+            bail!("a branch `{branch}` exists already: choose another name, or omit it");
         }
         let inside = git(directory, ["rev-parse", "--show-prefix"])?;
         let name = repository.file_name().unwrap_or(OsStr::new("worktree"));
@@ -136,12 +133,12 @@ impl Worktree {
                 .mode(0o700)
                 .create(path)
         };
-        make(root).with_context(|| format!("cannot make {}", root.display()))?;
+        make(root).with_context(|| format!("cannot create {}", root.display()))?;
         if folder.exists() {
-            bail!("there is a worktree in {} already", folder.display());
+            bail!("a worktree exists in {} already", folder.display());
         }
-        make(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let lock = lock(&folder)?.context("another process removes it")?;
+        make(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let lock = lock(&folder)?.context("another process is removing it")?;
         let info = Info {
             repository,
             path,
@@ -192,7 +189,9 @@ impl Worktree {
         let changed = changed.lines().count() as u64;
         (changed > 0).then(|| {
             let files = words::plural(changed, "file");
-            format!("--worktree begins at the last commit, without the changes of {files} in your working tree")
+            format!(
+                "--worktree starts at the last commit, without the uncommitted changes to {files}"
+            )
         })
     }
 
@@ -203,9 +202,7 @@ impl Worktree {
         let branch = words::one_line(&self.info.branch);
         match outcome {
             Outcome::Removed => {
-                format!(
-                    "nothing was changed in the worktree, so it was removed with its branch {branch}"
-                )
+                format!("worktree without changes removed, with its branch {branch}")
             }
             Outcome::Kept(why) => format!("worktree kept: {why} on branch {branch} in {path}"),
         }

@@ -12,9 +12,7 @@ pub(crate) fn local() -> TimeZone {
         TimeZone::try_system().unwrap_or_else(|_| {
             if let Some(name) = std::env::var_os("TZ") {
                 let name = name.display();
-                warn(&[format!(
-                    "TZ: no time zone {name} is known on this machine; times and days are those of UTC"
-                )]);
+                warn(&[format!("TZ: unknown time zone {name}; using UTC")]);
             }
             TimeZone::UTC
         })

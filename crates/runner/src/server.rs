@@ -171,7 +171,7 @@ async fn answer(command: Command, control: &Control) -> Reply {
             Some(session) => session.carry_out(command).await,
             None => refused(
                 RefusalCode::Unsupported,
-                "this is a run and takes no further prompt: `teamster chat --detach` begins a session that does",
+                "this is a run, not a session: start a session with `teamster chat --detach`",
             ),
         },
     }

@@ -83,7 +83,7 @@ pub enum BackendError {
     #[error("{0}")]
     Invalid(String),
     /// No run of the history has this id.
-    #[error("there is no run `{0}` in the history")]
+    #[error("no run `{0}` in the history")]
     NotFound(String),
     /// The id prefix matches several runs of the history.
     #[error("{0}")]

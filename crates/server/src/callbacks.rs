@@ -175,7 +175,7 @@ impl Callbacks {
         });
         written.map_err(|error| {
             let detail = format!(
-                "cannot keep the callback in {}: {error}",
+                "cannot store the callback in {}: {error}",
                 self.folder.display()
             );
             Problem::new(ProblemCode::Internal, detail)

@@ -49,7 +49,7 @@ async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
             let detail = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
             Problem::new(ProblemCode::BodyTooLarge, detail)
         } else {
-            Problem::new(ProblemCode::InvalidBody, "the body broke off")
+            Problem::new(ProblemCode::InvalidBody, "the body is incomplete")
         }
     })?;
     Ok((collected.to_bytes(), is_json))

@@ -25,7 +25,7 @@ pub(crate) async fn check(
         if !allowed {
             return Problem::new(
                 ProblemCode::HostNotAllowed,
-                "the Host header names no name of this server; allow it with `teamster serve --allow-host NAME`",
+                "the name in the Host header is not allowed; allow it with `teamster serve --allow-host NAME`",
             )
             .into_response();
         }
@@ -36,7 +36,7 @@ pub(crate) async fn check(
         if host.is_none_or(|host| !is_same(origin, host)) {
             return Problem::new(
                 ProblemCode::OriginNotAllowed,
-                "this request comes from the page of another origin",
+                "this request comes from a page of another origin",
             )
             .into_response();
         }

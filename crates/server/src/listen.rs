@@ -97,7 +97,7 @@ pub enum ListenError {
         address: String,
     },
     /// The path is a file that is not a socket.
-    #[error("{} exists and is no socket: choose another path", path.display())]
+    #[error("{} exists and is not a socket: choose another path", path.display())]
     NoSocket {
         /// The path.
         path: PathBuf,

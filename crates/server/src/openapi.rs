@@ -40,8 +40,8 @@ pub fn openapi() -> Value {
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token of `teamster serve` or `teamster token add`. The page trades it for a \
-                                    cookie by POST /v1/login.",
+                    "description": "A token of `teamster serve` or `teamster token add`. The page exchanges it for \
+                    a cookie by POST /v1/login.",
                 },
             },
         },
@@ -203,8 +203,8 @@ impl JsonSchema for Entry {
         let agent = generator.subschema_for::<LogEntry>();
         let run = generator.subschema_for::<RunEvent>();
         let schema = json!({
-            "description": "An entry of a run's log: an event of the agent, or one of the run itself, which has a \
-                            colon in its `type` (or is `reset`).",
+            "description": "An entry of a run's log: an event of the agent, or one of the run itself, whose `type` \
+            has a colon (or is `reset`).",
             "anyOf": [
                 agent,
                 {

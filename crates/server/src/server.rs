@@ -79,14 +79,14 @@ impl Server {
 
 async fn not_found(uri: Uri) -> Problem {
     let detail = format!(
-        "there is no {}; GET /v1/openapi.json describes all paths",
+        "no such path: {}; GET /v1/openapi.json describes all paths",
         uri.path()
     );
     Problem::new(ProblemCode::NotFound, detail)
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
-    let detail = format!("{} does not have the method {method}", uri.path());
+    let detail = format!("{} does not support the method {method}", uri.path());
     Problem::new(ProblemCode::MethodNotAllowed, detail)
 }
 

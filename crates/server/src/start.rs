@@ -281,14 +281,14 @@ impl Common<'_> {
             }
             if !path.is_dir() {
                 let path = path.display();
-                return invalid(format!("workingDirectory: there is no directory {path}"));
+                return invalid(format!("workingDirectory: no such directory: {path}"));
             }
         }
         if let Some(Err(error)) = self.callback.map(check_url) {
             return invalid(format!("callback: {error}"));
         }
         if self.fork_of_none {
-            return invalid("fork: goes with sessionId".to_owned());
+            return invalid("fork: requires sessionId".to_owned());
         }
         Ok(())
     }

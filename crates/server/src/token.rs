@@ -182,7 +182,7 @@ impl Tokens {
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
             return Err(TokenError::InvalidName(name.to_owned()));
         }
-        let secret = random().map_err(TokenError::io("make a token for", &self.folder))?;
+        let secret = random().map_err(TokenError::io("create a token in", &self.folder))?;
         self.change(|tokens| {
             if tokens.iter().any(|token| token.name == name) {
                 return Err(TokenError::Exists(name.to_owned()));
@@ -224,7 +224,7 @@ impl Tokens {
         &self,
         change: impl FnOnce(&mut Vec<TokenInfo>) -> Result<(), TokenError>,
     ) -> Result<(), TokenError> {
-        make_private(&self.folder).map_err(TokenError::io("make", &self.folder))?;
+        make_private(&self.folder).map_err(TokenError::io("create", &self.folder))?;
         let path = self.folder.join(LOCK);
         let lock = private(&path).map_err(TokenError::io("open", &path))?;
         lock.lock().map_err(TokenError::io("lock", &path))?;
@@ -283,7 +283,7 @@ impl OwnerToken {
     /// Reads the token from this file, and creates the file if it is missing.
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
         if let Some(folder) = path.parent() {
-            make_private(folder).map_err(TokenError::io("make", folder))?;
+            make_private(folder).map_err(TokenError::io("create", folder))?;
         }
         let made = random().and_then(|secret| {
             // Write the whole file before it gets its name: another server may be starting as well.
@@ -331,7 +331,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+    filled.map_err(|_| io::Error::other("the system's random number generator failed"))?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 

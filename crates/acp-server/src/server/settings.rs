@@ -61,7 +61,7 @@ impl AcpServer {
         let option = request.config_id.0.to_string();
         let SessionConfigOptionValue::ValueId { value } = &request.value else {
             return Err(errors::invalid(format!(
-                "the option {option} takes the id of a value"
+                "option {option}: expected the id of a value"
             )));
         };
         let before = self.session(&session_id)?.setup.settings.mode;
@@ -98,12 +98,12 @@ impl AcpServer {
         match option {
             AGENT if catalog.choose_agent => {
                 let Some(agent) = catalog.agent(value) else {
-                    return invalid(format!("there is no agent {value}"));
+                    return invalid(format!("unknown agent {value}"));
                 };
                 if session.setup.agent.as_deref() != Some(value) {
                     if session.begun {
                         return invalid(
-                            "the agent stays after the first prompt: begin a new session for another one"
+                            "the agent is fixed after the first prompt: start a new session for another one"
                                 .to_owned(),
                         );
                     }
@@ -116,7 +116,7 @@ impl AcpServer {
                 let Some(mode) = known.iter().find(|mode| mode.as_str() == value) else {
                     let known: Vec<_> = known.iter().map(|mode| mode.as_str()).collect();
                     return invalid(format!(
-                        "there is no mode {value}; there is: {}",
+                        "unknown mode {value}; expected one of: {}",
                         known.join(", ")
                     ));
                 };
@@ -129,7 +129,7 @@ impl AcpServer {
             THOUGHT_LEVEL => {
                 session.setup.settings.effort = Some(value.to_owned()).filter(|it| it != DEFAULT);
             }
-            _ => return invalid(format!("there is no option {option}")),
+            _ => return invalid(format!("unknown option {option}")),
         }
         if session.begun {
             out.actions.push(Action::Apply {

@@ -126,7 +126,7 @@ fn waiting_is_a_notice_or_a_thought() {
         "next": {"attempt": 2, "provider": "codex"}}),
     ];
     let thought = &shown(&entries)[0];
-    assert_eq!(thought["content"]["text"], "Going on with codex: limit\n");
+    assert_eq!(thought["content"]["text"], "Continuing with codex: limit\n");
     let around = Around {
         notices: true,
         ..Around::default()
@@ -140,7 +140,7 @@ fn waiting_is_a_notice_or_a_thought() {
         ),
         (
             &json!("notice"),
-            &json!("Going on with codex"),
+            &json!("Continuing with codex"),
             &json!("limit")
         )
     );

@@ -49,11 +49,11 @@ async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<Str
             // Ask the runner: if the run has ended, its error is more precise.
             let none = Answer::Deny { reason: None };
             run.answer(&format!("{}/0", run.id()), none).await?;
-            bail!("no request of run {} waits for an answer", run.id())
+            bail!("run {} has no pending request", run.id())
         }
         several => {
             let ids: Vec<_> = several.iter().map(|it| &*it.request_id).collect();
-            bail!("several requests wait, name one: {}", ids.join(", "))
+            bail!("several requests are pending, name one: {}", ids.join(", "))
         }
     }
 }
@@ -67,10 +67,10 @@ fn answer(
     let reason = args.reason.clone();
     let is_deny = word == "deny";
     if reason.is_some() && !is_deny {
-        bail!("--reason goes with deny");
+        bail!("--reason requires the answer deny");
     }
     if args.input.is_some() && word != "allow" {
-        bail!("--input goes with allow");
+        bail!("--input requires the answer allow");
     }
     let schema = request.and_then(|request| request.schema.as_ref());
     Ok(match (word, &args.input) {
@@ -84,7 +84,7 @@ fn answer(
             input: match schema {
                 Some(schema) => to_question(text, schema)?,
                 None => bail!(
-                    "`{}` is no answer to it: expected allow, always or deny",
+                    "`{}` is not a valid answer: expected allow, always or deny",
                     words::one_line(text)
                 ),
             },

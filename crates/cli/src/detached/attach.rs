@@ -179,7 +179,7 @@ impl Attached {
             Err(error) => {
                 screen.typed(None);
                 crate::fail(&anyhow::anyhow!(
-                    "not sent: {error} (the arrow keys bring the message back)"
+                    "not sent: {error} (press Up to edit the message)"
                 ));
             }
         }

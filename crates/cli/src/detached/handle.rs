@@ -207,19 +207,17 @@ fn find_here(id: &str) -> anyhow::Result<RunFolder> {
     };
     let name = words::one_line(id);
     let tick = agent_run(&directory).with_context(|| {
-        format!(
-            "the agent in {name} has played no tick with a log: `teamster loop {name}` plays them"
-        )
+        format!("the agent in {name} has no tick with a log yet: run `teamster loop {name}`")
     })?;
     let run = runs.find(&tick.run_id).with_context(|| {
         format!(
-            "tick {} of the agent in {name} has no log any more",
+            "the log of tick {} of the agent in {name} was removed",
             tick.tick
         )
     })?;
     if !tick.is_current {
         crate::warn(&[format!(
-            "the agent in {name} plays no tick now; this is its last, tick {}",
+            "the agent in {name} runs no tick now; showing its last one, tick {}",
             tick.tick
         )]);
     }

@@ -24,7 +24,7 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
         })
     } else if waiting.is_empty() {
         // On stderr, so that scripts do not read it as a request.
-        let _ = writeln!(anstream::stderr(), "no request waits for an answer");
+        let _ = writeln!(anstream::stderr(), "no pending requests");
         Ok(())
     } else {
         let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);

@@ -21,7 +21,7 @@ pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
     let session = runtime.block_on(RunHandle::find(&args.id))?;
     if !session.is_session() {
         bail!(
-            "{} is a run and takes no further prompt: `teamster chat --detach` begins a session that does",
+            "{} is a run, not a session: start a session with `teamster chat --detach`",
             words::one_line(session.id())
         );
     }

@@ -202,7 +202,7 @@ impl Turns {
                 match &entry.event {
                     RunEvent::Reset { .. } => {
                         let message =
-                            format!("entries 1 to {} were removed to make room", entry.seq);
+                            format!("entries 1 to {} were removed to free space", entry.seq);
                         let message = AgentEvent::notice(
                             NoticeLevel::Warning,
                             NoticeSource::Runtime,

@@ -133,7 +133,7 @@ impl Speaker {
                     words::plural(status.turns, "turn"),
                     tokens.as_deref().unwrap_or("tokens not reported"),
                     cost.as_deref().unwrap_or("cost not reported"),
-                    session.as_deref().unwrap_or("not begun")
+                    session.as_deref().unwrap_or("not started")
                 ));
             }),
             Command::Clear => run.clear().await,

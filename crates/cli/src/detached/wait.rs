@@ -58,7 +58,7 @@ pub(super) async fn result(run: &RunHandle) -> anyhow::Result<RunResult> {
 async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
     let line = if run.id() == id {
         let line = run.end().await?;
-        line.context("the log of this run has no end")?
+        line.context("the log of this run ends without a result")?
     } else {
         end_of_turn(run, id).await?
     };
@@ -67,7 +67,7 @@ async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
     {
         return Ok(*done.result);
     }
-    bail!("the end of this run's log cannot be read by this version")
+    bail!("this version of teamster cannot read the last entry of this run's log")
 }
 
 /// Waits for the last entry of a turn.
@@ -82,7 +82,7 @@ async fn end_of_turn(session: &RunHandle, id: &str) -> anyhow::Result<LogLine> {
         }
     }
     bail!(
-        "the session has ended, and there is no turn {} in its log",
+        "the session has ended without a turn {}",
         words::one_line(id)
     )
 }

@@ -112,7 +112,7 @@ fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
         if !given.servers.iter().any(|it| it.name == *name) {
             let names: Vec<_> = given.servers.iter().map(|it| &*it.name).collect();
             return Err(anyhow!(
-                "there is no MCP server `{name}`; there is: {}",
+                "no MCP server `{name}`; configured: {}",
                 names.join(", ")
             ));
         }
@@ -163,7 +163,7 @@ async fn check(
         };
         let Some(next) = next else { break };
         let (index, checked) = next
-            .context("a check came to no end")
+            .context("a check was aborted")
             .map_err(Failure::Other)?;
         done[index] = Some(checked);
         while !args.json
@@ -247,7 +247,7 @@ async fn checked(
     let probed = probe(&server, &options).await;
     checked.duration_ms = Some(millis(start.elapsed()));
     if let Some(line) = probed.garbage {
-        let what = format!("it prints what is no message on stdout, such as: {line}");
+        let what = format!("it prints lines on stdout that are not MCP messages, such as: {line}");
         checked.warnings.push(what);
     }
     checked.stderr = probed.stderr;

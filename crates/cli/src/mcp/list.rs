@@ -191,7 +191,7 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
                     let taken = launch.names_taken.iter();
                     let table = taken.into_iter().find(|table| has(table, &server.name))?;
                     let file = table.file.display();
-                    format!("{file} has a server of this name too, and they would be mixed")
+                    format!("{file} has a server of this name too, and the two would be merged")
                 }
                 // Other errors concern this machine, not the server.
                 Err(error) => match error.detail.as_deref() {

@@ -91,7 +91,7 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
             reported += 1;
             let _ = writeln!(
                 out,
-                "{}: private files of a killed run, removed",
+                "{}: removed private files of a killed run",
                 folder.display()
             );
         }
@@ -115,9 +115,9 @@ fn cannot(error: &LeaseError) {
 fn what_is_there(pending: &Pending) -> String {
     let servers = names(pending);
     match pending.running {
-        0 => format!("a killed run has left {servers}"),
-        1 => format!("{servers} of a run that is alive"),
-        n => format!("{servers} of {n} runs that are alive"),
+        0 => format!("left by a killed run: {servers}"),
+        1 => format!("in use by a live run: {servers}"),
+        n => format!("in use by {n} live runs: {servers}"),
     }
 }
 
@@ -126,9 +126,9 @@ fn what_was_done(released: Released, pending: &Pending) -> String {
     match released {
         Released::Restored => "restored, as it was before the run".to_owned(),
         Released::Cleaned => {
-            format!("{servers} taken out; the rest was changed meanwhile and stays as it is")
+            format!("removed {servers}; kept the other changes made meanwhile")
         }
-        Released::Shared => "a run that is alive uses it and will restore it".to_owned(),
+        Released::Shared => "in use by a live run, which will restore it".to_owned(),
         _ => "nothing to undo".to_owned(),
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn sources_or_default(args: &ServerArgs) -> anyhow::Result<Vec<Source
     }
     if !Path::new(DEFAULT).exists() {
         bail!(
-            "there is no {DEFAULT} here; name servers with --mcp-config FILE or --mcp NAME=COMMAND"
+            "no {DEFAULT} in this directory; name servers with --mcp-config FILE or --mcp NAME=COMMAND"
         );
     }
     Ok(vec![from_config(DEFAULT)?])
@@ -190,7 +190,7 @@ mod tests {
         ] {
             assert_eq!(
                 error(&[], &[&format!("a={typed}")]),
-                "--mcp a: an address begins with http:// or https://; no other is taken"
+                "--mcp a: unsupported URL: expected http:// or https://"
             );
         }
         for typed in [
@@ -200,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(
                 error(&[], &[&format!("a={typed}")]),
-                "--mcp a: an address stands alone, without variables or arguments"
+                "--mcp a: a URL takes no variables or arguments"
             );
         }
         // Not URLs.
@@ -217,23 +217,23 @@ mod tests {
         for (typed, message) in [
             (
                 "TOKEN=${TOKEN} tracker-mcp",
-                "--mcp TOKEN: its program would be the value of a variable; a name goes before: \
-                 --mcp NAME='TOKEN=${TOKEN} COMMAND'",
+                "--mcp TOKEN: the program would be the value of a variable; add a name: \
+                --mcp NAME='TOKEN=${TOKEN} COMMAND'",
             ),
             // A default may be a secret.
             (
                 "TOKEN=${NOT_SET:-sk-1} sk-2",
-                "--mcp TOKEN: its program would be the value of a variable; a name goes before: \
-                 --mcp NAME='TOKEN=${…} COMMAND'",
+                "--mcp TOKEN: the program would be the value of a variable; add a name: \
+                --mcp NAME='TOKEN=${…} COMMAND'",
             ),
             (
                 "KEY='Bearer ${TOKEN}' sk-2",
-                "--mcp KEY: its program would be the value of a variable; a name goes before: \
-                 --mcp NAME='KEY=${…} COMMAND'",
+                "--mcp KEY: the program would be the value of a variable; add a name: \
+                --mcp NAME='KEY=${…} COMMAND'",
             ),
             (
                 "a=KEY=sk-1 ${TOKEN}",
-                "--mcp a: its program would be the value of a variable; name the program itself",
+                "--mcp a: the program would be the value of a variable; name the program itself",
             ),
         ] {
             assert_eq!(error(&[], &[typed]), message);
@@ -258,8 +258,8 @@ mod tests {
             assert_eq!(
                 error(&[], &[&format!("a={typed}")]),
                 format!(
-                    "--mcp a: no shell reads it, and `{operator}` means something only to one; \
-                     use a=\"sh -c '…'\""
+                    "--mcp a: `{operator}` needs a shell, and the command is run without one; \
+                    use a=\"sh -c '…'\""
                 )
             );
         }
@@ -275,8 +275,8 @@ mod tests {
             ("sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
             ("=sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
             ("https://sk-1?a=b", "--mcp needs NAME=COMMAND or NAME=URL"),
-            ("a=", "--mcp a: there is no command"),
-            ("a=KEY=sk-1", "--mcp a: there is no command"),
+            ("a=", "--mcp a: the command is missing"),
+            ("a=KEY=sk-1", "--mcp a: the command is missing"),
             (
                 "a='sk-1",
                 "--mcp a: a quotation mark in the command is not closed",

@@ -18,18 +18,18 @@ pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
         .map_err(|_| anyhow!("--mcp {name}: a quotation mark in the command is not closed"))?;
     if let Some(operator) = operator(what) {
         bail!(
-            "--mcp {name}: no shell reads it, and `{operator}` means something only to one; \
-             use {name}=\"sh -c '…'\""
+            "--mcp {name}: `{operator}` needs a shell, and the command is run without one; \
+            use {name}=\"sh -c '…'\""
         );
     }
     let variables = words.iter().take_while(|word| assignment(word).is_some());
     let (env, command) = words.split_at(variables.count());
     let Some(program) = command.first() else {
-        bail!("--mcp {name}: there is no command");
+        bail!("--mcp {name}: the command is missing");
     };
     if let Some(server) = address(name, program)? {
         if words.len() > 1 {
-            bail!("--mcp {name}: an address stands alone, without variables or arguments");
+            bail!("--mcp {name}: a URL takes no variables or arguments");
         }
         return Ok(server);
     }
@@ -38,11 +38,11 @@ pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
     if program.contains("${") {
         let instead = if env.is_empty() {
             let variable = plain_variable(program).unwrap_or("${…}");
-            format!("a name goes before: --mcp NAME='{name}={variable} COMMAND'")
+            format!("add a name: --mcp NAME='{name}={variable} COMMAND'")
         } else {
             "name the program itself".to_owned()
         };
-        bail!("--mcp {name}: its program would be the value of a variable; {instead}");
+        bail!("--mcp {name}: the program would be the value of a variable; {instead}");
     }
     let env = env.iter().filter_map(|word| assignment(word));
     let env: Map<_, _> = env.map(|(key, value)| (key.into(), value.into())).collect();
@@ -56,10 +56,10 @@ fn address(name: &str, text: &str) -> anyhow::Result<Option<Value>> {
     };
     let scheme = scheme.to_ascii_lowercase();
     if scheme != "http" && scheme != "https" {
-        bail!("--mcp {name}: an address begins with http:// or https://; no other is taken");
+        bail!("--mcp {name}: unsupported URL: expected http:// or https://");
     }
     if rest.contains(char::is_whitespace) {
-        bail!("--mcp {name}: an address stands alone, without variables or arguments");
+        bail!("--mcp {name}: a URL takes no variables or arguments");
     }
     let url = format!("{scheme}://{rest}");
     Ok(Some(json!({ "type": "http", "url": url })))

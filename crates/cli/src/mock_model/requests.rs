@@ -54,7 +54,7 @@ impl Teller {
                 && let Err(error) = writeln!(log, "{}", json(&request))
             {
                 self.log = None;
-                let why = format!("requests are not written any more: {error}");
+                let why = format!("stopped writing requests: {error}");
                 crate::warn(&[why]);
             }
         }

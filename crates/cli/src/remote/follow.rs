@@ -79,7 +79,7 @@ impl Reader {
                 Ok(None) => return,
                 Ok(Some(body)) => {
                     if reported {
-                        crate::warn(&[format!("connected with {} again", self.http.url())]);
+                        crate::warn(&[format!("reconnected to {}", self.http.url())]);
                         reported = false;
                     }
                     lost = None;
@@ -101,14 +101,14 @@ impl Reader {
             let since = *lost.get_or_insert_with(Instant::now);
             if since.elapsed() > GIVE_UP {
                 let error = super::lost(format!(
-                    "{reason}; the run continues there: `teamster attach {} --after {}` shows what comes",
+                    "{reason}; the run continues: resume with `teamster attach {} --after {}`",
                     self.run_id, self.after
                 ));
                 let _ = self.sender.send(Err(error)).await;
                 return;
             }
             if since.elapsed() > PATIENCE && !std::mem::replace(&mut reported, true) {
-                crate::warn(&[format!("{reason}; trying again")]);
+                crate::warn(&[format!("{reason}; retrying")]);
             }
             if self.after > before {
                 pause = PAUSES[0];

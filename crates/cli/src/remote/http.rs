@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     Problem(Problem),
     /// The server is not `teamster serve`, or has an incompatible version.
     #[error(
-        "{url} does not reply as `teamster serve` does ({reason}): check the URL, and the versions of both"
+        "{url} did not respond like `teamster serve` ({reason}): check the URL, and the versions of both sides"
     )]
     Strange { url: String, reason: String },
 }
@@ -85,8 +85,8 @@ pub(crate) struct Http {
 }
 
 /// The error for a URL with a secret: every user of the machine can read arguments.
-const NO_SECRET: &str = "a token in the URL can be read by every user of this machine: put it into a file for \
-                         --remote-token-file, or into TEAMSTER_REMOTE_TOKEN";
+const NO_SECRET: &str = "every user of this machine can read a token in the URL: put it into a file for --remote-token-file, or \
+into TEAMSTER_REMOTE_TOKEN";
 
 impl Http {
     /// Creates a client for a URL: `http://`, `https://` or `unix:`.
@@ -105,8 +105,8 @@ impl Http {
                 }
                 if token.is_none() {
                     bail!(
-                        "no token for {url}: set TEAMSTER_REMOTE_TOKEN, or name its file with \
-                         --remote-token-file (`teamster token add NAME` on the server's machine makes one)"
+                        "no token for {url}: set TEAMSTER_REMOTE_TOKEN or --remote-token-file (`teamster token add NAME` on \
+                        the server's machine creates a token)"
                     );
                 }
                 Address::Url {
@@ -236,13 +236,12 @@ impl Http {
         match problem.code {
             ProblemCode::Unauthorized => {
                 problem.detail = format!(
-                    "{url} refuses the token: it is not valid, or was revoked; correct TEAMSTER_REMOTE_TOKEN or \
-                     --remote-token-file"
+                    "{url} rejected the token as invalid or revoked: check TEAMSTER_REMOTE_TOKEN or --remote-token-file"
                 );
             }
             ProblemCode::InsufficientScope => {
                 problem.detail = format!(
-                    "{url}: {}; `teamster token add NAME --scope SCOPE` on its machine makes one",
+                    "{url}: {}; `teamster token add NAME --scope SCOPE` on its machine creates one",
                     problem.detail
                 );
             }
@@ -314,7 +313,7 @@ impl Http {
 
 fn wrong(url: &str) -> String {
     format!(
-        "{url:?} is no URL of a server: expected https://HOST, http://127.0.0.1:7420 or unix:/path"
+        "{url:?} is not the URL of a server: expected https://HOST, http://127.0.0.1:7420 or unix:/path"
     )
 }
 
@@ -325,7 +324,9 @@ fn connector() -> anyhow::Result<HttpsConnector<HttpConnector>> {
     let ring = rustls::crypto::ring::default_provider();
     let builder = HttpsConnectorBuilder::new()
         .with_provider_and_native_roots(ring)
-        .context("the system's certificates cannot be read (SSL_CERT_FILE names a file of them)")?;
+        .context(
+            "cannot read the system's certificates (set SSL_CERT_FILE to a file of certificates)",
+        )?;
     Ok(builder.https_or_http().enable_http1().wrap_connector(http))
 }
 
@@ -343,8 +344,7 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
         };
     }
     if text.contains("UnknownIssuer") {
-        text +=
-            "; if the certificate is signed by a CA of your own, name its file with SSL_CERT_FILE";
+        text += "; if the certificate is signed by a private CA, set SSL_CERT_FILE to the CA's certificate";
     }
     text
 }
@@ -365,8 +365,8 @@ mod tests {
             assert_eq!(http.url(), url.trim_end_matches('/'));
         }
         for (url, why) in [
-            ("127.0.0.1:7420", "is no URL of a server"),
-            ("ftp://box.example", "is no URL of a server"),
+            ("127.0.0.1:7420", "is not the URL of a server"),
+            ("ftp://box.example", "is not the URL of a server"),
             ("unix:", "expected a path"),
             ("http://127.0.0.1:7420/#token=x", "every user"),
             ("https://me:x@box.example", "every user"),

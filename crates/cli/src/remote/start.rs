@@ -67,7 +67,7 @@ fn check(own: &[&str]) -> anyhow::Result<()> {
     for (id, flag) in args::given(std::env::args_os()) {
         if !own.contains(&&*id) && !OF_BOTH.contains(&&*id) {
             bail!(
-                "{flag} cannot be used with --remote: leave it out, or run the command on the server's machine"
+                "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
             );
         }
     }

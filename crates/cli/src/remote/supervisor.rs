@@ -26,8 +26,9 @@ impl RemoteSupervisor {
             _ => {
                 return Err(Error::Refused {
                     code: ErrorCode::BadRequest,
-                    message: "this cannot be done with --remote: run it on the server's machine"
-                        .to_owned(),
+                    message:
+                        "this command does not support --remote: run it on the server's machine"
+                            .to_owned(),
                 });
             }
         };

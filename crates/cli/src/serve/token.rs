@@ -29,7 +29,7 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
                 // On stderr, so that scripts do not read it as a token.
                 let _ = writeln!(
                     anstream::stderr(),
-                    "no tokens; `teamster token add` makes one"
+                    "no tokens; `teamster token add` creates one"
                 );
                 Ok(())
             } else {
@@ -61,7 +61,7 @@ fn line(token: &TokenInfo, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn table(tokens: &[TokenInfo], out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(["NAME", "SCOPES", "MADE"]);
+    let mut table = Table::new(["NAME", "SCOPES", "CREATED"]);
     for token in tokens {
         let scopes: Vec<_> = token.scopes.iter().map(|scope| scope.name()).collect();
         let cells = [

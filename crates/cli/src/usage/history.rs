@@ -49,7 +49,7 @@ pub(super) fn runs(
             // Without stderr the message cannot be shown.
             let _ = writeln!(
                 anstream::stderr(),
-                "without the history of runs, which cannot be read: {error}"
+                "ignoring the history of runs, which cannot be read: {error}"
             );
             Ok(Runs::default())
         }

@@ -55,7 +55,7 @@ fn with_resets(limits: &[UsageLimit], now: Timestamp, dates: bool) -> Table {
     };
     for limit in limits {
         let resets = match limit.resets_at {
-            Some(at) if at <= now => "has reset since".to_owned(),
+            Some(at) if at <= now => "already reset".to_owned(),
             Some(at) if dates => format!("{} (in {})", local(at), span(now, at)),
             Some(at) => format!("in {}", span(now, at)),
             None => String::new(),

@@ -38,15 +38,13 @@ pub(super) fn nothing(
         some => format!(" of {}", some.join(", ")),
     };
     let all_time = report.since.is_none() && report.until.is_none();
-    let when = if all_time { "here yet" } else { "in this time" };
+    let when = if all_time { "yet" } else { "in this period" };
     let more = if all_time && chosen.is_empty() {
-        "; `teamster doctor` shows which CLIs are here"
+        "; `teamster doctor` lists installed CLIs"
     } else {
         ""
     };
-    let text = format!(
-        "nothing{of} was used {when}, as far as the CLIs' files and the history of runs show{more}"
-    );
+    let text = format!("no usage{of} {when} in the CLIs' files and the history of runs{more}");
     writeln!(
         out,
         "{}",
@@ -265,7 +263,7 @@ fn notes(
     };
     if !left_out.is_empty() {
         note(format!(
-            "Left out for lack of room: {}. --csv has all.",
+            "Hidden columns: {}. --csv shows all.",
             left_out.join(", ")
         ))?;
     }
@@ -276,7 +274,7 @@ fn notes(
         let file = report.prices.file.as_deref().map(words::one_line);
         let file = file.map_or_else(String::new, |file| {
             format!(
-                ", and before them the prices of {}",
+                "; prices in {} take precedence",
                 words::cut_beginning(&file, width)
             )
         });
@@ -286,8 +284,7 @@ fn notes(
     }
     if report.total.reported_cost_usd.is_some() {
         note(
-            "REPORTED is the cost by the CLIs themselves, where they report one; SPENT is that, or else \
-             the estimate."
+            "REPORTED is the cost that the CLIs report. SPENT is the reported cost, or else the estimate."
                 .into(),
         )?;
     }
@@ -312,7 +309,7 @@ fn notes(
         }
         let requests = words::plural(requests, "request");
         note(format!(
-            "Without a price, and not in the estimate: {requests} to {}. --prices can name one.",
+            "Not in the estimate, because the price is unknown: {requests} to {}. Set it with --prices.",
             names.join(", ")
         ))?;
     }
@@ -326,7 +323,7 @@ fn notes(
     if report.history.only_there > 0 {
         let runs = words::plural(report.history.only_there, "run");
         note(format!(
-            "From the history, because the CLIs' files know nothing of them: {runs}."
+            "From the history, because the CLIs' files do not have them: {runs}."
         ))?;
     }
     if report.history.of_other_agents > 0 {
@@ -338,15 +335,13 @@ fn notes(
     if found.sessions_without_figures > 0 {
         let sessions = words::plural(found.sessions_without_figures, "session");
         note(format!(
-            "Unknown: what {sessions} used whose CLI was ended before it wrote that, or still runs."
+            "Unknown: the usage of {sessions} whose CLI was killed before it wrote that, or is still running."
         ))?;
     }
     let unclear = found.malformed_lines + found.oversize_lines;
     if unclear > 0 {
         let lines = words::plural(unclear, "line");
-        note(format!(
-            "Not counted: {lines} that could not be understood."
-        ))?;
+        note(format!("Not counted: {lines} that could not be parsed."))?;
     }
     if found.unreadable > 0 {
         let files = words::plural(found.unreadable, "file");

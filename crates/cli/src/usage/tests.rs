@@ -99,7 +99,7 @@ fn what_is_cut_has_a_sign_and_what_is_left_out_is_named() {
             let notes = notes.replace('\n', " ");
             let (head, rows) = table.split_once('\n').unwrap();
             for column in &columns {
-                let named = notes.contains("Left out for lack of room") && notes.contains(column);
+                let named = notes.contains("Hidden columns") && notes.contains(column);
                 assert!(
                     head.contains(column) || named,
                     "{by:?} {width} {column}\n{text}"

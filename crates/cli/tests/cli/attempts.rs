@@ -69,7 +69,7 @@ fn a_budget_of_time_ends_the_run() {
         let ended = run(&mut agents.run(args.iter().copied()));
         assert_eq!(ended.code, Some(4), "{}", ended.stderr);
         assert!(
-            ended.stderr.contains("allow more with --max-time,"),
+            ended.stderr.contains("raise --max-time,"),
             "{}",
             ended.stderr
         );
@@ -82,7 +82,7 @@ fn the_limit_that_ended_the_run_is_named() {
     let ended = run(&mut agents.run(["x", "--retries=1", "--max-tokens=10"]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("allow more with --max-tokens,"),
+        ended.stderr.contains("raise --max-tokens,"),
         "{}",
         ended.stderr
     );

@@ -122,7 +122,7 @@ fn every_failure_is_reported_with_what_the_server_said() {
     slow  Answers after some seconds
     env   Gives the value of an environment variable
     draw  Gives an image
-    warning  it prints what is no message on stdout, such as: starting up...
+    warning  it prints lines on stdout that are not MCP messages, such as: starting up...
 ✗ half
     it ended before it answered `tools/list` (exit status: 7)
     stderr  dying

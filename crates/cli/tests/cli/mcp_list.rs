@@ -158,7 +158,7 @@ fn a_name_that_a_cli_would_mix_with_one_of_the_users_is_reported() {
     );
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let (tracker, other) = ended.stdout.split_once("\nother ").unwrap();
-    let reason = "opencode.json has a server of this name too, and they would be mixed";
+    let reason = "opencode.json has a server of this name too, and the two would be merged";
     assert!(
         tracker.contains("    not for  opencode: ") && tracker.contains(reason),
         "{tracker}"
@@ -175,7 +175,7 @@ fn without_servers_it_says_how_to_name_some() {
         assert_data_eq!(
             ended.stderr,
             str![[r#"
-error: there is no .mcp.json here; name servers with --mcp-config FILE or --mcp NAME=COMMAND
+error: no .mcp.json in this directory; name servers with --mcp-config FILE or --mcp NAME=COMMAND
 
 "#]]
         );
@@ -205,7 +205,7 @@ fn what_is_wrong_is_2_and_names_the_place() {
         ),
         (
             &["mcp", "check", "b", "--mcp", "a=x"],
-            "error: there is no MCP server `b`; there is: a\n",
+            "error: no MCP server `b`; configured: a\n",
         ),
     ] {
         let ended = run(teamster(args.iter().copied()).current_dir(dir.path()));

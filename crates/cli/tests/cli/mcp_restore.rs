@@ -94,7 +94,7 @@ fn what_a_killed_run_left_is_reported_and_undone() {
     assert_data_eq!(
         dry.stdout.replace(here, "DIR"),
         str![[r#"
-DIR/opencode.json: a killed run has left tracker
+DIR/opencode.json: left by a killed run: tracker
 
 "#]]
     );
@@ -129,7 +129,7 @@ fn concurrent_changes_stay() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(
         ended.stdout,
-        "opencode.json: tracker taken out; the rest was changed meanwhile and stays as it is\n"
+        "opencode.json: removed tracker; kept the other changes made meanwhile\n"
     );
     let text = text(&opencode);
     assert!(
@@ -146,10 +146,7 @@ fn a_run_that_is_alive_keeps_its_servers() {
         &["mcp", "restore", "--dry-run", "opencode.json"],
     ));
     assert_eq!(dry.code, Some(0), "{}", dry.stderr);
-    assert_eq!(
-        dry.stdout,
-        "opencode.json: tracker of a run that is alive\n"
-    );
+    assert_eq!(dry.stdout, "opencode.json: in use by a live run: tracker\n");
     let ended = run(&mut command(
         &opencode,
         &["mcp", "restore", "opencode.json"],
@@ -157,7 +154,7 @@ fn a_run_that_is_alive_keeps_its_servers() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(
         ended.stdout,
-        "opencode.json: a run that is alive uses it and will restore it\n"
+        "opencode.json: in use by a live run, which will restore it\n"
     );
     assert!(text(&opencode).contains("tracker"));
     alive.signal(Signal::SIGTERM);
@@ -191,7 +188,7 @@ fn private_files_of_a_killed_run_are_removed() {
     };
     let ended = restore();
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let said = ": private files of a killed run, removed\n";
+    let said = ": removed private files of a killed run\n";
     assert!(ended.stdout.ends_with(said), "{}", ended.stdout);
     assert_eq!(private_files(), 0);
     assert!(restore().stdout.starts_with("Nothing to undo"));
@@ -262,7 +259,7 @@ fn a_linked_file_has_the_name_that_the_user_knows_everywhere() {
     assert!(said(&["doctor"]).contains(&format!("    {known}\n")));
     assert_eq!(
         said(&["mcp", "restore", "--dry-run"]),
-        format!("{known}: a killed run has left a\n")
+        format!("{known}: left by a killed run: a\n")
     );
     assert_eq!(
         said(&["mcp", "restore"]),

@@ -211,13 +211,13 @@ fn a_slip_in_a_configuration_is_reported_once() {
 #[test]
 fn a_start_that_takes_too_long_points_at_the_servers() {
     let opencode = OpenCode::new("exec sleep 100");
-    let hint = "next: an MCP server that does not answer can hold up the start";
+    let hint = "next: an MCP server that does not respond can block the start";
     let ended = run(&mut opencode.run(["--mcp=a=x", "--startup-timeout=300ms"]));
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(ended.stderr.contains(hint), "{}", ended.stderr);
     let ended = run(&mut opencode.run(["--startup-timeout=300ms"]));
     assert!(!ended.stderr.contains(hint), "{}", ended.stderr);
-    assert!(ended.stderr.contains("next: if the CLI is only slow"));
+    assert!(ended.stderr.contains("next: if the CLI is just slow"));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_forgotten_name_shows_no_secret() {
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     assert_eq!(
         ended.stderr,
-        "error: --mcp TOKEN: its program would be the value of a variable; a name goes before: \
+        "error: --mcp TOKEN: the program would be the value of a variable; add a name: \
          --mcp NAME='TOKEN=${TOK} COMMAND'\n"
     );
     assert!(!claude.path("report.json").exists(), "an agent was started");

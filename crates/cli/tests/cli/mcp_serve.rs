@@ -172,7 +172,7 @@ fn what_is_not_allowed_is_refused_with_what_to_do() {
     for (arguments, words) in [
         (
             json!({"agent": "cmd:rm -rf x", "prompt": "x"}),
-            "there is no agent",
+            "no agent `",
         ),
         (
             json!({"agent": "claude", "prompt": "x", "workingDirectory": "/no/such"}),

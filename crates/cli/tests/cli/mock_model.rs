@@ -325,7 +325,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (
             &["script.toml", "--port", &port],
             1,
-            &["is taken by another program", "leave out --port"],
+            &["is in use", "omit --port"],
         ),
         (
             &["script.toml", "--", "no-such-program"],

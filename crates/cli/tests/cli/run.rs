@@ -325,7 +325,7 @@ fn a_missing_cli_is_3_with_the_way_to_install_it() {
         ended.stderr.replace(empty.path().to_str().unwrap(), "DIR"),
         str![[r#"
 error: the program `claude` was not found: searched DIR; to install Claude Code: npm install -g @anthropic-ai/claude-code
-  next: if it is here, say where with --bin; `teamster doctor` shows what is found
+  next: if it is installed, set its path with --bin; `teamster doctor` lists the agents that it finds
 ✗ failed · 0.0s
 
 "#]]

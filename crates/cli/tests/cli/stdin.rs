@@ -75,7 +75,7 @@ fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
     drop(writer);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let warning =
-        "warning: stdin is open, but nothing came in 3.0s, so the run continues without it";
+        "warning: stdin is open but sent nothing within 3.0s, so the run continues without it";
     assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
     assert_eq!(prompt(&claude), "review this");
 }

@@ -196,7 +196,7 @@ fn only_what_was_in_a_time() {
     assert_data_eq!(
         nothing.stderr,
         str![[r#"
-nothing was used in this time, as far as the CLIs' files and the history of runs show
+no usage in this period in the CLIs' files and the history of runs
 
 "#]]
     );
@@ -210,7 +210,7 @@ fn where_nothing_is_a_friendly_word_is() {
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-nothing was used here yet, as far as the CLIs' files and the history of runs show; `teamster doctor` shows which CLIs are here
+no usage yet in the CLIs' files and the history of runs; `teamster doctor` lists installed CLIs
 
 "#]]
     );
@@ -218,7 +218,7 @@ nothing was used here yet, as far as the CLIs' files and the history of runs sho
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-nothing of codex, gemini was used here yet, as far as the CLIs' files and the history of runs show
+no usage of codex, gemini yet in the CLIs' files and the history of runs
 
 "#]]
     );
@@ -247,7 +247,7 @@ fn what_makes_no_sense_is_refused() {
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-error: --until is not after --since: there is nothing between them
+error: --until is not after --since
 
 "#]]
     );
@@ -262,7 +262,7 @@ fn files_that_are_broken_are_reported_and_the_rest_counts() {
     fs::write(projects.join("broken.jsonl"), "{\"usage\":{broken\n").unwrap();
     let ended = usage(home.path(), []);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let reported = "Not counted: 1 line that could not be understood.\n";
+    let reported = "Not counted: 1 line that could not be parsed.\n";
     assert!(ended.stdout.ends_with(reported), "{}", ended.stdout);
     let report = json(home.path(), []);
     assert_eq!(report["diagnostics"]["malformedLines"], 1);

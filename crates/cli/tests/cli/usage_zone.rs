@@ -80,6 +80,6 @@ fn a_rule_is_a_zone_and_what_is_none_is_reported() {
     assert_eq!(report["timeZone"], "UTC");
     assert_eq!(
         ended.stderr,
-        "warning: TZ: no time zone Nowhere/Here is known on this machine; times and days are those of UTC\n"
+        "warning: TZ: unknown time zone Nowhere/Here; using UTC\n"
     );
 }

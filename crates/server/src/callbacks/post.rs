@@ -42,7 +42,7 @@ impl Poster {
         let ring = rustls::crypto::ring::default_provider();
         let builder = HttpsConnectorBuilder::new()
             .with_provider_and_native_roots(ring)
-            .map_err(|error| format!("the system's certificates cannot be read: {error}"))?;
+            .map_err(|error| format!("cannot read the system's certificates: {error}"))?;
         let connector = builder.https_or_http().enable_http1().wrap_connector(http);
         // Callbacks are rare, so no connection is kept.
         let client = Client::builder(TokioExecutor::new())

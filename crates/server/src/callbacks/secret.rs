@@ -29,7 +29,8 @@ impl Secret {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut bytes = [0; 32];
                 let filled = SystemRandom::new().fill(&mut bytes);
-                filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
+                filled
+                    .map_err(|_| io::Error::other("the system's random number generator failed"))?;
                 let text = format!("{PREFIX}{}\n", STANDARD.encode(bytes));
                 make_private(folder)?;
                 replace_file(&path, text.as_bytes(), FileMode::Private)?;
@@ -40,7 +41,7 @@ impl Secret {
         Self::parse(&text).ok_or_else(|| {
             let path = path.display();
             io::Error::other(format!(
-                "{path}: expected `{PREFIX}` and base64; remove it to have a new one"
+                "{path}: expected `{PREFIX}` and Base64; remove the file to create a new secret"
             ))
         })
     }

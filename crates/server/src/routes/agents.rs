@@ -33,14 +33,14 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/agents", "listAgents", get(list))
             .about(
                 "List agents in a loop",
-                "The agents of the supervisor's configuration; as `teamster agents status --json` has them. Without \
-                 a configuration there is none.",
+                "The agents of the supervisor's configuration, as in `teamster agents status --json`. The list is \
+                empty without a configuration.",
             )
             .json::<AgentList>(StatusCode::OK, "The agents."),
         Operation::new(Method::GET, "/v1/agents/{id}/log", "getAgentLog", get(log))
             .about(
-                "The last lines of an agent's log",
-                "What its loop has written, of the last 256 KiB.",
+                "Get the last lines of an agent's log",
+                "At most the last 256 KiB of the loop's log.",
             )
             .query::<LogQuery>()
             .reply(
@@ -57,7 +57,8 @@ pub(super) fn operations() -> Vec<Operation> {
         ))
         .about(
             "Start, stop, restart or wake an agent",
-            "The command is `start`, `stop`, `restart` or `wake`. Answers as soon as the supervisor has it.",
+            "The command is `start`, `stop`, `restart` or `wake`. Responds as soon as the supervisor has \
+            accepted it.",
         ),
         commands(Operation::new(
             Method::POST,
@@ -66,8 +67,9 @@ pub(super) fn operations() -> Vec<Operation> {
             post(command_all),
         ))
         .about(
-            "Start, stop, restart or wake several agents, or all",
-            "The same for those in the body. Of all, `start` and `stop` also turn the master switch.",
+            "Start, stop, restart or wake several agents or all",
+            "Applies the command to the agents in the body. For all agents, `start` and `stop` also turn the \
+            master switch.",
         )
         .body::<Agents>(true),
     ]
@@ -76,7 +78,7 @@ pub(super) fn operations() -> Vec<Operation> {
 fn commands(operation: Operation) -> Operation {
     operation
         .scope(Some(Scope::Admin))
-        .json::<AgentList>(StatusCode::ACCEPTED, "All agents as they are now.")
+        .json::<AgentList>(StatusCode::ACCEPTED, "The current status of all agents.")
         .problems(&[
             ProblemCode::AgentNotFound,
             ProblemCode::AgentRefused,

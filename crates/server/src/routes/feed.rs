@@ -23,12 +23,12 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/events", "watch", get(watch))
             .about(
                 "Watch runs, requests and agents",
-                "State, not history: a snapshot first, then what changes of it, at most twice a second. A client \
-                 that connects again needs nothing of before. It ends only with the server.",
+                "Streams state, not history: a snapshot, then its changes, at most twice a second. A client that \
+                reconnects gets a new snapshot. The stream ends only with the server.",
             )
             .reply(
                 StatusCode::OK,
-                "Messages, by `Accept`.",
+                "The messages, in the format of `Accept`.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Change>),
                     ("text/event-stream", SchemaGenerator::subschema_for::<Change>),

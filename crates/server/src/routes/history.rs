@@ -22,15 +22,15 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/history", "listHistory", get(list))
             .about(
                 "List the history of runs",
-                "All runs that were recorded, attached ones too, and ticks of agents; the newest first. As \
-                 `teamster runs list --json` has them.",
+                "All recorded runs, including attached ones and ticks of agents, newest first, as in \
+                `teamster runs list --json`.",
             )
             .query::<HistoryQuery>()
             .json::<HistoryList>(StatusCode::OK, "A page of the history."),
         Operation::new(Method::GET, "/v1/history/{id}", "getHistory", get(show))
             .about(
                 "Show a run of the history",
-                "The id can be shortened to a beginning that no other run has. As `teamster runs show --json` has it.",
+                "The id may be a unique prefix. The fields are those of `teamster runs show --json`.",
             )
             .json::<RunRecord>(StatusCode::OK, "The run.")
             .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
@@ -38,10 +38,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .scope(Some(Scope::Admin))
             .about(
                 "Delete runs and logs",
-                "As `teamster runs forget`. Runs that go on are kept.",
+                "Like `teamster runs forget`. Live runs are kept.",
             )
             .body::<ForgetRuns>(true)
-            .json::<Forgotten>(StatusCode::OK, "What was deleted."),
+            .json::<Forgotten>(StatusCode::OK, "The number of deleted runs and logs."),
     ]
 }
 

@@ -20,16 +20,16 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::POST, "/v1/login", "login", post(login))
             .scope(None)
             .about(
-                "Trade a token for a cookie",
-                "For pages: the cookie is out of the reach of scripts, is sent by this origin only, and is valid for \
-                 30 days or until the token is revoked.",
+                "Exchange a token for a cookie",
+                "For web pages: scripts cannot read the cookie, only this origin sends it, and it is valid for 30 days \
+                or until the token is revoked.",
             )
             .body::<Login>(true)
             .reply(StatusCode::NO_CONTENT, "`Set-Cookie` has the cookie.", vec![])
             .problems(&[ProblemCode::Unauthorized]),
         Operation::new(Method::DELETE, "/v1/login", "logout", delete(logout))
             .scope(None)
-            .about("Forget the cookie", "")
+            .about("Remove the cookie", "")
             .reply(StatusCode::NO_CONTENT, "`Set-Cookie` removes the cookie.", vec![]),
     ]
 }

@@ -20,31 +20,31 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/providers", "listProviders", get(providers))
             .about(
                 "List the agents of this machine",
-                "Whether each can be used, its version, its login and what it can do.",
+                "For each agent: whether it can be used, its version, its login and its capabilities.",
             )
             .json::<ProviderList>(StatusCode::OK, "The agents."),
         Operation::new(Method::GET, "/v1/usage", "getUsage", get(usage))
             .about(
-                "Tokens and cost",
-                "What all agents of this machine have used, from their own files and the history; as `teamster \
-                 usage --json` has it.",
+                "Get tokens and cost",
+                "The usage of all agents of this machine, from their files and the history, as in `teamster usage \
+                --json`.",
             )
             .query::<UsageQuery>()
             .json::<UsageSummary>(StatusCode::OK, "The usage."),
         Operation::new(Method::GET, "/v1/limits", "getLimits", get(limits))
             .about(
-                "Limits of subscriptions",
-                "How much of each limit, such as those of five hours and of a week, is used, as far as the CLIs \
-                 leave it on the disk; as `teamster usage --limits --json` has it.",
+                "Get limits of subscriptions",
+                "The used part of each limit, such as those of five hours and of a week, if the CLIs' files have it, \
+                as in `teamster usage --limits --json`.",
             )
             .json::<LimitList>(StatusCode::OK, "The limits."),
         Operation::new(Method::GET, "/healthz", "getHealth", get(health))
             .scope(None)
-            .about("Whether the server runs", "")
-            .json::<Health>(StatusCode::OK, "It runs."),
+            .about("Check whether the server is up", "")
+            .json::<Health>(StatusCode::OK, "The server is up."),
         Operation::new(Method::GET, "/v1/openapi.json", "getOpenApi", get(document))
             .scope(None)
-            .about("This document", "")
+            .about("Get this document", "")
             .json::<Document>(StatusCode::OK, "An OpenAPI 3.1 document."),
     ]
 }

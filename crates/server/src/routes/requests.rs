@@ -34,8 +34,8 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new(Method::GET, "/v1/requests", "listRequests", get(list))
             .about(
-                "List what waits for an answer",
-                "Permissions for tools, and questions of MCP servers, of all runs.",
+                "List pending requests",
+                "Permissions for tools and questions of MCP servers, of all runs.",
             )
             .json::<RequestList>(StatusCode::OK, "The requests."),
         answers(Operation::new(
@@ -46,8 +46,8 @@ pub(super) fn operations() -> Vec<Operation> {
         ))
         .about(
             "Answer a request",
-            "The id of a request is that of its run, a slash and a number. The first answer counts; a later one \
-             gets 409.",
+            "The id of a request is its run's id, a slash and a number. The first answer counts; later ones get \
+            409.",
         ),
         answers(Operation::new(
             Method::POST,
@@ -55,7 +55,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "answerRequestById",
             post(answer_by_id),
         ))
-        .about("Answer a request", "The same, with the slash in the id written as `%2F`."),
+        .about("Answer a request", "As above, with the slash in the id encoded as `%2F`."),
     ]
 }
 
@@ -89,7 +89,7 @@ async fn answer(
 
 async fn answer_by_id(State(shared): App, Path(id): Path<String>, body: Json<Decision>) -> Answer {
     let Some((run, number)) = id.rsplit_once('/') else {
-        let detail = "the id of a request is that of its run, a slash and a number";
+        let detail = "the id of a request is its run's id, a slash and a number";
         return Err(Problem::new(ProblemCode::RequestNotFound, detail));
     };
     give(&shared, run, number, body.value).await

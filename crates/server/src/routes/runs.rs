@@ -42,7 +42,7 @@ const LONGEST_KEY: usize = 256;
 /// The headers of a stream of entries.
 pub(super) const EVENTS_HEADERS: &[(&str, &str)] = &[(
     "Last-Event-ID",
-    "The number of the last entry that was seen; goes before `after`.",
+    "The number of the last entry received; takes precedence over `after`.",
 )];
 
 /// Serializes starts that have the same `Idempotency-Key`.
@@ -66,19 +66,19 @@ pub(super) fn operations() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "Start a run",
-                "The run has a process of its own, so it continues when the client or the server ends.",
+                "The run has its own process, so it continues when the client or the server ends.",
             )
             .headers(&[
                 (
                     "Idempotency-Key",
-                    "A key of the client's choice. The same request again with the same key starts nothing, and \
-                     gets the run that is there.",
+                    "A key of the client's choice. Repeating a request with the same key returns the existing run \
+                    instead of starting another one.",
                 ),
-                ("Prefer", "`wait=N`: answer when the run has ended, after N seconds at the latest."),
+                ("Prefer", "`wait=N`: respond when the run has ended, or after N seconds."),
             ])
             .body::<StartRun>(true)
             .json::<RunView>(StatusCode::CREATED, "The run; `Location` is its path.")
-            .json::<RunView>(StatusCode::OK, "The run that was started with this key before.")
+            .json::<RunView>(StatusCode::OK, "The run that an earlier request with this key started.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
                 ProblemCode::CommandNotAllowed,
@@ -86,13 +86,13 @@ pub(super) fn operations() -> Vec<Operation> {
                 ProblemCode::RunExists,
             ]),
         Operation::new(Method::GET, "/v1/runs", "listRuns", get(list))
-            .about("List runs", "The newest run is first.")
+            .about("List runs", "Newest first.")
             .query::<ListQuery>()
             .json::<RunList>(StatusCode::OK, "A page of runs."),
         Operation::new(Method::GET, "/v1/runs/{id}", "getRun", get(show))
             .about(
                 "Show a run",
-                "The id can be shortened to a beginning that no other run has.",
+                "The id may be a unique prefix.",
             )
             .json::<RunView>(StatusCode::OK, "The run.")
             .problems(&[
@@ -103,29 +103,29 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/runs/{id}/events", "getRunEvents", get(log))
             .about(
                 "Follow the log of a run",
-                "The entries from the beginning or behind `after`, then those that come, up to `done`. The `data` \
-                 of an event and each line are the bytes of the log; `id` is the entry's `seq`. After the end, a \
-                 stream of events has `event: end` and closes. If the log was pruned, an entry of the type `reset` \
-                 stands for what is gone.",
+                "The entries from the beginning or after `after`, then new ones, up to `done`. The `data` of an \
+                event and each line are the bytes of the log; `id` is the entry's `seq`. At the end, a stream of \
+                events sends `event: end` and closes. If the log was pruned, an entry of the type `reset` replaces \
+                the removed ones.",
             )
             .query::<EventsQuery>()
             .headers(EVENTS_HEADERS)
             .reply(
                 StatusCode::OK,
-                "The entries, by `Accept`; with `wait`, a page of them.",
+                "The entries, in the format of `Accept`; with `wait`, a page of them.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
                     ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
                     ("application/json", SchemaGenerator::subschema_for::<LogPage>),
                 ],
             )
-            .reply(StatusCode::NO_CONTENT, "The run has ended, and nothing follows.", vec![])
+            .reply(StatusCode::NO_CONTENT, "The run has ended, and there are no more entries.", vec![])
             .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
         Operation::new(Method::POST, "/v1/runs/{id}/cancel", "cancelRun", post(cancel))
             .scope(Some(Scope::Run))
             .about(
                 "Stop a run",
-                "Answers as soon as its runner knows; the run ends a little later.",
+                "Responds as soon as the runner has the command; the run ends a little later.",
             )
             .body::<Cancel>(false)
             .json::<RunView>(StatusCode::ACCEPTED, "The run.")

@@ -49,16 +49,16 @@ fn sessions() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "Start a session",
-                "It has a process of its own, as that of `teamster chat --detach`, and waits for prompts.",
+                "The session has its own process, like that of `teamster chat --detach`, and waits for prompts.",
             )
             .headers(&[(
                 "Idempotency-Key",
-                "A key of the client's choice. The same request again with the same key starts nothing, and gets \
-                 the session that is there.",
+                "A key of the client's choice. Repeating a request with the same key returns the existing session \
+                instead of starting another one.",
             )])
             .body::<StartSession>(true)
             .json::<RunView>(StatusCode::CREATED, "The session; `Location` is its path.")
-            .json::<RunView>(StatusCode::OK, "The session that was started with this key before.")
+            .json::<RunView>(StatusCode::OK, "The session that an earlier request with this key started.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
                 ProblemCode::CommandNotAllowed,
@@ -66,13 +66,13 @@ fn sessions() -> Vec<Operation> {
                 ProblemCode::RunExists,
             ]),
         Operation::new(Method::GET, "/v1/sessions", "listSessions", get(list))
-            .about("List sessions", "The newest is first.")
+            .about("List sessions", "Newest first.")
             .query::<ListQuery>()
             .json::<SessionList>(StatusCode::OK, "The sessions."),
         Operation::new(Method::GET, "/v1/sessions/{id}", "getSession", get(show))
             .about(
                 "Show a session",
-                "The id can be shortened to a beginning that no other run or session has.",
+                "The id may be a unique prefix.",
             )
             .json::<RunView>(StatusCode::OK, "The session.")
             .problems(&OF_SESSION),
@@ -80,7 +80,7 @@ fn sessions() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "End a session",
-                "Answers as soon as its runner has the command; the session ends a little later. Its log stays.",
+                "Responds as soon as the runner has the command; the session ends a little later. Its log stays.",
             )
             .query::<EndQuery>()
             .json::<RunView>(StatusCode::ACCEPTED, "The session.")
@@ -88,7 +88,7 @@ fn sessions() -> Vec<Operation> {
             .problems(&[ProblemCode::RunEnded]),
         Operation::new(Method::PATCH, "/v1/sessions/{id}", "changeSession", patch(change))
             .scope(Some(Scope::Run))
-            .about("Change the model or the permission", "From the next turn on.")
+            .about("Change the model or the permission", "Takes effect with the next turn.")
             .body::<ChangeSession>(true)
             .json::<RunView>(StatusCode::OK, "The session.")
             .problems(&OF_SESSION)
@@ -97,21 +97,21 @@ fn sessions() -> Vec<Operation> {
         Operation::new(Method::GET, "/v1/sessions/{id}/events", "getSessionEvents", get(log))
             .about(
                 "Follow the log of a session",
-                "As that of a run: each turn begins with `user:message` and has a `done` with the turn's id; the \
-                 `done` with the session's id is the last entry.",
+                "Like the log of a run. Each turn begins with `user:message` and ends with a `done` that has the \
+                turn's id. The `done` with the session's id is the last entry.",
             )
             .query::<EventsQuery>()
             .headers(EVENTS_HEADERS)
             .reply(
                 StatusCode::OK,
-                "The entries, by `Accept`; with `wait`, a page of them.",
+                "The entries, in the format of `Accept`; with `wait`, a page of them.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
                     ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
                     ("application/json", SchemaGenerator::subschema_for::<LogPage>),
                 ],
             )
-            .reply(StatusCode::NO_CONTENT, "The session has ended, and nothing follows.", vec![])
+            .reply(StatusCode::NO_CONTENT, "The session has ended, and there are no more entries.", vec![])
             .problems(&[ProblemCode::SessionNotFound, ProblemCode::RunIdAmbiguous]),
     ]
 }

@@ -30,8 +30,8 @@ const POLL_MS: u64 = 1000;
 
 const INSTRUCTIONS: &str = "\
 Other coding agents (Claude Code, Codex, Gemini CLI and others) as tools. `run` gives an agent's answer to a prompt; \
-`start` and `wait` are for longer work and for several agents at once. An agent knows nothing of this conversation: \
-put all that it needs in the prompt. `sessionId` of an answer continues with that agent.";
+`start` and `wait` are for longer work and for several agents at once. An agent does not see this conversation: put \
+everything that it needs in the prompt. Pass `sessionId` of an answer to continue with that agent.";
 
 /// The MCP request handler.
 #[derive(Clone)]
@@ -173,7 +173,7 @@ impl Handler {
                 self.agents().await
             }
             USAGE => self.usage(input(arguments)?).await,
-            _ => Err(format!("there is no tool {}", crate::words::one_line(name))),
+            _ => Err(format!("unknown tool {}", crate::words::one_line(name))),
         }
     }
 

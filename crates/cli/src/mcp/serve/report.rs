@@ -130,7 +130,7 @@ pub(super) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
             _ => return None,
         },
         RunLogEntry::Run(entry) => match &entry.event {
-            RunEvent::Retry { reason, .. } => format!("{agent} is tried again: {}", reason.message),
+            RunEvent::Retry { reason, .. } => format!("retrying {agent}: {}", reason.message),
             RunEvent::Fallback { next, .. } => format!("continues with {}", next.provider),
             RunEvent::Hold { .. } => format!("{agent} waits"),
             _ => return None,

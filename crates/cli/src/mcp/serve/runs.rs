@@ -81,7 +81,7 @@ impl AgentRuns {
             _ => {
                 let agent = crate::words::one_line(&input.agent);
                 return Err(format!(
-                    "there is no agent `{agent}` here: list_agents has all of them"
+                    "no agent `{agent}`: list_agents lists the available ones"
                 ));
             }
         };
@@ -90,7 +90,7 @@ impl AgentRuns {
             && !folder.is_dir()
         {
             return Err(format!(
-                "workingDirectory: there is no folder {}",
+                "workingDirectory: no such directory: {}",
                 folder.display()
             ));
         }
@@ -98,7 +98,7 @@ impl AgentRuns {
         if live >= self.limits.max_runs {
             let most = self.limits.max_runs;
             return Err(format!(
-                "{most} runs are going on, which is the most of this server: wait for one"
+                "{most} runs are live, which is the limit of this server: wait for one to end"
             ));
         }
         let limits = (self.limits.max_budget_usd, self.limits.max_tokens);
@@ -317,7 +317,7 @@ impl AgentRuns {
             // An answer must not exceed the server's permission.
             (Decision::Allow, None) if self.is_read_only() => {
                 return Err(
-                    "this server is read-only: nothing can be allowed, only denied; the user can start it with more \
+                    "this server is read-only: requests can only be denied; the user can start it with more \
                      (`teamster mcp serve --permission`)"
                         .to_owned(),
                 );

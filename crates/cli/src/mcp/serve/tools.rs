@@ -18,66 +18,66 @@ pub(super) const CANCEL: &str = "cancel";
 pub(super) const LIST_AGENTS: &str = "list_agents";
 pub(super) const USAGE: &str = "usage";
 
-/// What a run is to do.
+/// The arguments of `run` and `start`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunInput {
-    /// The agent, such as `claude` or `codex`; `list_agents` has all of them.
+    /// The agent, such as `claude` or `codex`; `list_agents` lists the available ones.
     pub(super) agent: String,
-    /// What it is to do. It knows nothing of this conversation: say all that it needs.
+    /// The task. The agent does not see this conversation: include everything that it needs.
     pub(super) prompt: String,
-    /// Where it works, as an absolute path; without it, where this server was started.
+    /// The agent's working directory, an absolute path. Default: the directory of this server.
     #[serde(default)]
     pub(super) working_directory: Option<PathBuf>,
-    /// The model, by the agent's own name.
+    /// The model, by the agent's own name for it.
     #[serde(default)]
     pub(super) model: Option<String>,
     /// Reasoning effort, such as `low` or `high`.
     #[serde(default)]
     pub(super) effort: Option<String>,
-    /// What it may do without being asked. No more than this server allows, which is the default.
+    /// The permission mode: what the agent may do without approval. Default and maximum: that of this server.
     #[serde(default)]
     pub(super) permission: Option<Permission>,
-    /// Go on with this session of the agent: `sessionId` of an earlier run.
+    /// The session of the agent to resume: `sessionId` of an earlier run.
     #[serde(default)]
     pub(super) session_id: Option<String>,
-    /// Appended to the agent's system prompt.
+    /// Text that is appended to the agent's system prompt.
     #[serde(default)]
     pub(super) append_system_prompt: Option<String>,
-    /// The JSON Schema that its answer must have, if the agent can be held to one.
+    /// The JSON Schema of the answer, if the agent supports one.
     #[serde(default)]
     pub(super) output_schema: Option<Value>,
-    /// Stop it when it has cost this much.
+    /// Stop the run when it has cost this much, in US dollars.
     #[serde(default, rename = "maxBudgetUsd")]
     pub(super) max_budget_usd: Option<f64>,
-    /// Stop it when it has used this many tokens.
+    /// Stop the run when it has used this many tokens.
     #[serde(default)]
     pub(super) max_tokens: Option<u64>,
-    /// Stop it after this many milliseconds.
+    /// Stop the run after this many milliseconds.
     #[serde(default)]
     pub(super) max_time_ms: Option<u64>,
 }
 
-/// What a run may do.
+/// A permission mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Permission {
-    /// Nothing that changes anything.
+    /// Change nothing.
     ReadOnly,
-    /// What the settings of its CLI allow; the rest is requested.
+    /// Do what the settings of the agent's CLI allow, and request the rest.
     Default,
-    /// Edits of files as well.
+    /// Edit files, too.
     AcceptEdits,
-    /// Everything.
+    /// Do everything.
     Bypass,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WaitInput {
-    /// The runs; the first that ends, or needs an answer, ends the waiting.
+    /// The runs. Waiting ends when one of them ends or needs an answer.
     pub(super) run_ids: Vec<String>,
-    /// How long to wait at most, in milliseconds. 45000 unless given.
+    /// The maximum wait in milliseconds. Default: 45000.
     #[serde(default)]
     pub(super) timeout_ms: Option<u64>,
 }
@@ -87,10 +87,10 @@ pub(super) struct WaitInput {
 pub(super) struct EventsInput {
     /// The run.
     pub(super) run_id: String,
-    /// Only events behind the one of this number.
+    /// Only events after the one with this number.
     #[serde(default)]
     pub(super) after: u64,
-    /// At most this many. 100 unless given.
+    /// The maximum number of events, up to 1000. Default: 100.
     #[serde(default)]
     pub(super) limit: Option<usize>,
 }
@@ -98,14 +98,14 @@ pub(super) struct EventsInput {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct AnswerInput {
-    /// The request, as `wait` has it.
+    /// The request's id, as in the report of `wait`.
     pub(super) request_id: String,
-    /// Allow it or deny it.
+    /// Allow or deny the request.
     pub(super) decision: Decision,
-    /// Why it is denied, for the agent.
+    /// The reason for a denial, for the agent.
     #[serde(default)]
     pub(super) reason: Option<String>,
-    /// The answer to a question, as its `schema` has it.
+    /// The answer to a question, by its `schema`.
     #[serde(default)]
     pub(super) input: Option<Value>,
 }
@@ -122,7 +122,7 @@ pub(super) enum Decision {
 pub(super) struct CancelInput {
     /// The run.
     pub(super) run_id: String,
-    /// At once, without letting its CLI clean up.
+    /// Kill the run at once, without a cleanup by its CLI.
     #[serde(default)]
     pub(super) kill: bool,
 }
@@ -134,10 +134,10 @@ pub(super) struct NoInput {}
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsageInput {
-    /// What the figures are grouped by: day, model, agent and others.
+    /// The grouping: day, model, agent and others. Default: day.
     #[serde(default)]
     pub(super) by: Option<String>,
-    /// Since when: a date, or a length of time such as 7d.
+    /// Start of the period: a date, or a duration such as 7d. Default: 1d.
     #[serde(default)]
     pub(super) since: Option<String>,
 }
@@ -160,15 +160,15 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
     vec![
         tool(
             RUN,
-            "Runs another coding agent on a prompt, waits for its end and gives its answer. For work of more than \
-             a minute, use start and wait, which no time limit of a tool call can cut off.",
+            "Runs another coding agent on a prompt, waits for its end and returns its answer. For work of more than \
+            a minute, use start and wait, to which time limits of tool calls do not apply.",
             schema_for!(RunInput),
             runs(),
         ),
         tool(
             START,
-            "Starts another coding agent on a prompt and gives the id of the run at once. Several can work at the \
-             same time. wait gives its answer.",
+            "Starts another coding agent on a prompt and returns the id of the run at once. Several agents can work \
+            at the same time. wait returns their answers.",
             schema_for!(RunInput),
             runs(),
         ),
@@ -180,26 +180,26 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
         ),
         tool(
             EVENTS,
-            "What a run has done so far: text, tools, changed files. A page at a time.",
+            "Returns a page of a run's events so far: text, tools, changed files.",
             schema_for!(EventsInput),
             looks(),
         ),
         tool(
             ANSWER,
-            "Answers what a run waits for: a permission or a question, as wait reports them.",
+            "Answers a request of a run: a permission or a question, as reported by wait.",
             schema_for!(AnswerInput),
             changes(),
         ),
         tool(CANCEL, "Stops a run.", schema_for!(CancelInput), changes()),
         tool(
             LIST_AGENTS,
-            "The agents that can be run here: whether they are installed and logged in, and what they can do.",
+            "Lists the available agents: whether they are installed and logged in, and what they support.",
             schema_for!(NoInput),
             looks(),
         ),
         tool(
             USAGE,
-            "Tokens and cost: of the runs of this server, and of all agents on this machine.",
+            "Returns tokens and cost of the runs of this server, and of all agents on this machine.",
             schema_for!(UsageInput),
             looks(),
         ),
@@ -222,8 +222,8 @@ fn output_schema(tool: &str) -> Arc<JsonObject> {
         "runId": {"type": "string"},
         "agent": {"type": "string"},
         "state": {"enum": ["running", "waiting", "ended"]},
-        "status": {"type": "string", "description": "how it ended: completed, failed, aborted, timed_out, incomplete"},
-        "text": {"type": "string", "description": "its answer"},
+        "status": {"type": "string", "description": "the outcome: completed, failed, aborted, timed_out, incomplete"},
+        "text": {"type": "string", "description": "the answer"},
     });
     let properties = match tool {
         RUN | START => run,

@@ -170,7 +170,7 @@ fn quiet_still_reports_errors() {
     assert_eq!(out, "");
     assert_eq!(
         err,
-        "error: no such model\n  next: choose a model that Claude Code knows with --model\n"
+        "error: no such model\n  next: choose a model of Claude Code with --model\n"
     );
 }
 

@@ -208,9 +208,9 @@ error: Not logged in
 error: no such
   program
   next: install it with
-    `npm install -g @anthropic-ai/claude-code`, or say
-    where it is with --bin; `teamster doctor` shows what is
-    here
+    `npm install -g @anthropic-ai/claude-code`, or set its
+    path with --bin; `teamster doctor` lists the agents
+    that it finds
 
 ✗ stopped · 0.0s
 "

@@ -91,7 +91,7 @@ impl Arguments {
             let known = crate::providers().all();
             let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
             return Err(BackendError::Invalid(format!(
-                "provider: there is no agent `{}`; there is: {}",
+                "provider: no agent `{}`; available: {}",
                 words::one_line(provider),
                 known.join(", ")
             )));

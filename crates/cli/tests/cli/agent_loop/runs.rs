@@ -92,7 +92,7 @@ fn a_tick_has_a_log_and_a_row_in_the_history() {
     let shown = agent.about(["attach", directory, "--json"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(
-        shown.stderr.contains("this is its last, tick 2"),
+        shown.stderr.contains("showing its last one, tick 2"),
         "{}",
         shown.stderr
     );

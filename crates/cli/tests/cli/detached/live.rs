@@ -305,7 +305,7 @@ fn a_turn_has_a_row_in_the_history() {
     let missing = command(&agent, &["wait", &turn(3)]);
     assert_eq!(missing.code, Some(1));
     assert!(
-        missing.stderr.contains("there is no turn"),
+        missing.stderr.contains("ended without a turn"),
         "{}",
         missing.stderr
     );

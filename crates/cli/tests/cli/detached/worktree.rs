@@ -100,7 +100,7 @@ fn nothing_changed_nothing_left() {
     let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("so it was removed"),
+        ended.stderr.contains("worktree without changes removed"),
         "{}",
         ended.stderr
     );
@@ -120,7 +120,7 @@ fn what_was_changed_is_kept_and_said() {
     assert!(
         ended
             .stderr
-            .contains("without the changes of 1 file in your working tree"),
+            .contains("without the uncommitted changes to 1 file"),
         "{}",
         ended.stderr
     );
@@ -135,7 +135,7 @@ fn what_was_changed_is_kept_and_said() {
     let again = repository.chat("touch", &["--worktree=fix/it"]);
     assert_eq!((again.code, &*again.stdout), (Some(2), ""));
     assert!(
-        again.stderr.contains("there is a branch `fix/it` already"),
+        again.stderr.contains("a branch `fix/it` exists already"),
         "{}",
         again.stderr
     );
@@ -229,15 +229,18 @@ fn what_cannot_be_is_an_error_of_usage() {
         );
         assert!(ended.stderr.contains(why), "{args:?}: {}", ended.stderr);
     };
-    refused(&["--worktree=a..b"], "cannot be the name of a branch");
-    refused(&["--worktree=-x"], "cannot be the name of a branch");
-    refused(&["--worktree=main"], "there is a branch `main` already");
+    refused(&["--worktree=a..b"], "is not a valid branch name");
+    refused(&["--worktree=-x"], "is not a valid branch name");
+    refused(&["--worktree=main"], "a branch `main` exists already");
     refused(&["--worktree=main/x"], "git: ");
     refused(&["--worktree", "--resume", "s"], "cannot be used with");
     let outside = repository.agent.path("outside");
     fs::create_dir(&outside).unwrap();
     let outside = outside.display().to_string();
-    refused(&["--worktree", "-C", &outside], "is in no git repository");
+    refused(
+        &["--worktree", "-C", &outside],
+        "is not in a git repository",
+    );
     let empty = Path::new(&outside).display().to_string();
     repository.git(&["init", "-q", &empty]);
     refused(&["--worktree", "-C", &empty], "has no commit yet");

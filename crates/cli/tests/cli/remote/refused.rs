@@ -30,7 +30,7 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
     for (args, words) in [
         (
             &["doctor"][..],
-            &["teamster doctor", "leave out --remote"][..],
+            &["teamster doctor", "does not support --remote"][..],
         ),
         (&["serve"], &["teamster serve", "server's machine"]),
         (&["loop", "."], &["teamster loop"]),
@@ -125,7 +125,7 @@ fn a_token_is_given_by_the_environment_or_a_private_file() {
         &["TEAMSTER_REMOTE_TOKEN", "--remote-token-file"],
     );
     let args = ["runs", "list", "--remote-token-file", file];
-    is_refused(&run(&mut teamster(args)), 2, &["goes with --remote"]);
+    is_refused(&run(&mut teamster(args)), 2, &["requires --remote"]);
     let secret = format!("{url}/#token={}", machine.served.token);
     let leaked = run(&mut teamster(["--remote", &secret, "runs", "list"]));
     is_refused(&leaked, 2, &["every user"]);
@@ -170,11 +170,7 @@ fn a_server_that_is_none_is_an_error() {
             .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello")
             .unwrap();
     });
-    is_refused(
-        &ask(),
-        1,
-        &["does not reply as `teamster serve` does", "404"],
-    );
+    is_refused(&ask(), 1, &["did not respond like `teamster serve`", "404"]);
     other.join().unwrap();
     // Nothing listens there any more.
     is_refused(&ask(), 1, &["cannot reach http://", "refused"]);

@@ -63,7 +63,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
         (ended.code, fs::read_to_string(&socket).unwrap()),
         (Some(1), "mine".to_owned())
     );
-    assert!(ended.stderr.contains("no socket"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not a socket"), "{}", ended.stderr);
 }
 
 #[test]

@@ -35,20 +35,20 @@ pub(super) fn operations() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "Send a prompt",
-                "It begins a turn; one at a time. Its entries are in the log behind `seq`, up to the `done` with \
-                 its `runId`.",
+                "Starts a turn. A session has one turn at a time. The turn's entries follow `seq` in the log, up to \
+                the `done` with its `runId`.",
             )
             .headers(&[
                 (
                     "Idempotency-Key",
-                    "A key of the client's choice. The same prompt again with the same key begins no turn, and gets \
-                     the turn that is there, also after the end of the session.",
+                    "A key of the client's choice. Repeating a prompt with the same key returns the existing turn \
+                    instead of starting another one, even after the end of the session.",
                 ),
-                ("Prefer", "`wait=N`: answer when the turn has ended, after N seconds at the latest."),
+                ("Prefer", "`wait=N`: respond when the turn has ended, or after N seconds."),
             ])
             .body::<StartTurn>(true)
             .json::<TurnView>(StatusCode::CREATED, "The turn; `Location` is the path of its entries.")
-            .json::<TurnView>(StatusCode::OK, "The turn that was begun with this key before.")
+            .json::<TurnView>(StatusCode::OK, "The turn that an earlier request with this key started.")
             .problems(&OF_SESSION)
             .problems(&OF_COMMAND)
             .problems(&[
@@ -72,8 +72,8 @@ pub(super) fn operations() -> Vec<Operation> {
             post(steer),
         ))
         .about(
-            "Say more in the turn in progress",
-            "Where the agent's CLI can take it.",
+            "Send a message during the turn in progress",
+            "If the agent's CLI supports it.",
         )
         .body::<Steer>(true)
         .problems(&[ProblemCode::NoTurn]),
@@ -84,8 +84,8 @@ pub(super) fn operations() -> Vec<Operation> {
             post(clear),
         ))
         .about(
-            "Go on with an empty context",
-            "A new session of the agent begins, under the same id here.",
+            "Continue with an empty context",
+            "Starts a new session of the agent. The session keeps its id in this API.",
         ),
     ]
 }
