@@ -112,7 +112,7 @@ pub struct Setup {
     /// The settings that the editor can change.
     pub settings: Settings,
     /// The session has a log to continue. False for a new session.
-    pub goes_on: bool,
+    pub resumed: bool,
 }
 
 /// The settings of a session that an editor can change.

@@ -18,7 +18,7 @@ const REJECT: &str = "reject";
 
 /// The protocol request that carries an agent's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RequestKind {
     Permission,
     Form,
     Url,
@@ -33,10 +33,10 @@ pub(crate) fn ask(
     known: Option<&Call>,
     elicitation: Option<&ElicitationCapabilities>,
     out: &mut Output,
-) -> Option<Way> {
+) -> Option<RequestKind> {
     let Some(schema) = &request.schema else {
         permission(number, session_id, request_id, request, known, out);
-        return Some(Way::Permission);
+        return Some(RequestKind::Permission);
     };
     let message = request.message.clone().unwrap_or_default();
     let mut scope = ElicitationSessionScope::new(session_id.to_owned());
@@ -46,14 +46,14 @@ pub(crate) fn ask(
         let mode = ElicitationUrlMode::new(scope, request_id.to_owned(), url);
         let params = CreateElicitationRequest::new(mode, message);
         out.request(number, "elicitation/create", &params);
-        return Some(Way::Url);
+        return Some(RequestKind::Url);
     }
     elicitation?.form.as_ref()?;
     let schema: ElicitationSchema = serde_json::from_value(schema.clone()).ok()?;
     let mode = ElicitationFormMode::new(scope, schema);
     let params = CreateElicitationRequest::new(mode, message);
     out.request(number, "elicitation/create", &params);
-    Some(Way::Form)
+    Some(RequestKind::Form)
 }
 
 fn permission(
@@ -88,13 +88,13 @@ fn permission(
 }
 
 /// Converts the editor's response to an answer. An unreadable response denies.
-pub(crate) fn answer(way: Way, result: Option<Value>) -> PermissionAnswer {
+pub(crate) fn answer(kind: RequestKind, result: Option<Value>) -> PermissionAnswer {
     let deny = PermissionAnswer::Deny(None);
     let Some(result) = result else {
         return deny;
     };
-    match way {
-        Way::Permission => {
+    match kind {
+        RequestKind::Permission => {
             let Ok(response) = serde_json::from_value::<RequestPermissionResponse>(result) else {
                 return deny;
             };
@@ -108,7 +108,7 @@ pub(crate) fn answer(way: Way, result: Option<Value>) -> PermissionAnswer {
                 _ => deny,
             }
         }
-        Way::Form | Way::Url => {
+        RequestKind::Form | RequestKind::Url => {
             let Ok(response) = serde_json::from_value::<CreateElicitationResponse>(result) else {
                 return deny;
             };
@@ -131,36 +131,48 @@ mod tests {
         let chosen = |id: &str| Some(json!({"outcome": {"outcome": "selected", "optionId": id}}));
         let deny = PermissionAnswer::Deny(None);
         let content = PermissionAnswer::AllowWith(json!({"colour": "blue"}));
-        for (way, result, expected) in [
-            (Way::Permission, chosen("allow"), PermissionAnswer::Allow),
+        for (kind, result, expected) in [
             (
-                Way::Permission,
+                RequestKind::Permission,
+                chosen("allow"),
+                PermissionAnswer::Allow,
+            ),
+            (
+                RequestKind::Permission,
                 chosen("always"),
                 PermissionAnswer::AllowAlways,
             ),
-            (Way::Permission, chosen("reject"), deny.clone()),
-            (Way::Permission, chosen("other"), deny.clone()),
+            (RequestKind::Permission, chosen("reject"), deny.clone()),
+            (RequestKind::Permission, chosen("other"), deny.clone()),
             (
-                Way::Permission,
+                RequestKind::Permission,
                 Some(json!({"outcome": {"outcome": "cancelled"}})),
                 deny.clone(),
             ),
-            (Way::Permission, Some(json!(7)), deny.clone()),
-            (Way::Permission, None, deny.clone()),
+            (RequestKind::Permission, Some(json!(7)), deny.clone()),
+            (RequestKind::Permission, None, deny.clone()),
             (
-                Way::Form,
+                RequestKind::Form,
                 Some(json!({"action": "accept", "content": {"colour": "blue"}})),
                 content,
             ),
             (
-                Way::Url,
+                RequestKind::Url,
                 Some(json!({"action": "accept"})),
                 PermissionAnswer::AllowWith(json!({})),
             ),
-            (Way::Form, Some(json!({"action": "decline"})), deny.clone()),
-            (Way::Form, Some(json!({"action": "cancel"})), deny),
+            (
+                RequestKind::Form,
+                Some(json!({"action": "decline"})),
+                deny.clone(),
+            ),
+            (RequestKind::Form, Some(json!({"action": "cancel"})), deny),
         ] {
-            assert_eq!(answer(way, result.clone()), expected, "{way:?} {result:?}");
+            assert_eq!(
+                answer(kind, result.clone()),
+                expected,
+                "{kind:?} {result:?}"
+            );
         }
     }
 }

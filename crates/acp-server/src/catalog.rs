@@ -130,7 +130,7 @@ pub(crate) fn options(
     let settings = &setup.settings;
     if agent.modes.len() > 1 {
         let values = agent.modes.iter().map(|mode| {
-            let (name, about) = words_of(*mode);
+            let (name, about) = mode_text(*mode);
             SessionConfigSelectOption::new(mode.as_str(), name).description(about.to_owned())
         });
         options.push(
@@ -144,12 +144,12 @@ pub(crate) fn options(
             .category(SessionConfigOptionCategory::Mode),
         );
     }
-    let usual = match reported {
+    let default = match reported {
         Some(model) if settings.model.is_none() => format!("Default ({model})"),
         _ => "Default".to_owned(),
     };
-    let list = |usual: String, known: &[Choice], current: Option<&String>| {
-        let mut values = vec![SessionConfigSelectOption::new(DEFAULT, usual)];
+    let list = |default: String, known: &[Choice], current: Option<&String>| {
+        let mut values = vec![SessionConfigSelectOption::new(DEFAULT, default)];
         values.extend(known.iter().map(|choice| {
             SessionConfigSelectOption::new(choice.value.clone(), choice.value.clone())
                 .description(choice.about.clone())
@@ -168,7 +168,7 @@ pub(crate) fn options(
             MODEL,
             "Model",
             settings.model.clone().unwrap_or_else(|| DEFAULT.to_owned()),
-            list(usual, &agent.models, settings.model.as_ref()),
+            list(default, &agent.models, settings.model.as_ref()),
         )
         .category(SessionConfigOptionCategory::Model),
     );
@@ -200,7 +200,7 @@ pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState
         return None;
     }
     let modes = agent.modes.iter().map(|mode| {
-        let (name, about) = words_of(*mode);
+        let (name, about) = mode_text(*mode);
         SessionMode::new(mode.as_str(), name).description(about.to_owned())
     });
     Some(SessionModeState::new(
@@ -210,7 +210,7 @@ pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState
 }
 
 /// Returns the display name and the description of a mode.
-fn words_of(mode: PermissionMode) -> (&'static str, &'static str) {
+fn mode_text(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
         PermissionMode::ReadOnly => ("Read only", "No changes and no permission requests"),
         PermissionMode::AcceptEdits => ("Accept edits", "Edits files without asking"),

@@ -22,7 +22,7 @@ const WHOLE: [&str; 4] = ["content", "contents", "file_text", "text"];
 const PATCH: [&str; 4] = ["patchText", "patch", "input", "diff"];
 
 /// Returns the diffs in the input of an editing tool.
-pub(crate) fn of_input(input: &Value) -> Vec<Diff> {
+pub(crate) fn from_input(input: &Value) -> Vec<Diff> {
     let mut found = Vec::new();
     let path = path_of(input);
     if let Some(path) = path {
@@ -37,8 +37,8 @@ pub(crate) fn of_input(input: &Value) -> Vec<Diff> {
     if let Some(changes) = input["changes"].as_array() {
         for change in changes {
             if let (Some(path), Some(diff)) = (path_of(change), change["diff"].as_str()) {
-                let adds = change["kind"] == "add" || change["kind"]["type"] == "add";
-                found.extend(of_unified(path, diff, adds));
+                let is_new = change["kind"] == "add" || change["kind"]["type"] == "add";
+                found.extend(parse_unified(path, diff, is_new));
             }
         }
     }
@@ -46,7 +46,7 @@ pub(crate) fn of_input(input: &Value) -> Vec<Diff> {
         && let Some(patch) = text_of(input, &PATCH)
         && patch.contains("*** Begin Patch")
     {
-        found = of_patch(patch);
+        found = parse_patch(patch);
     }
     found
 }
@@ -74,21 +74,21 @@ fn replaced(path: &str, edit: &Value) -> Option<Diff> {
     Some(Diff::new(path, new).old_text(Some(old.to_owned()).filter(|old| !old.is_empty())))
 }
 
-/// Parses a unified diff of one file into one diff per hunk. With `adds`, a text without hunks is a new file.
-fn of_unified(path: &str, diff: &str, adds: bool) -> Vec<Diff> {
+/// Parses a unified diff of one file into one diff per hunk. With `is_new`, a text without hunks is a new file.
+fn parse_unified(path: &str, diff: &str, is_new: bool) -> Vec<Diff> {
     if !diff.contains("@@") {
-        return if adds {
+        return if is_new {
             vec![Diff::new(path, diff)]
         } else {
             Vec::new()
         };
     }
-    let mut hunks = Hunks::new(path, adds);
+    let mut hunks = Hunks::new(path, is_new);
     for line in diff.lines() {
         if line.starts_with("@@") {
             hunks.end();
-            hunks.is_in = true;
-        } else if hunks.is_in {
+            hunks.in_hunk = true;
+        } else if hunks.in_hunk {
             hunks.line(line);
         }
     }
@@ -96,7 +96,7 @@ fn of_unified(path: &str, diff: &str, adds: bool) -> Vec<Diff> {
 }
 
 /// Parses a patch in the format of `apply_patch`.
-fn of_patch(patch: &str) -> Vec<Diff> {
+fn parse_patch(patch: &str) -> Vec<Diff> {
     let mut found = Vec::new();
     let mut hunks: Option<Hunks> = None;
     for line in patch.lines() {
@@ -104,12 +104,12 @@ fn of_patch(patch: &str) -> Vec<Diff> {
         if let Some(path) = named("*** Add File:") {
             found.extend(hunks.take().map(Hunks::finish).unwrap_or_default());
             let mut new = Hunks::new(path, true);
-            new.is_in = true;
+            new.in_hunk = true;
             hunks = Some(new);
         } else if let Some(path) = named("*** Update File:") {
             found.extend(hunks.take().map(Hunks::finish).unwrap_or_default());
             let mut new = Hunks::new(path, false);
-            new.is_in = true;
+            new.in_hunk = true;
             hunks = Some(new);
         } else if line.starts_with("*** ") {
             if !line.starts_with("*** Move to:") && !line.starts_with("*** End of File") {
@@ -130,19 +130,19 @@ fn of_patch(patch: &str) -> Vec<Diff> {
 /// Collects the hunks of a file as diffs.
 struct Hunks {
     path: String,
-    adds: bool,
-    is_in: bool,
+    is_new: bool,
+    in_hunk: bool,
     old: String,
     new: String,
     done: Vec<Diff>,
 }
 
 impl Hunks {
-    fn new(path: &str, adds: bool) -> Self {
+    fn new(path: &str, is_new: bool) -> Self {
         Self {
             path: path.to_owned(),
-            adds,
-            is_in: false,
+            is_new,
+            in_hunk: false,
             old: String::new(),
             new: String::new(),
             done: Vec::new(),
@@ -155,8 +155,8 @@ impl Hunks {
             None => (" ", ""),
         };
         let mut push = |old: bool, new: bool| {
-            for (wanted, side) in [(old, &mut self.old), (new, &mut self.new)] {
-                if wanted {
+            for (included, side) in [(old, &mut self.old), (new, &mut self.new)] {
+                if included {
                     side.push_str(text);
                     side.push('\n');
                 }
@@ -173,7 +173,7 @@ impl Hunks {
     fn end(&mut self) {
         let (old, new) = (std::mem::take(&mut self.old), std::mem::take(&mut self.new));
         if !(old.is_empty() && new.is_empty()) {
-            let old = Some(old).filter(|_| !self.adds);
+            let old = Some(old).filter(|_| !self.is_new);
             self.done
                 .push(Diff::new(self.path.clone(), new).old_text(old));
         }
@@ -196,7 +196,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(input: Value) -> Vec<(String, Option<String>, String)> {
-        let diffs = of_input(&input).into_iter();
+        let diffs = from_input(&input).into_iter();
         diffs
             .map(|diff| {
                 (

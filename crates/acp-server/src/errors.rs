@@ -5,7 +5,7 @@ use serde_json::json;
 use teamster_core::{AgentError, ErrorKind};
 
 /// Converts an agent's error to a protocol error, with the whole error in `data.teamster`.
-pub(crate) fn of_agent(error: &AgentError) -> Error {
+pub(crate) fn from_agent(error: &AgentError) -> Error {
     let code = match error.kind {
         ErrorKind::Auth => ErrorCode::AuthRequired,
         ErrorKind::SessionNotFound | ErrorKind::NotFound => ErrorCode::ResourceNotFound,

@@ -17,15 +17,18 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
         match block {
             ContentBlock::Text(text) => prompt.text.push_str(&text.text),
             ContentBlock::ResourceLink(link) => {
-                let place = place_of(&link.uri);
+                let location = location_of(&link.uri);
                 // A link is part of the surrounding sentence.
-                if place == link.uri {
-                    add(
+                if location == link.uri {
+                    append(
                         &mut prompt.text,
                         format_args!("[{}]({})", link.name, link.uri),
                     );
                 } else {
-                    add(&mut prompt.text, format_args!("[@{}]({place})", link.name));
+                    append(
+                        &mut prompt.text,
+                        format_args!("[@{}]({location})", link.name),
+                    );
                 }
             }
             ContentBlock::Image(image) => {
@@ -38,14 +41,17 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
             }
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
-                    let place = place_of(&file.uri);
-                    add(
+                    let location = location_of(&file.uri);
+                    append(
                         &mut prompt.text,
-                        format_args!("[@{}]({place})", name_of(&place)),
+                        format_args!("[@{}]({location})", name_of(&location)),
                     );
-                    add(
+                    append(
                         &mut embedded,
-                        format_args!("\n\n<context ref=\"{place}\">\n{}\n</context>", file.text),
+                        format_args!(
+                            "\n\n<context ref=\"{location}\">\n{}\n</context>",
+                            file.text
+                        ),
                     );
                 }
                 EmbeddedResourceResource::BlobResourceContents(file)
@@ -61,10 +67,10 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
                     prompt.images.push(Image::bytes(media_type, bytes));
                 }
                 EmbeddedResourceResource::BlobResourceContents(file) => {
-                    let place = place_of(&file.uri);
-                    add(
+                    let location = location_of(&file.uri);
+                    append(
                         &mut prompt.text,
-                        format_args!("[@{}]({place})", name_of(&place)),
+                        format_args!("[@{}]({location})", name_of(&location)),
                     );
                 }
                 _ => {
@@ -87,13 +93,13 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
 }
 
 /// Appends to a text.
-fn add(text: &mut String, more: Arguments<'_>) {
+fn append(text: &mut String, more: Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(more);
 }
 
 /// Returns the path of a `file://` URI; any other URI unchanged.
-fn place_of(uri: &str) -> String {
+fn location_of(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
@@ -106,11 +112,11 @@ fn place_of(uri: &str) -> String {
     format!("{}{lines}", percent_decode_str(path).decode_utf8_lossy())
 }
 
-fn name_of(place: &str) -> &str {
-    let path = place.split('#').next().unwrap_or(place);
+fn name_of(location: &str) -> &str {
+    let path = location.split('#').next().unwrap_or(location);
     path.rsplit('/')
         .find(|part| !part.is_empty())
-        .unwrap_or(place)
+        .unwrap_or(location)
 }
 
 #[cfg(test)]
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_passed_on_is_an_error() {
+    fn unsupported_content_is_an_error() {
         for (blocks, words) in [
             (json!([]), "it is empty"),
             (json!([{"type": "text", "text": " \n"}]), "it is empty"),

@@ -1,6 +1,6 @@
 //! The state machine: messages and log entries in, lines and actions out.
 
-mod opening;
+mod lifecycle;
 mod settings;
 mod turns;
 
@@ -17,7 +17,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 use teamster_core::PermissionRequest;
 
-use crate::ask::{self, Way};
+use crate::ask::{self, RequestKind};
 use crate::requests::{Message, failed, params};
 use crate::session::Session;
 use crate::{Action, Catalog, Output, Setup, Ticket, errors};
@@ -32,23 +32,23 @@ pub struct AcpServer {
     source: String,
     sessions: HashMap<String, Session>,
     /// Requests from the editor that the host has not answered yet.
-    open: HashMap<Ticket, Open>,
-    tickets: u64,
+    client_requests: HashMap<Ticket, ClientRequest>,
+    last_ticket: u64,
     /// Requests to the editor.
-    asked: HashMap<u64, Asked>,
-    requests: u64,
+    sent_requests: HashMap<u64, SentRequest>,
+    last_request: u64,
 }
 
 /// A request from the editor that the host has not answered yet.
 #[derive(Debug)]
-struct Open {
+struct ClientRequest {
     id: RequestId,
-    what: What,
+    operation: Operation,
     cancelled: bool,
 }
 
 #[derive(Debug)]
-enum What {
+enum Operation {
     New { setup: Setup },
     Load { session_id: String, setup: Setup },
     Resume { session_id: String, setup: Setup },
@@ -59,10 +59,10 @@ enum What {
 
 /// A request to the editor.
 #[derive(Debug)]
-struct Asked {
+struct SentRequest {
     session_id: String,
     request_id: String,
-    way: Way,
+    kind: RequestKind,
 }
 
 impl AcpServer {
@@ -74,10 +74,10 @@ impl AcpServer {
             client: ClientCapabilities::default(),
             source: "editor".to_owned(),
             sessions: HashMap::new(),
-            open: HashMap::new(),
-            tickets: 0,
-            asked: HashMap::new(),
-            requests: 0,
+            client_requests: HashMap::new(),
+            last_ticket: 0,
+            sent_requests: HashMap::new(),
+            last_request: 0,
         }
     }
 
@@ -112,21 +112,21 @@ impl AcpServer {
         &mut self,
         method: &str,
         id: &RequestId,
-        given: Value,
+        raw: Value,
         out: &mut Output,
     ) -> Result<(), Error> {
         match method {
-            "initialize" => self.initialize(id, params(method, given)?, out),
+            "initialize" => self.initialize(id, params(method, raw)?, out),
             "authenticate" => authenticate(id, out),
-            "session/new" => self.new_session(id, params(method, given)?, out)?,
-            "session/load" => self.load(id, params(method, given)?, out)?,
-            "session/resume" => self.resume(id, params(method, given)?, out)?,
-            "session/list" => self.list(id, params(method, given)?, out),
-            "session/close" => self.close(id, &params(method, given)?, out)?,
-            "session/delete" => self.delete(id, &params(method, given)?, out),
-            "session/prompt" => self.prompt(id, &params(method, given)?, out)?,
-            "session/set_mode" => self.set_mode(id, &params(method, given)?, out)?,
-            "session/set_config_option" => self.set_option(id, &params(method, given)?, out)?,
+            "session/new" => self.new_session(id, params(method, raw)?, out)?,
+            "session/load" => self.load(id, params(method, raw)?, out)?,
+            "session/resume" => self.resume(id, params(method, raw)?, out)?,
+            "session/list" => self.list(id, params(method, raw)?, out),
+            "session/close" => self.close(id, &params(method, raw)?, out)?,
+            "session/delete" => self.delete(id, &params(method, raw)?, out),
+            "session/prompt" => self.prompt(id, &params(method, raw)?, out)?,
+            "session/set_mode" => self.set_mode(id, &params(method, raw)?, out)?,
+            "session/set_config_option" => self.set_option(id, &params(method, raw)?, out)?,
             _ => {
                 let method = teamster_core::text::excerpt(method, 100);
                 let problem = format!("unknown method {method}");
@@ -136,16 +136,16 @@ impl AcpServer {
         Ok(())
     }
 
-    fn notification(&mut self, method: &str, given: Value, out: &mut Output) {
+    fn notification(&mut self, method: &str, raw: Value, out: &mut Output) {
         // An unreadable notification has no response.
         match method {
             "session/cancel" => {
-                if let Ok(cancel) = params::<CancelNotification>(method, given) {
+                if let Ok(cancel) = params::<CancelNotification>(method, raw) {
                     self.cancel(&cancel.session_id.0, out);
                 }
             }
             "$/cancel_request" => {
-                if let Ok(cancel) = params::<CancelRequestNotification>(method, given) {
+                if let Ok(cancel) = params::<CancelRequestNotification>(method, raw) {
                     self.cancel_request(&cancel.request_id, out);
                 }
             }
@@ -200,15 +200,15 @@ impl AcpServer {
         request: &PermissionRequest,
         out: &mut Output,
     ) {
-        self.requests += 1;
-        let number = self.requests;
+        self.last_request += 1;
+        let number = self.last_request;
         let session = self.sessions.get(session_id);
         let known = request
             .tool_id
             .as_ref()
-            .and_then(|id| session?.story.call(id));
+            .and_then(|id| session?.view.call(id));
         let elicitation = self.client.elicitation.as_ref();
-        let way = session.and_then(|_| {
+        let kind = session.and_then(|_| {
             ask::ask(
                 number,
                 session_id,
@@ -219,15 +219,15 @@ impl AcpServer {
                 out,
             )
         });
-        match way {
-            Some(way) => {
+        match kind {
+            Some(kind) => {
                 let (session_id, request_id) = (session_id.to_owned(), request_id.to_owned());
-                self.asked.insert(
+                self.sent_requests.insert(
                     number,
-                    Asked {
+                    SentRequest {
                         session_id,
                         request_id,
-                        way,
+                        kind,
                     },
                 );
             }
@@ -241,14 +241,14 @@ impl AcpServer {
 
     /// Withdraws a request from the editor, because another client answered it or the agent withdrew it.
     pub fn settled(&mut self, request_id: &str, out: &mut Output) {
-        let of_it = |asked: &Asked| asked.request_id == request_id;
+        let matches = |sent: &SentRequest| sent.request_id == request_id;
         let number = self
-            .asked
+            .sent_requests
             .iter()
-            .find(|(_, asked)| of_it(asked))
+            .find(|(_, sent)| matches(sent))
             .map(|(number, _)| *number);
         if let Some(number) = number {
-            self.asked.remove(&number);
+            self.sent_requests.remove(&number);
             let params = CancelRequestNotification::new(RequestId::Number(
                 i64::try_from(number).unwrap_or(i64::MAX),
             ));
@@ -264,48 +264,50 @@ impl AcpServer {
             RequestId::Null => None,
         };
         // An unknown number is a late response to a withdrawn request.
-        let asked = number.and_then(|number| self.asked.remove(&number));
-        if let Some(asked) = asked {
+        let request = number.and_then(|number| self.sent_requests.remove(&number));
+        if let Some(request) = request {
             out.actions.push(Action::Answer {
-                answer: ask::answer(asked.way, result),
-                session_id: asked.session_id,
-                request_id: asked.request_id,
+                answer: ask::answer(request.kind, result),
+                session_id: request.session_id,
+                request_id: request.request_id,
             });
         }
     }
 
-    fn ticket(&mut self, id: &RequestId, what: What) -> Ticket {
-        self.tickets += 1;
-        let ticket = Ticket(self.tickets);
-        let open = Open {
+    fn ticket(&mut self, id: &RequestId, operation: Operation) -> Ticket {
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        let request = ClientRequest {
             id: id.clone(),
-            what,
+            operation,
             cancelled: false,
         };
-        self.open.insert(ticket, open);
+        self.client_requests.insert(ticket, request);
         ticket
     }
 
     /// Removes and returns the request of a ticket, unless it was cancelled.
-    fn settle(&mut self, ticket: Ticket) -> Option<Open> {
-        self.open.remove(&ticket).filter(|open| !open.cancelled)
+    fn take_request(&mut self, ticket: Ticket) -> Option<ClientRequest> {
+        self.client_requests
+            .remove(&ticket)
+            .filter(|request| !request.cancelled)
     }
 
     fn cancel_request(&mut self, id: &RequestId, out: &mut Output) {
-        let of_it = |session: &Session| {
+        let matches = |session: &Session| {
             session.turn.as_ref().is_some_and(|turn| turn.id == *id)
                 || session.queue.iter().any(|(queued, _)| queued == id)
         };
-        let session = self.sessions.iter().find(|(_, session)| of_it(session));
+        let session = self.sessions.iter().find(|(_, session)| matches(session));
         if let Some(session_id) = session.map(|(session_id, _)| session_id.clone()) {
             return self.cancel_prompt(&session_id, id, out);
         }
-        if let Some(open) = self
-            .open
+        if let Some(request) = self
+            .client_requests
             .values_mut()
-            .find(|open| open.id == *id && !open.cancelled)
+            .find(|request| request.id == *id && !request.cancelled)
         {
-            open.cancelled = true;
+            request.cancelled = true;
             out.error(id, &errors::cancelled());
         }
     }

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::RequestId;
 use serde_json::Value;
 use teamster_core::Id;
 
-use crate::updates::Story;
+use crate::updates::View;
 use crate::{Prompt, Setup};
 
 /// The maximum number of prompts that wait for the end of a turn.
@@ -17,14 +17,14 @@ pub(crate) const QUEUE: usize = 16;
 pub(crate) struct Session {
     pub(crate) setup: Setup,
     /// A prompt was sent, so the agent can no longer be changed.
-    pub(crate) begun: bool,
+    pub(crate) started: bool,
     /// The turn in progress.
     pub(crate) turn: Option<Turn>,
     /// Prompts that wait for the end of the turn.
     pub(crate) queue: VecDeque<(RequestId, Prompt)>,
-    pub(crate) story: Story,
+    pub(crate) view: View,
     /// The options that the editor last received.
-    pub(crate) shown: Option<Value>,
+    pub(crate) known_options: Option<Value>,
 }
 
 /// A turn whose prompt the editor sent.
@@ -40,7 +40,7 @@ pub(crate) struct Turn {
 impl Session {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
-            begun: setup.goes_on,
+            started: setup.resumed,
             setup,
             ..Self::default()
         }

@@ -52,7 +52,7 @@ impl Call {
             kind: Some(kind),
             input: input.clone(),
             diffs: if is_edit {
-                diff::of_input(input)
+                diff::from_input(input)
             } else {
                 Vec::new()
             },
@@ -82,7 +82,7 @@ impl Call {
 
     /// Returns the title: the command of an execution, else the tool's name with its most descriptive argument.
     pub(crate) fn title(&self) -> String {
-        let telling = [
+        let descriptive = [
             "command",
             "cmd",
             "pattern",
@@ -92,10 +92,12 @@ impl Call {
             "prompt",
         ];
         let argument = diff::paths(&self.input).first().copied().or_else(|| {
-            telling.iter().find_map(|name| match &self.input[*name] {
-                Value::String(text) => Some(text.as_str()),
-                _ => None,
-            })
+            descriptive
+                .iter()
+                .find_map(|name| match &self.input[*name] {
+                    Value::String(text) => Some(text.as_str()),
+                    _ => None,
+                })
         });
         let title = match argument {
             Some(command) if self.kind == Some(ToolKind::Execute) => format!("`{command}`"),
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_only_its_change_names_is_shown_as_it_is() {
+    fn an_added_file_is_shown_with_its_content() {
         let input = json!({"changes": [{"path": "/w/new", "kind": "add"}]});
         let mut call = call("file_change", ToolKind::Edit, input);
         let change = FileChange::new("/w/new", ChangeKind::Add);

@@ -25,7 +25,7 @@ pub(crate) fn meta(value: Value) -> Meta {
 
 /// The state of a session's view in an editor.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
+pub(crate) struct View {
     calls: HashMap<Id, Call>,
     /// The id of the current message if the agent gave it none, and the number of such messages.
     message: Option<MessageId>,
@@ -36,8 +36,8 @@ pub(crate) struct Story {
     /// The model that the agent has reported.
     pub(crate) model: Option<String>,
     /// Tokens of the turn up to its last request, and tokens of that request alone.
-    counted: u64,
-    in_context: u64,
+    turn_tokens: u64,
+    context_tokens: u64,
     window: Option<u64>,
     /// The session's cost in USD, if known.
     cost_usd: Option<f64>,
@@ -45,7 +45,7 @@ pub(crate) struct Story {
 
 /// The context in which an entry is shown.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Around<'a> {
+pub(crate) struct UpdateContext<'a> {
     /// The current content of the changed file.
     pub(crate) content: Option<&'a str>,
     /// The editor supports notices.
@@ -54,7 +54,7 @@ pub(crate) struct Around<'a> {
     pub(crate) own_source: Option<&'a str>,
 }
 
-impl Story {
+impl View {
     /// Hides the messages that these entries retract. Call it before a replay.
     pub(crate) fn hide_retracted(&mut self, entries: &[RunLogEntry]) {
         for entry in entries {
@@ -67,20 +67,25 @@ impl Story {
     }
 
     /// Appends the updates for an entry to `out`.
-    pub(crate) fn see(
+    pub(crate) fn apply(
         &mut self,
         entry: &RunLogEntry,
-        around: Around<'_>,
+        context: UpdateContext<'_>,
         out: &mut Vec<SessionUpdate>,
     ) {
         match entry {
-            RunLogEntry::Agent(entry) => self.event(&entry.event, around, out),
-            RunLogEntry::Run(entry) => self.run_event(&entry.event, around, out),
+            RunLogEntry::Agent(entry) => self.event(&entry.event, context, out),
+            RunLogEntry::Run(entry) => self.run_event(&entry.event, context, out),
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &AgentEvent, around: Around<'_>, out: &mut Vec<SessionUpdate>) {
+    fn event(
+        &mut self,
+        event: &AgentEvent,
+        context: UpdateContext<'_>,
+        out: &mut Vec<SessionUpdate>,
+    ) {
         match event {
             AgentEvent::Session(session) if session.model.is_some() => {
                 self.model.clone_from(&session.model);
@@ -120,7 +125,7 @@ impl Story {
                     tool.mcp.as_ref(),
                 );
                 let mut begin = call.begin(&tool.tool_name);
-                begin.meta = Some(of_call(
+                begin.meta = Some(call_meta(
                     tool.kind,
                     tool.mcp.as_ref(),
                     tool.parent_tool_id.as_ref(),
@@ -138,17 +143,17 @@ impl Story {
             AgentEvent::FileChange(change) => {
                 let call = change.tool_id.as_ref();
                 if let Some(call) = call.and_then(|id| self.calls.get_mut(id)) {
-                    let update = call.changed(change, around.content);
+                    let update = call.changed(change, context.content);
                     out.extend(update.map(SessionUpdate::ToolCallUpdate));
                 }
             }
             AgentEvent::Plan(plan) => out.push(SessionUpdate::Plan(plan_of(plan))),
             AgentEvent::Usage(report) => {
-                self.count(&report.usage);
+                self.record_usage(&report.usage);
                 out.extend(self.usage(report.cost_usd));
             }
             AgentEvent::Retry(retry) => notice(
-                around,
+                context,
                 NoticeSeverity::Warning,
                 "The agent retries a request",
                 &retry.error.message,
@@ -156,7 +161,7 @@ impl Story {
                 out,
             ),
             AgentEvent::Notice(it) if it.level != NoticeLevel::Info => notice(
-                around,
+                context,
                 NoticeSeverity::Warning,
                 &excerpt(&one_line(&it.message), TITLE),
                 &it.message,
@@ -168,11 +173,16 @@ impl Story {
         }
     }
 
-    fn run_event(&mut self, event: &RunEvent, around: Around<'_>, out: &mut Vec<SessionUpdate>) {
+    fn run_event(
+        &mut self,
+        event: &RunEvent,
+        context: UpdateContext<'_>,
+        out: &mut Vec<SessionUpdate>,
+    ) {
         match event {
             RunEvent::UserMessage { text, from, .. } => {
                 self.message = None;
-                let own = around.own_source.is_some() && from.as_deref() == around.own_source;
+                let own = context.own_source.is_some() && from.as_deref() == context.own_source;
                 if !own {
                     let id = self.message_id(None, "u");
                     self.message = None;
@@ -197,16 +207,22 @@ impl Story {
                     Some(_) => format!("Waiting for {group} until its limit is reset"),
                     None => format!("Waiting for {group}"),
                 };
-                waiting(around, &title, why, &mut self.messages, out);
+                show_wait(context, &title, why, &mut self.messages, out);
             }
             RunEvent::Retry { reason, .. } => {
                 self.message = None;
-                waiting(around, "Retrying", &reason.message, &mut self.messages, out);
+                show_wait(
+                    context,
+                    "Retrying",
+                    &reason.message,
+                    &mut self.messages,
+                    out,
+                );
             }
             RunEvent::Fallback { reason, next, .. } => {
                 self.message = None;
                 let title = format!("Continuing with {}", next.provider);
-                waiting(around, &title, &reason.message, &mut self.messages, out);
+                show_wait(context, &title, &reason.message, &mut self.messages, out);
             }
             _ => {}
         }
@@ -219,24 +235,24 @@ impl Story {
         let window = (result.usage_by_model.values()).filter_map(|usage| usage.context_window);
         self.window = window.max().or(self.window);
         if let Some(usage) = &result.usage
-            && self.counted == 0
+            && self.turn_tokens == 0
         {
-            self.in_context = usage.total_tokens().unwrap_or_default();
+            self.context_tokens = usage.total_tokens().unwrap_or_default();
         }
         self.cost_usd = match (self.cost_usd, result.total_cost_usd) {
             (Some(before), Some(turn)) => Some(before + turn),
             (one, other) => one.or(other),
         };
         out.extend(self.usage(None));
-        self.counted = 0;
+        self.turn_tokens = 0;
     }
 
     /// Records the turn's cumulative usage. The increase since the last request is the size of the context.
-    fn count(&mut self, usage: &Usage) {
+    fn record_usage(&mut self, usage: &Usage) {
         let total = usage.total_tokens().unwrap_or_default();
-        if total > self.counted {
-            self.in_context = total - self.counted;
-            self.counted = total;
+        if total > self.turn_tokens {
+            self.context_tokens = total - self.turn_tokens;
+            self.turn_tokens = total;
         }
     }
 
@@ -248,7 +264,7 @@ impl Story {
             (one, other) => one.or(other),
         };
         let update =
-            UsageUpdate::new(self.in_context, size).cost(cost.map(|usd| Cost::new(usd, "USD")));
+            UsageUpdate::new(self.context_tokens, size).cost(cost.map(|usd| Cost::new(usd, "USD")));
         Some(SessionUpdate::UsageUpdate(update))
     }
 
@@ -287,7 +303,7 @@ pub(crate) fn title_of(prompt: &str) -> String {
 }
 
 /// Returns the parts of a result that other teamster instances read from the response to a prompt.
-pub(crate) fn of_result(result: &RunResult) -> Meta {
+pub(crate) fn result_meta(result: &RunResult) -> Meta {
     let mut known = json!({});
     if let Some(usage) = &result.usage {
         known["usage"] = json!(usage);
@@ -305,7 +321,7 @@ pub(crate) fn of_result(result: &RunResult) -> Meta {
     meta(known)
 }
 
-fn of_call(kind: ToolKind, mcp: Option<&teamster_core::McpTool>, parent: Option<&Id>) -> Meta {
+fn call_meta(kind: ToolKind, mcp: Option<&teamster_core::McpTool>, parent: Option<&Id>) -> Meta {
     let mut known = json!({"kind": kind});
     if let Some(mcp) = mcp {
         known["mcp"] = json!(mcp);
@@ -334,14 +350,14 @@ fn plan_of(plan: &teamster_core::Plan) -> Plan {
 
 /// Sends a notice, if the editor supports notices.
 fn notice(
-    around: Around<'_>,
+    context: UpdateContext<'_>,
     severity: NoticeSeverity,
     title: &str,
     text: &str,
     meta: Meta,
     out: &mut Vec<SessionUpdate>,
 ) {
-    if around.notices && !title.is_empty() {
+    if context.notices && !title.is_empty() {
         let text = Some(text.to_owned()).filter(|text| text != title);
         let notice = Notice::new(severity, title.to_owned())
             .description(text)
@@ -351,16 +367,16 @@ fn notice(
 }
 
 /// Shows a wait, retry or fallback: as a notice, or as a thought if the editor does not support notices.
-fn waiting(
-    around: Around<'_>,
+fn show_wait(
+    context: UpdateContext<'_>,
     title: &str,
     why: &str,
     messages: &mut u64,
     out: &mut Vec<SessionUpdate>,
 ) {
-    if around.notices {
+    if context.notices {
         let about = meta(json!({}));
-        notice(around, NoticeSeverity::Warning, title, why, about, out);
+        notice(context, NoticeSeverity::Warning, title, why, about, out);
         return;
     }
     *messages += 1;

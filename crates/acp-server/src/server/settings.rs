@@ -19,7 +19,7 @@ impl AcpServer {
         session: &mut Session,
     ) -> (Vec<SessionConfigOption>, Option<SessionModeState>) {
         let options = options(&self.catalog, session);
-        session.shown = Some(json!(options));
+        session.known_options = Some(json!(options));
         (options, catalog::modes(&self.catalog, &session.setup))
     }
 
@@ -29,9 +29,9 @@ impl AcpServer {
             return;
         };
         let options = options(&self.catalog, session);
-        let shown = Some(json!(options));
-        if session.shown != shown {
-            session.shown = shown;
+        let known = Some(json!(options));
+        if session.known_options != known {
+            session.known_options = known;
             let update = SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options));
             out.update(session_id, update);
         }
@@ -101,7 +101,7 @@ impl AcpServer {
                     return invalid(format!("unknown agent {value}"));
                 };
                 if session.setup.agent.as_deref() != Some(value) {
-                    if session.begun {
+                    if session.started {
                         return invalid(
                             "the agent is fixed after the first prompt: start a new session for another one"
                                 .to_owned(),
@@ -131,7 +131,7 @@ impl AcpServer {
             }
             _ => return invalid(format!("unknown option {option}")),
         }
-        if session.begun {
+        if session.started {
             out.actions.push(Action::Apply {
                 session_id: session_id.to_owned(),
                 setup: session.setup.clone(),
@@ -142,6 +142,6 @@ impl AcpServer {
 }
 
 fn options(catalog: &Catalog, session: &Session) -> Vec<SessionConfigOption> {
-    let model = session.story.model.as_deref();
-    catalog::options(catalog, &session.setup, session.begun, model)
+    let model = session.view.model.as_deref();
+    catalog::options(catalog, &session.setup, session.started, model)
 }

@@ -4,8 +4,8 @@
     reason = "JSON is given as it is written"
 )]
 
-mod asking;
 mod messages;
+mod permissions;
 mod sessions;
 mod settings;
 mod turns;
@@ -139,8 +139,8 @@ impl Editor {
 
     /// Removes and returns the response to a request.
     fn answer(&mut self, id: u64) -> Value {
-        let of_it = |message: &Value| message["id"] == id && message["method"].is_null();
-        let index = self.messages.iter().position(of_it);
+        let matches = |message: &Value| message["id"] == id && message["method"].is_null();
+        let index = self.messages.iter().position(matches);
         let index = index.unwrap_or_else(|| panic!("no answer to {id}: {:#?}", self.messages));
         self.messages.remove(index)
     }

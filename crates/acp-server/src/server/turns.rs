@@ -8,7 +8,7 @@ use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use super::AcpServer;
 use crate::session::{QUEUE, Turn};
-use crate::updates::{self, Around};
+use crate::updates::{self, UpdateContext};
 use crate::{Action, Output, Prompt, errors, prompt};
 
 impl AcpServer {
@@ -30,11 +30,11 @@ impl AcpServer {
             session.queue.push_back((id.clone(), prompt));
             return Ok(());
         }
-        self.begin(&session_id, id.clone(), prompt, out);
+        self.start_turn(&session_id, id.clone(), prompt, out);
         Ok(())
     }
 
-    fn begin(&mut self, session_id: &str, id: RequestId, prompt: Prompt, out: &mut Output) {
+    fn start_turn(&mut self, session_id: &str, id: RequestId, prompt: Prompt, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
         };
@@ -49,8 +49,8 @@ impl AcpServer {
             prompt,
         });
         // The next prompt continues this session.
-        session.begun = true;
-        session.setup.goes_on = true;
+        session.started = true;
+        session.setup.resumed = true;
         self.show_changed_options(session_id, out);
     }
 
@@ -104,13 +104,13 @@ impl AcpServer {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
         };
-        let around = Around {
+        let context = UpdateContext {
             content,
             notices,
             own_source: Some(&source),
         };
         let mut updates = Vec::new();
-        session.story.see(entry, around, &mut updates);
+        session.view.apply(entry, context, &mut updates);
         for update in updates {
             out.update(session_id, update);
         }
@@ -154,7 +154,7 @@ impl AcpServer {
             if turn.cancelled {
                 out.response(&turn.id, &PromptResponse::new(StopReason::Cancelled));
             } else {
-                out.error(&turn.id, &errors::of_agent(error));
+                out.error(&turn.id, &errors::from_agent(error));
             }
         }
         self.next_prompt(session_id, out);
@@ -165,25 +165,25 @@ impl AcpServer {
             Ok(reason) => {
                 let response = PromptResponse::new(reason)
                     .usage(result.usage.map(usage))
-                    .meta(updates::of_result(result));
+                    .meta(updates::result_meta(result));
                 out.response(&turn.id, &response);
             }
             Err(error) => {
-                let mut error = errors::of_agent(&error);
+                let mut error = errors::from_agent(&error);
                 if let Some(data) = error.data.as_mut().and_then(|it| it.as_object_mut()) {
-                    let known = updates::of_result(result).remove("teamster");
+                    let known = updates::result_meta(result).remove("teamster");
                     data.extend(known.map(|known| ("teamsterResult".to_owned(), known)));
                 }
                 out.error(&turn.id, &error);
             }
         }
         // The turn's pending requests need no answer any more.
-        let of_it = self
-            .asked
+        let pending = self
+            .sent_requests
             .values()
-            .filter(|asked| asked.session_id == session_id);
-        let of_it: Vec<_> = of_it.map(|asked| asked.request_id.clone()).collect();
-        for request_id in of_it {
+            .filter(|sent| sent.session_id == session_id);
+        let pending: Vec<_> = pending.map(|sent| sent.request_id.clone()).collect();
+        for request_id in pending {
             self.settled(&request_id, out);
         }
         self.next_prompt(session_id, out);
@@ -192,7 +192,7 @@ impl AcpServer {
     fn next_prompt(&mut self, session_id: &str, out: &mut Output) {
         let session = self.sessions.get_mut(session_id);
         if let Some((id, prompt)) = session.and_then(|it| it.queue.pop_front()) {
-            self.begin(session_id, id, prompt, out);
+            self.start_turn(session_id, id, prompt, out);
         }
     }
 }
@@ -203,13 +203,13 @@ fn stop_reason(result: &RunResult, cancelled: bool) -> Result<StopReason, AgentE
         return Ok(StopReason::Cancelled);
     }
     let reason = result.stop_reason.as_deref().unwrap_or_default();
-    let of_word = match reason {
+    let limit = match reason {
         "max_tokens" | "length" | "max_output_tokens" => Some(StopReason::MaxTokens),
         "refusal" | "content_filter" => Some(StopReason::Refusal),
         _ => None,
     };
-    match (result.failure(), of_word) {
-        (None, of_word) => Ok(of_word.unwrap_or(StopReason::EndTurn)),
+    match (result.failure(), limit) {
+        (None, limit) => Ok(limit.unwrap_or(StopReason::EndTurn)),
         (Some(error), _) if error.kind == ErrorKind::MaxTurns => Ok(StopReason::MaxTurnRequests),
         (Some(error), _) => Err(error),
     }

@@ -18,17 +18,17 @@ fn log(entries: &[Value]) -> Vec<RunLogEntry> {
         .collect()
 }
 
-fn shown_in(around: Around<'_>, entries: &[Value]) -> Vec<Value> {
-    let mut story = Story::default();
+fn shown_in(context: UpdateContext<'_>, entries: &[Value]) -> Vec<Value> {
+    let mut view = View::default();
     let mut updates = Vec::new();
     for entry in log(entries) {
-        story.see(&entry, around, &mut updates);
+        view.apply(&entry, context, &mut updates);
     }
     updates.iter().map(|update| json!(update)).collect()
 }
 
 fn shown(entries: &[Value]) -> Vec<Value> {
-    shown_in(Around::default(), entries)
+    shown_in(UpdateContext::default(), entries)
 }
 
 fn text(id: &str, text: &str) -> Value {
@@ -74,7 +74,7 @@ fn a_tool_call_from_its_begin_to_its_end() {
 }
 
 #[test]
-fn what_a_sub_agent_writes_is_in_its_call() {
+fn sub_agent_text_is_in_its_call() {
     let shown = shown(&[
         json!({"type": "tool_use", "toolName": "Task", "toolId": "t1", "kind": "task", "input": {"prompt": "look"}}),
         json!({"type": "text", "text": "I ", "parentToolId": "t1"}),
@@ -99,17 +99,17 @@ fn a_plan_has_all_its_entries() {
 }
 
 #[test]
-fn the_first_prompt_is_the_title_and_the_editor_s_own_is_not_shown_again() {
+fn the_first_prompt_is_the_title_and_own_prompts_are_not_repeated() {
     let entries = [
         json!({"type": "user:message", "runId": "s.1", "text": "\nFix it\nnow", "from": "zed"}),
         json!({"type": "user:message", "runId": "s.2", "text": "more", "from": "terminal pts/1"}),
     ];
-    let around = Around {
+    let context = UpdateContext {
         own_source: Some("zed"),
-        ..Around::default()
+        ..UpdateContext::default()
     };
     let title = json!({"sessionUpdate": "session_info_update", "title": "Fix it"});
-    let live = shown_in(around, &entries);
+    let live = shown_in(context, &entries);
     assert_eq!(live[0], title);
     assert_eq!(live[1]["sessionUpdate"], "user_message_chunk");
     assert_eq!(live.len(), 2);
@@ -127,11 +127,11 @@ fn waiting_is_a_notice_or_a_thought() {
     ];
     let thought = &shown(&entries)[0];
     assert_eq!(thought["content"]["text"], "Continuing with codex: limit\n");
-    let around = Around {
+    let context = UpdateContext {
         notices: true,
-        ..Around::default()
+        ..UpdateContext::default()
     };
-    let notice = &shown_in(around, &entries)[0];
+    let notice = &shown_in(context, &entries)[0];
     assert_eq!(
         (
             &notice["sessionUpdate"],
@@ -170,11 +170,11 @@ fn a_retracted_message_is_not_replayed() {
         json!({"type": "retract", "messageId": "a"}),
         json!({"type": "text", "text": "good", "messageId": "b"}),
     ]);
-    let mut story = Story::default();
-    story.hide_retracted(&entries);
+    let mut view = View::default();
+    view.hide_retracted(&entries);
     let mut updates = Vec::new();
     for entry in &entries {
-        story.see(entry, Around::default(), &mut updates);
+        view.apply(entry, UpdateContext::default(), &mut updates);
     }
     let texts: Vec<_> = updates
         .iter()

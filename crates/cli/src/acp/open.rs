@@ -15,19 +15,19 @@ use crate::run::asking::Asking;
 use crate::turns::{self, PlanError};
 use crate::{detached, params, runner};
 
-/// Opens the session of a thread. With `goes_on`, the thread's previous agent session is resumed.
+/// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed.
 pub(super) async fn open(
     shared: &Arc<Shared>,
     session_id: &str,
     setup: &Setup,
-    goes_on: bool,
+    resumed: bool,
 ) -> Result<Live, AgentError> {
     let before = past::last(&shared.runs, session_id)?;
     // A fallback may have taken over.
     let last = before
         .as_ref()
         .and_then(past::Thread::last_session)
-        .filter(|_| goes_on);
+        .filter(|_| resumed);
     let mut setup = setup.clone();
     if let Some((provider, _)) = &last {
         setup.agent = Some(provider.clone());
@@ -55,7 +55,7 @@ pub(super) async fn open(
     params.slash_commands = provider
         .as_ref()
         .is_some_and(|it| it.capabilities().slash_commands);
-    if goes_on {
+    if resumed {
         params.session_id = last.map(|(_, session)| session);
         // Another agent does not know the conversation.
         if params.session_id.is_some() {

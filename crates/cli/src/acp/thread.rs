@@ -185,11 +185,11 @@ impl Thread {
                 return Ok(());
             }
         }
-        let goes_on = setup.goes_on || self.live.is_some();
+        let resumed = setup.resumed || self.live.is_some();
         if let Some(live) = self.live.take() {
             live.end().await;
         }
-        let mut live = open::open(&self.shared, &self.session_id, setup, goes_on).await?;
+        let mut live = open::open(&self.shared, &self.session_id, setup, resumed).await?;
         live.follower = Some(tokio::spawn(follow(
             self.session_id.clone(),
             live.folder.clone(),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn whatever_version_is_asked_for_the_answer_is_1() {
+fn initialize_always_answers_with_version_1() {
     for version in [0, 1, 2, 999] {
         let mut editor = Editor::new();
         editor.call(0, "initialize", json!({"protocolVersion": version}));
@@ -21,7 +21,7 @@ fn whatever_version_is_asked_for_the_answer_is_1() {
 }
 
 #[test]
-fn what_is_no_message_has_an_error_and_the_connection_goes_on() {
+fn malformed_messages_get_errors_and_keep_the_connection() {
     let mut editor = Editor::new();
     for (line, code) in [
         ("{", -32700),
@@ -77,7 +77,7 @@ fn a_cancelled_request_is_answered_once() {
 proptest! {
     /// The server answers or ignores every line without a panic.
     #[test]
-    fn any_line_is_survived(lines in prop::collection::vec(".{0,80}", 0..20)) {
+    fn arbitrary_lines_do_not_panic(lines in prop::collection::vec(".{0,80}", 0..20)) {
         let mut editor = Editor::with_session();
         for line in lines {
             editor.line(&line);

@@ -118,7 +118,7 @@ fn a_session_is_loaded_with_its_log_and_resumed_without() {
         let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
             panic!();
         };
-        assert!(setup.goes_on);
+        assert!(setup.resumed);
     }
 }
 

@@ -9,7 +9,7 @@ fn a_turn_ends_with_the_answer_to_its_prompt() {
     let Some(Action::Prompt { prompt, setup, .. }) = editor.actions.pop() else {
         panic!();
     };
-    assert_eq!((&*prompt.text, setup.goes_on), ("hi", false));
+    assert_eq!((&*prompt.text, setup.resumed), ("hi", false));
     editor.turn("s1.1");
     editor.log(json!({"type": "text", "text": "Hello", "messageId": "m"}));
     assert!(!editor.has_answer(2));
@@ -32,11 +32,11 @@ fn a_turn_ends_with_the_answer_to_its_prompt() {
     let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
         panic!();
     };
-    assert!(setup.goes_on);
+    assert!(setup.resumed);
 }
 
 #[test]
-fn a_failed_turn_is_an_error_with_all_that_is_known_of_it() {
+fn a_failed_turn_is_an_error_with_the_agent_s_error_as_data() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");
     editor.turn("s1.1");

@@ -11,10 +11,10 @@ use agent_client_protocol_schema::v1::{
 use serde_json::json;
 use teamster_core::{AgentError, McpServer};
 
-use super::{AcpServer, Open, What};
+use super::{AcpServer, ClientRequest, Operation};
 use crate::session::Session;
-use crate::updates::{Around, meta, title_of};
-use crate::{Action, Catalog, Found, Output, SessionPage, Setup, Ticket, errors, requests};
+use crate::updates::{UpdateContext, meta, title_of};
+use crate::{Action, Found, Output, SessionPage, Setup, Ticket, errors, requests};
 
 impl AcpServer {
     pub(super) fn new_session(
@@ -29,10 +29,10 @@ impl AcpServer {
             setup.agent = Some(agent.id.clone());
             setup.settings = agent.settings.clone();
         }
-        let what = What::New {
+        let operation = Operation::New {
             setup: setup.clone(),
         };
-        let ticket = self.ticket(id, what);
+        let ticket = self.ticket(id, operation);
         out.actions.push(Action::Prepare { ticket, setup });
         Ok(())
     }
@@ -46,11 +46,11 @@ impl AcpServer {
         let servers = requests::mcp_servers(request.mcp_servers)?;
         let setup = setup(request.cwd, request.additional_directories, servers)?;
         let session_id = request.session_id.0.to_string();
-        let what = What::Load {
+        let operation = Operation::Load {
             session_id: session_id.clone(),
             setup,
         };
-        self.find(id, session_id, what, true, out)
+        self.find(id, session_id, operation, true, out)
     }
 
     pub(super) fn resume(
@@ -62,18 +62,18 @@ impl AcpServer {
         let servers = requests::mcp_servers(request.mcp_servers)?;
         let setup = setup(request.cwd, request.additional_directories, servers)?;
         let session_id = request.session_id.0.to_string();
-        let what = What::Resume {
+        let operation = Operation::Resume {
             session_id: session_id.clone(),
             setup,
         };
-        self.find(id, session_id, what, false, out)
+        self.find(id, session_id, operation, false, out)
     }
 
     fn find(
         &mut self,
         id: &RequestId,
         session_id: String,
-        what: What,
+        operation: Operation,
         replay: bool,
         out: &mut Output,
     ) -> Result<(), Error> {
@@ -86,7 +86,7 @@ impl AcpServer {
                 "a turn of this session is in progress: wait for its end, or cancel it",
             ));
         }
-        let ticket = self.ticket(id, what);
+        let ticket = self.ticket(id, operation);
         out.actions.push(Action::Find {
             ticket,
             session_id,
@@ -96,7 +96,7 @@ impl AcpServer {
     }
 
     pub(super) fn list(&mut self, id: &RequestId, request: ListSessionsRequest, out: &mut Output) {
-        let ticket = self.ticket(id, What::List);
+        let ticket = self.ticket(id, Operation::List);
         out.actions.push(Action::List {
             ticket,
             cwd: request.cwd,
@@ -113,7 +113,7 @@ impl AcpServer {
         let session_id = request.session_id.0.to_string();
         self.session(&session_id)?;
         self.cancel(&session_id, out);
-        let ticket = self.ticket(id, What::Close);
+        let ticket = self.ticket(id, Operation::Close);
         out.actions.push(Action::Close { ticket, session_id });
         Ok(())
     }
@@ -126,22 +126,22 @@ impl AcpServer {
     ) {
         let session_id = request.session_id.0.to_string();
         self.cancel(&session_id, out);
-        let ticket = self.ticket(id, What::Delete);
+        let ticket = self.ticket(id, Operation::Delete);
         out.actions.push(Action::Delete { ticket, session_id });
     }
 
     /// Takes the host's answer to [`Action::Prepare`], and creates the session if it succeeded.
     pub fn prepared(&mut self, ticket: Ticket, result: Result<(), AgentError>, out: &mut Output) {
-        let Some(Open {
+        let Some(ClientRequest {
             id,
-            what: What::New { setup },
+            operation: Operation::New { setup },
             ..
-        }) = self.settle(ticket)
+        }) = self.take_request(ticket)
         else {
             return;
         };
         if let Err(error) = result {
-            return out.error(&id, &errors::of_agent(&error));
+            return out.error(&id, &errors::from_agent(&error));
         }
         let session_id = (self.new_id)();
         let mut session = Session::new(setup);
@@ -155,30 +155,30 @@ impl AcpServer {
 
     /// Takes the host's answer to [`Action::Find`].
     pub fn found(&mut self, ticket: Ticket, result: Result<Found, AgentError>, out: &mut Output) {
-        let Some(open) = self.settle(ticket) else {
+        let Some(request) = self.take_request(ticket) else {
             return;
         };
-        let (session_id, mut setup, replay) = match open.what {
-            What::Load { session_id, setup } => (session_id, setup, true),
-            What::Resume { session_id, setup } => (session_id, setup, false),
+        let (session_id, mut setup, replay) = match request.operation {
+            Operation::Load { session_id, setup } => (session_id, setup, true),
+            Operation::Resume { session_id, setup } => (session_id, setup, false),
             _ => return,
         };
         let found = match result {
             Ok(found) => found,
-            Err(error) => return out.error(&open.id, &errors::of_agent(&error)),
+            Err(error) => return out.error(&request.id, &errors::from_agent(&error)),
         };
-        setup.goes_on = true;
-        if let Some(agent) = known_agent(&self.catalog, &found.agent) {
+        setup.resumed = true;
+        if let Some(agent) = self.catalog.agent(&found.agent) {
             setup.settings = agent.settings.clone();
         }
         setup.agent = Some(found.agent);
         setup.settings.model = found.model.or(setup.settings.model);
         let mut session = Session::new(setup);
-        session.story.hide_retracted(&found.entries);
-        let around = Around::default();
+        session.view.hide_retracted(&found.entries);
+        let context = UpdateContext::default();
         let mut updates = Vec::new();
         for entry in &found.entries {
-            session.story.see(entry, around, &mut updates);
+            session.view.apply(entry, context, &mut updates);
         }
         if replay {
             for update in updates {
@@ -190,12 +190,12 @@ impl AcpServer {
             let response = LoadSessionResponse::new()
                 .modes(modes)
                 .config_options(options);
-            out.response(&open.id, &response);
+            out.response(&request.id, &response);
         } else {
             let response = ResumeSessionResponse::new()
                 .modes(modes)
                 .config_options(options);
-            out.response(&open.id, &response);
+            out.response(&request.id, &response);
         }
         self.sessions.insert(session_id, session);
     }
@@ -207,12 +207,12 @@ impl AcpServer {
         result: Result<SessionPage, AgentError>,
         out: &mut Output,
     ) {
-        let Some(open) = self.settle(ticket) else {
+        let Some(request) = self.take_request(ticket) else {
             return;
         };
         let page = match result {
             Ok(page) => page,
-            Err(error) => return out.error(&open.id, &errors::of_agent(&error)),
+            Err(error) => return out.error(&request.id, &errors::from_agent(&error)),
         };
         let sessions = page.sessions.into_iter().map(|it| {
             SessionInfo::new(it.session_id, it.cwd)
@@ -221,7 +221,7 @@ impl AcpServer {
                 .meta(meta(json!({"agent": it.agent})))
         });
         let response = ListSessionsResponse::new(sessions.collect()).next_cursor(page.next);
-        out.response(&open.id, &response);
+        out.response(&request.id, &response);
     }
 
     /// Takes the host's answer to [`Action::Close`] or [`Action::Delete`].
@@ -232,22 +232,18 @@ impl AcpServer {
         result: Result<(), AgentError>,
         out: &mut Output,
     ) {
-        let Some(open) = self.settle(ticket) else {
+        let Some(request) = self.take_request(ticket) else {
             return;
         };
         if let Err(error) = result {
-            return out.error(&open.id, &errors::of_agent(&error));
+            return out.error(&request.id, &errors::from_agent(&error));
         }
         self.sessions.remove(session_id);
-        match open.what {
-            What::Delete => out.response(&open.id, &DeleteSessionResponse::new()),
-            _ => out.response(&open.id, &CloseSessionResponse::new()),
+        match request.operation {
+            Operation::Delete => out.response(&request.id, &DeleteSessionResponse::new()),
+            _ => out.response(&request.id, &CloseSessionResponse::new()),
         }
     }
-}
-
-fn known_agent<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a crate::AgentEntry> {
-    catalog.agent(id)
 }
 
 fn setup(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_permission_is_asked_and_answered() {
+fn a_permission_request_is_forwarded_and_answered() {
     for (option, answer) in [
         (
             json!({"outcome": "selected", "optionId": "allow"}),
@@ -39,15 +39,15 @@ fn a_permission_is_asked_and_answered() {
         editor.messages.clear();
         editor.actions.clear();
         editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
-        let asked = editor.messages.pop().unwrap();
-        assert_eq!(asked["method"], "session/request_permission");
-        let call = &asked["params"]["toolCall"];
+        let shown = editor.messages.pop().unwrap();
+        assert_eq!(shown["method"], "session/request_permission");
+        let call = &shown["params"]["toolCall"];
         assert_eq!(
             (&call["toolCallId"], &call["kind"]),
             (&json!("t1"), &json!("edit"))
         );
         assert_eq!(call["content"][0]["type"], "diff");
-        let kinds: Vec<_> = asked["params"]["options"]
+        let kinds: Vec<_> = shown["params"]["options"]
             .as_array()
             .unwrap()
             .iter()
@@ -55,7 +55,7 @@ fn a_permission_is_asked_and_answered() {
             .collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
         editor.line(
-            &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": option}})
+            &json!({"jsonrpc": "2.0", "id": shown["id"], "result": {"outcome": option}})
                 .to_string(),
         );
         assert_eq!(
@@ -76,24 +76,24 @@ fn a_request_that_was_answered_elsewhere_is_withdrawn_from_the_editor() {
     editor.turn("s1.1");
     let request = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({"command": "ls"}));
     editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
-    let asked = editor.messages.pop().unwrap();
+    let shown = editor.messages.pop().unwrap();
     editor.log(json!({"type": "permission", "toolName": "Bash", "decision": "allowed", "requestId": "s1/1"}));
     let withdrawn = editor.messages.pop().unwrap();
     assert_eq!(withdrawn["method"], "$/cancel_request");
-    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    assert_eq!(withdrawn["params"]["requestId"], shown["id"]);
     // The editor's response comes too late.
     editor.actions.clear();
-    editor.line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": {"outcome": "cancelled"}}}).to_string());
+    editor.line(&json!({"jsonrpc": "2.0", "id": shown["id"], "result": {"outcome": {"outcome": "cancelled"}}}).to_string());
     assert_eq!(editor.actions, []);
 }
 
 #[test]
-fn a_question_is_a_form_where_the_editor_has_them_and_else_declined() {
+fn a_question_is_a_form_or_declined_without_support() {
     let schema = json!({"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]});
     let question = PermissionRequest::question(1, "paint", "Which colour?", schema);
-    for can in [true, false] {
+    for supported in [true, false] {
         let mut editor = Editor::new();
-        let capabilities = if can {
+        let capabilities = if supported {
             json!({"elicitation": {"form": {}}})
         } else {
             json!({})
@@ -107,17 +107,17 @@ fn a_question_is_a_form_where_the_editor_has_them_and_else_declined() {
         editor.actions.clear();
         editor.messages.clear();
         editor.host(|server, out| server.ask("s1", "s1/1", &question, out));
-        let answer = if can {
-            let asked = editor.messages.pop().unwrap();
-            assert_eq!(asked["method"], "elicitation/create");
-            assert_eq!(asked["params"]["mode"], "form");
+        let answer = if supported {
+            let shown = editor.messages.pop().unwrap();
+            assert_eq!(shown["method"], "elicitation/create");
+            assert_eq!(shown["params"]["mode"], "form");
             assert_eq!(
-                asked["params"]["requestedSchema"]["properties"]["colour"]["type"],
+                shown["params"]["requestedSchema"]["properties"]["colour"]["type"],
                 "string"
             );
             let result = json!({"action": "accept", "content": {"colour": "blue"}});
             editor
-                .line(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string());
+                .line(&json!({"jsonrpc": "2.0", "id": shown["id"], "result": result}).to_string());
             PermissionAnswer::AllowWith(json!({"colour": "blue"}))
         } else {
             PermissionAnswer::Deny(None)
