@@ -133,7 +133,7 @@ fn history() -> Vec<RunRecord> {
         url: env::var(STORE_VARIABLE).ok(),
     };
     let read = async {
-        let store = Store::open_existing(&store::place(&args)?).await.ok()?;
+        let store = Store::open_existing(&store::location(&args)?).await.ok()?;
         store.runs(&RunFilter::default().limit(RUNS)).await.ok()
     };
     let Ok(runtime) = crate::tokio_runtime() else {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_is_the_one_that_is_named() {
+    fn the_configuration_is_the_named_one() {
         let of = |args: &[&'static str]| configuration(args.iter().map(OsStr::new));
         assert_eq!(of(&["agents", "stop"]), Path::new(FILE_NAME));
         assert_eq!(of(&["agents", "--config", "a.json"]), Path::new("a.json"));

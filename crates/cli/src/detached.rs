@@ -4,11 +4,11 @@ pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod cancel;
 mod handle;
+mod prompt;
 mod questions;
 pub(crate) mod requests;
 pub(crate) mod say;
 mod screen;
-mod speak;
 pub(crate) mod wait;
 
 use std::env;

@@ -35,7 +35,7 @@ struct Report {
     search_path: String,
     leftovers: Vec<Left>,
     /// Configuration files that killed runs left changed.
-    changed_files: Vec<mcp::Left>,
+    changed_files: Vec<mcp::ChangedFile>,
 }
 
 /// A process that an earlier run left behind.
@@ -68,7 +68,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         search_path: env::var("PATH").unwrap_or_default(),
         leftovers: examine_leftovers(args.kill_leftovers),
         changed_files: env::current_dir()
-            .map(|here| mcp::left(&here))
+            .map(|here| mcp::changed_files(&here))
             .unwrap_or_default(),
     };
     let usable = report.providers.iter().any(|provider| provider.usable);
@@ -266,7 +266,7 @@ fn print_leftovers(leftovers: &[Left], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_changed_files(files: &[mcp::Left], out: &mut impl Write) -> io::Result<()> {
+fn print_changed_files(files: &[mcp::ChangedFile], out: &mut impl Write) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }

@@ -61,18 +61,18 @@ impl Feed for EventStream {
 }
 
 /// The entries of a run's agents. Events of the run itself go to `observe`.
-pub(crate) struct Agents<O> {
+pub(crate) struct AgentEntries<O> {
     log: RunLog,
     observe: O,
 }
 
-impl<O: FnMut(&RunEvent)> Agents<O> {
+impl<O: FnMut(&RunEvent)> AgentEntries<O> {
     pub(crate) fn new(log: RunLog, observe: O) -> Self {
         Self { log, observe }
     }
 }
 
-impl<O: FnMut(&RunEvent)> Feed for Agents<O> {
+impl<O: FnMut(&RunEvent)> Feed for AgentEntries<O> {
     type Event = LogEntry;
 
     async fn next(&mut self) -> Option<LogEntry> {
@@ -121,24 +121,24 @@ pub(crate) trait SideInput<E> {
     async fn next(&mut self) -> Self::Event;
 
     /// Handles an input. Events are not shown meanwhile.
-    async fn deal(&mut self, what: Self::Event, sink: &mut dyn Sink<E>, now: Duration);
+    async fn handle(&mut self, input: Self::Event, sink: &mut dyn Sink<E>, now: Duration);
 }
 
 impl<E> SideInput<E> for Signals {
     type Event = ();
 
     async fn next(&mut self) {
-        self.asked().await;
+        self.stop_requested().await;
     }
 
-    async fn deal(&mut self, (): (), sink: &mut dyn Sink<E>, now: Duration) {
+    async fn handle(&mut self, (): (), sink: &mut dyn Sink<E>, now: Duration) {
         sink.stopping(now);
     }
 }
 
 /// The result of showing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShowOutcome {
     /// All output was written.
     pub(crate) written: bool,
     pub(crate) code: u8,
@@ -182,11 +182,15 @@ pub(crate) fn run<F: Feed>(
 
 /// Creates the sink for an agent's events.
 pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn Sink> {
-    sink_of(output, Narrator::new(view), text)
+    sink_with(output, Narrator::new(view), text)
 }
 
 /// Creates the sink for an agent's events with this narrator.
-pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal) -> Box<dyn Sink> {
+pub(crate) fn sink_with(
+    output: OutputArgs,
+    narrator: Narrator,
+    text: TextIsFinal,
+) -> Box<dyn Sink> {
     // Plain stdout: anstream would strip escape sequences from the agent's text.
     if output.json {
         return Box::new(Json::new(io::stdout()));
@@ -216,7 +220,7 @@ pub(crate) fn sink_of(output: OutputArgs, narrator: Narrator, text: TextIsFinal)
 }
 
 /// Returns stdout if it is a pipe or socket, whose reader can leave.
-pub(crate) fn pipe_to_a_reader() -> Option<OwnedFd> {
+pub(crate) fn stdout_pipe() -> Option<OwnedFd> {
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
     let kind = stdout.metadata().ok()?.file_type();
     (kind.is_fifo() || kind.is_socket()).then(|| stdout.into())
@@ -236,13 +240,13 @@ pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
 pub(crate) async fn show<F: Feed>(
     mut events: F,
     sink: &mut dyn Sink<F::Event>,
-    beside: &mut impl SideInput<F::Event>,
-) -> Shown {
+    side_input: &mut impl SideInput<F::Event>,
+) -> ShowOutcome {
     let abort = events.abort_handle();
     let start = Instant::now();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let stdout = pipe_to_a_reader();
+    let stdout = stdout_pipe();
     let mut lost: Option<io::Error> = None;
     let mut code = None;
     loop {
@@ -259,7 +263,7 @@ pub(crate) async fn show<F: Feed>(
                     tokio::select! {
                         biased;
                         event = events.next() => break event,
-                        what = beside.next() => beside.deal(what, sink, start.elapsed()).await,
+                        input = side_input.next() => side_input.handle(input, sink, start.elapsed()).await,
                         _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(reader_is_gone) {
                                 // A silent agent causes no write that would fail, and the run would continue
@@ -285,12 +289,12 @@ pub(crate) async fn show<F: Feed>(
     }
     // Even if the run completed first, its output is lost.
     if let Some(error) = lost.or_else(|| sink.flush().err()) {
-        return Shown {
+        return ShowOutcome {
             written: false,
             code: exit_code::of_lost(error),
         };
     }
-    Shown {
+    ShowOutcome {
         written: true,
         // Only a runtime that violates its contract sends no last event.
         code: code.unwrap_or(exit_code::AGENT_ERROR),

@@ -25,11 +25,11 @@ pub(crate) const ARGUMENT: &str = "--teamster-guard";
 /// The interval at which the guard looks for new descendants of its owner, in milliseconds. Paused while the owner
 /// is idle.
 const WATCH_MS: u16 = 250;
-/// The owner's reports: its agent waits for a prompt (`RESTS`), or works (`WORKS`).
-const RESTS: u8 = b'r';
-const WORKS: u8 = b'w';
+/// The owner's reports: its agent waits for a prompt (`IDLE`), or works (`BUSY`).
+const IDLE: u8 = b'r';
+const BUSY: u8 = b'w';
 /// The time limit of the cleanup: the owner and killed processes take a moment to disappear.
-const LOOK_FOR: Duration = Duration::from_secs(3);
+const CLEANUP_LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the undo is repeated: the kernel closes the owner's files, and so releases its locks, one by one, and
 /// may close the pipe first.
@@ -88,10 +88,10 @@ impl Guard {
 
     /// Reports to the guard whether the agent waits for a prompt. An idle session costs no CPU time, because the guard
     /// stops looking for descendants.
-    pub(crate) fn rests(&self, rests: bool) {
+    pub(crate) fn report_idle(&self, is_idle: bool) {
         if let Some(mut pipe) = self.process.stdin.as_ref() {
             // The guard may be gone, or its pipe full.
-            let _ = pipe.write_all(&[if rests { RESTS } else { WORKS }]);
+            let _ = pipe.write_all(&[if is_idle { IDLE } else { BUSY }]);
         }
     }
 }
@@ -118,9 +118,9 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let mark = number(1).map(InheritedMark::from_number);
     let mut descendants = Descendants::of(owner);
     let pipe = std::io::stdin();
-    let mut rests = false;
-    while let Some(reported) = wait(&pipe, rests) {
-        rests = reported;
+    let mut is_idle = false;
+    while let Some(reported) = wait(&pipe, is_idle) {
+        is_idle = reported;
         descendants.look();
     }
     let runs = format!("{owner}-");
@@ -133,7 +133,7 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
             std::thread::sleep(PAUSE);
         }
     });
-    let until = start + LOOK_FOR;
+    let until = start + CLEANUP_LIMIT;
     let mut found = false;
     while Instant::now() < until {
         let mut left = leftovers();
@@ -157,25 +157,25 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits for a report of the owner, for at most [`WATCH_MS`] unless the owner rests. Returns `true` if it rests now,
-/// and `None` once it has ended.
-fn wait(pipe: &Stdin, rests: bool) -> Option<bool> {
-    let limit = if rests {
+/// Waits for a report of the owner, for at most [`WATCH_MS`] unless the owner is idle. Returns `true` if it is idle
+/// now, and `None` once it has ended.
+fn wait(pipe: &Stdin, is_idle: bool) -> Option<bool> {
+    let limit = if is_idle {
         PollTimeout::NONE
     } else {
         PollTimeout::from(WATCH_MS)
     };
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
     match poll(&mut pipes, limit) {
-        Ok(0) | Err(nix::Error::EINTR) => return Some(rests),
+        Ok(0) | Err(nix::Error::EINTR) => return Some(is_idle),
         Ok(_) => {}
         Err(_) => return None,
     }
     let mut reports = [0; 64];
     match nix::unistd::read(pipe, &mut reports) {
         Ok(0) => None,
-        Ok(count) => Some(reports[count - 1] == RESTS),
-        Err(nix::Error::EINTR) => Some(rests),
+        Ok(count) => Some(reports[count - 1] == IDLE),
+        Err(nix::Error::EINTR) => Some(is_idle),
         Err(_) => None,
     }
 }

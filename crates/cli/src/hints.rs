@@ -80,12 +80,12 @@ pub(crate) fn next_step(
         // The message already has the remedy.
         (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
         (ErrorCode::ConfigLease, _) => {
-            let again = "fix that and try again; `teamster mcp restore` restores files that killed runs left changed";
+            let advice = "fix that and try again; `teamster mcp restore` restores files that killed runs left changed";
             // This fails at the start of a run only, before a CLI was started.
             if mcp.is_some_and(|way| way != McpDelivery::Private) && can_be_private(info) {
-                format!("use --mcp-via private (the default), which changes no file; or {again}")
+                format!("use --mcp-via private (the default), which changes no file; or {advice}")
             } else {
-                again.to_owned()
+                advice.to_owned()
             }
         }
         (_, ErrorKind::Auth) => info.login.to_owned(),
@@ -140,7 +140,7 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
     match error.detail.as_deref() {
         // The message consists of the problem alone.
         Some(ErrorDetail::Parameter { problem, .. }) if *problem == error.message => {
-            as_typed(problem).into()
+            with_flags(problem).into()
         }
         Some(ErrorDetail::Parameter {
             name,
@@ -149,13 +149,13 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
             ..
         }) => {
             let name = flag(name).unwrap_or(name);
-            let problem = as_typed(problem);
+            let problem = with_flags(problem);
             match item {
                 Some(item) => format!("{name}: {item}: {problem}").into(),
                 None => format!("{name}: {problem}").into(),
             }
         }
-        _ if error.code == ErrorCode::InvalidParams => as_typed(&error.message).into(),
+        _ if error.code == ErrorCode::InvalidParams => with_flags(&error.message).into(),
         _ => words::without_error_word(&error.message).into(),
     }
 }
@@ -169,7 +169,7 @@ fn is_local(message: &str) -> bool {
 
 /// Replaces the library's parameter names by command-line flags: between backticks, and unquoted names with an
 /// underscore.
-fn as_typed(message: &str) -> String {
+fn with_flags(message: &str) -> String {
     let mut typed = String::new();
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut before = ' ';
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_no_acp_agent_can_be_tried() {
+    fn a_command_that_is_not_an_acp_agent_can_be_checked() {
         let info = CliInfo::new("acp:cat", "cat", "cat");
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "Method not found");
         let step = next_step(&error, &info, "--bin", None, 0).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_change_what_can_be_done() {
+    fn the_delivery_of_servers_changes_the_next_step() {
         let step = |code, mcp| {
             let error = AgentError::new(code, ErrorKind::Mcp, "x");
             next_step(&error, info(), "--bin", mcp, 0).unwrap()
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_have_the_names_that_were_typed() {
+    fn parameters_are_named_by_their_flags() {
         for (parameter, problem, shown) in [
             (
                 "new_session_id",
@@ -326,17 +326,17 @@ mod tests {
         }
         let server = AgentError::refused_server("a", "cwd: X cannot");
         assert_eq!(message(&server), "--mcp-config, --mcp: a: cwd: X cannot");
-        for (said, shown) in [
+        for (original, shown) in [
             ("Error: no such file", "no such file"),
             ("model: no such", "model: no such"),
         ] {
-            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, said);
+            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, original);
             assert_eq!(message(&error), shown);
         }
     }
 
     #[test]
-    fn what_can_be_done_has_a_step() {
+    fn fixable_errors_have_a_next_step() {
         for (kind, word) in [
             (ErrorKind::Auth, "/login"),
             (ErrorKind::SessionNotFound, "--cwd"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_named_by_what_names_it() {
+    fn a_missing_program_names_its_variable() {
         let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
         let step = next_step(&error, info(), "TEAMSTER_CLAUDE_BIN", None, 0).unwrap();
         assert!(

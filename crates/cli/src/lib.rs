@@ -108,7 +108,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
-    if let Err(error) = remote::begin(&cli.remote, &cli.command) {
+    if let Err(error) = remote::init(&cli.remote, &cli.command) {
         fail(&error);
         return ExitCode::from(exit_code::USAGE);
     }

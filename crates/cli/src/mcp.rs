@@ -10,8 +10,8 @@ mod typed;
 use crate::args::McpCommand;
 use crate::exit_code;
 
-pub(crate) use restore::{Left, left, restore_quietly};
-pub(crate) use servers::{Given, given, sources};
+pub(crate) use restore::{ChangedFile, changed_files, restore_quietly};
+pub(crate) use servers::{ParsedServers, parse_servers, sources};
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn main(command: &McpCommand) -> anyhow::Result<u8> {

@@ -16,7 +16,7 @@ use teamster_mock_model::{Cli, MockModel, Script, ScriptError, Settings};
 use crate::args::MockModelArgs;
 use crate::exit_code;
 
-pub(crate) use pointed::{URL_VARIABLE, temporary};
+pub(crate) use pointed::{URL_VARIABLE, temporary_folder};
 
 const EXAMPLE: &str = include_str!("mock_model/example.toml");
 
@@ -99,7 +99,7 @@ fn named(ids: &[String]) -> anyhow::Result<Vec<Cli>> {
 }
 
 /// Returns the CLI if there is exactly one.
-fn only(clis: &[Cli]) -> Option<Cli> {
+fn single(clis: &[Cli]) -> Option<Cli> {
     match clis {
         [cli] => Some(*cli),
         _ => None,

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_the_file() {
+    fn errors_name_the_file() {
         for (text, words) in [
             ("[mine]", "command"),
             ("[mine]\ncommand = \"a '\"", "a quotation mark"),

@@ -112,7 +112,7 @@ fn timeouts(args: &TimeoutArgs, params: &mut ExecuteParams) {
 fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec<String>> {
     let sources = mcp::sources(&args.servers)?;
     let env = &params.env;
-    let given = mcp::given(&sources, &|name| {
+    let given = mcp::parse_servers(&sources, &|name| {
         env.get(name).cloned().or_else(|| env::var(name).ok())
     })?;
     params.mcp_servers = given.servers;
@@ -145,7 +145,7 @@ pub(crate) fn chat_config(args: &ChatArgs, info: &CliInfo) -> RuntimeConfig {
 
 /// Returns the runtime configuration of the first agent.
 pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
-    let mut config = other_config(args, info);
+    let mut config = agent_config(args, info);
     if let Some(program) = &args.bin {
         config.program = Some(program.clone());
     }
@@ -154,10 +154,10 @@ pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
 
 /// Returns the runtime configuration of a fallback agent, to which `--bin` does not apply.
 pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
-    other_config(&args.place, info)
+    agent_config(&args.place, info)
 }
 
-pub(crate) fn other_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn agent_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
     if args.clean_env {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn no_field_is_forgotten_also_not_one_that_comes_later() {
+    fn every_parameter_name_has_a_flag_of_run() {
         let command = Cli::command();
         let run = command.find_subcommand("run").unwrap();
         // `usage_updates` is set by the orchestrator, for --max-tokens.
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_that_was_not_said() {
+    fn no_options_give_default_parameters() {
         let params = params(&["x"]);
         let default = ExecuteParams::new("x");
         assert_eq!(format!("{params:?}"), format!("{default:?}"));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_wrong_and_hide_values() {
+    fn errors_are_specific_and_hide_values() {
         assert!(error(&["x", "--image=a.bmp"]).contains("a.bmp is not an image"));
         assert!(error(&["x", "--output-schema={nope"]).contains("is not JSON"));
         assert!(error(&["x", "--output-schema=/no/such"]).contains("cannot read the schema"));

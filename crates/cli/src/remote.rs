@@ -37,7 +37,7 @@ pub(crate) fn remote() -> Option<&'static Http> {
 }
 
 /// Stores the server that the arguments name. Returns a usage error if it does not support the command.
-pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
+pub(crate) fn init(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
     let url = args.remote.as_deref().unwrap_or_default().trim();
     if url.is_empty() {
         if args.remote_token_file.is_some() {
@@ -45,10 +45,10 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
         }
         return Ok(());
     }
-    if is_of_no_machine(command) {
+    if ignores_remote(command) {
         return Ok(());
     }
-    can_be_done(command)?;
+    check_supported(command)?;
     let token = match &args.remote_token_file {
         Some(file) => Some(OwnerToken::read(file)?.secret().to_owned()),
         None => std::env::var(REMOTE_TOKEN_VARIABLE)
@@ -57,7 +57,7 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
             .filter(|token| !token.is_empty()),
     };
     let http = Http::new(url, token).context("--remote")?;
-    if http.is_open() {
+    if http.is_unencrypted() {
         crate::warn(&[format!(
             "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",
             http.url()
@@ -69,7 +69,7 @@ pub(crate) fn begin(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> 
 }
 
 /// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine.
-fn is_of_no_machine(command: &Command) -> bool {
+fn ignores_remote(command: &Command) -> bool {
     matches!(
         command,
         Command::Demo(_)
@@ -81,7 +81,7 @@ fn is_of_no_machine(command: &Command) -> bool {
     )
 }
 
-fn can_be_done(command: &Command) -> anyhow::Result<()> {
+fn check_supported(command: &Command) -> anyhow::Result<()> {
     let name = match command {
         Command::Chat(args) if args.detach => return Ok(()),
         Command::Chat(_) => bail!(
@@ -113,7 +113,7 @@ fn can_be_done(command: &Command) -> anyhow::Result<()> {
 }
 
 /// Percent-encodes a path segment, such as an id.
-pub(crate) fn part(text: &str) -> String {
+pub(crate) fn encode_segment(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
@@ -135,12 +135,12 @@ fn runs_error(failure: &Failure, id: &str) -> RunsError {
         Some(ProblemCode::SessionEnding) => refused(RefusalCode::Ending, failure),
         Some(ProblemCode::OverBudget) => refused(RefusalCode::OverBudget, failure),
         Some(ProblemCode::Unsupported) => refused(RefusalCode::Unsupported, failure),
-        _ => lost(failure.to_string()),
+        _ => connection_error(failure.to_string()),
     }
 }
 
 /// Creates the error for a lost connection.
-fn lost(message: String) -> RunsError {
+fn connection_error(message: String) -> RunsError {
     RunsError::Refused {
         code: RefusalCode::Other,
         message,
@@ -165,7 +165,9 @@ struct Turn {
 impl RemoteRun {
     /// Finds the run with this id or unique id prefix.
     pub(crate) async fn find(http: &Http, id: &str) -> Result<Self, RunsError> {
-        let view = http.get::<RunView>(&format!("/v1/runs/{}", part(id))).await;
+        let view = http
+            .get::<RunView>(&format!("/v1/runs/{}", encode_segment(id)))
+            .await;
         let view = view.map_err(|failure| runs_error(&failure, id))?;
         Ok(Self {
             http: http.clone(),
@@ -178,11 +180,11 @@ impl RemoteRun {
     }
 
     fn path(&self, rest: &str) -> String {
-        format!("/v1/runs/{}{rest}", part(&self.info.run_id))
+        format!("/v1/runs/{}{rest}", encode_segment(&self.info.run_id))
     }
 
     fn session(&self, rest: &str) -> String {
-        format!("/v1/sessions/{}{rest}", part(&self.info.run_id))
+        format!("/v1/sessions/{}{rest}", encode_segment(&self.info.run_id))
     }
 
     fn failed(&self) -> impl Fn(Failure) -> RunsError {
@@ -230,7 +232,11 @@ impl RemoteRun {
 
     pub(crate) async fn answer(&self, id: &str, answer: &Answer) -> Result<(), RunsError> {
         let number = id.rsplit('/').next().unwrap_or(id);
-        let path = format!("/v1/requests/{}/{}", part(&self.info.run_id), part(number));
+        let path = format!(
+            "/v1/requests/{}/{}",
+            encode_segment(&self.info.run_id),
+            encode_segment(number)
+        );
         self.command(&path, answer).await
     }
 
@@ -307,7 +313,9 @@ pub(crate) async fn runs(
         let page: RunList = http.get(&path).await?;
         runs.extend(page.runs.iter().map(|run| (**run).clone()));
         match page.next {
-            Some(next) if runs.len() < limit => cursor = format!("&cursor={}", part(&next)),
+            Some(next) if runs.len() < limit => {
+                cursor = format!("&cursor={}", encode_segment(&next));
+            }
             _ => break,
         }
     }
@@ -316,7 +324,7 @@ pub(crate) async fn runs(
 }
 
 /// Returns the server's pending requests, each with its run's directory.
-pub(crate) async fn waiting(
+pub(crate) async fn pending_requests(
     http: &Http,
 ) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, Failure> {
     let runs = runs(http, "state=waiting", usize::MAX).await?;

@@ -137,7 +137,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         }
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
-            let agents = drive::Agents::new(orchestrator.log(request), observe);
+            let agents = drive::AgentEntries::new(orchestrator.log(request), observe);
             Ok(Closing::new(agents, close()))
         })
     };

@@ -74,8 +74,8 @@ fn folder() -> anyhow::Result<PathBuf> {
 
 /// Creates the configuration from the arguments. Every error is a usage error.
 fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
-    let beyond = args.listen.iter().find(|address| !address.is_local());
-    if let Some(ListenAddress::Tcp(address)) = beyond
+    let remote = args.listen.iter().find(|address| !address.is_local());
+    if let Some(ListenAddress::Tcp(address)) = remote
         && !args.insecure_http
     {
         bail!(
@@ -140,10 +140,10 @@ fn token_file(path: &Path) -> String {
 /// Raises the limit of file descriptors, so that the server can have more watchers.
 fn raise_descriptors() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let wanted = hard.min(DESCRIPTORS);
-        if soft < wanted {
+        let limit = hard.min(DESCRIPTORS);
+        if soft < limit {
             // On an error, the server can have fewer watchers.
-            let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, limit, hard);
         }
     }
 }

@@ -29,14 +29,14 @@ const INTERRUPT: &str = "SIGINT";
 /// A separate task handles the signals, because the task that shows events may be blocked in a write.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    asked: watch::Receiver<bool>,
+    stop_requested: watch::Receiver<bool>,
 }
 
 impl Signals {
     /// Installs the signal handlers for this run.
     pub(crate) fn stop(run: AbortHandle) -> io::Result<Self> {
         let mut source = Source::new()?;
-        let (sender, asked) = watch::channel(false);
+        let (sender, stop_requested) = watch::channel(false);
         tokio::spawn(async move {
             source.next().await;
             run.abort();
@@ -54,12 +54,12 @@ impl Signals {
             }
             std::process::exit(exit_code::ABORTED.into());
         });
-        Ok(Self { asked })
+        Ok(Self { stop_requested })
     }
 
     /// Waits for the first signal. Later calls wait forever. Cancel-safe.
-    pub(crate) async fn asked(&mut self) {
-        if self.asked.changed().await.is_err() {
+    pub(crate) async fn stop_requested(&mut self) {
+        if self.stop_requested.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
@@ -82,7 +82,7 @@ async fn run_ended(more: Duration) {
 
 /// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum StopSignal {
     /// Ctrl-C.
     Interrupt,
     /// SIGTERM, or SIGHUP when the terminal closes.
@@ -108,14 +108,14 @@ impl Source {
 
     /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) {
-        self.request().await;
+        self.stop_signal().await;
     }
 
     /// Waits for the next signal and returns its meaning. Cancel-safe.
-    pub(crate) async fn request(&mut self) -> Request {
+    pub(crate) async fn stop_signal(&mut self) -> StopSignal {
         match self.name().await {
-            INTERRUPT => Request::Interrupt,
-            _ => Request::End,
+            INTERRUPT => StopSignal::Interrupt,
+            _ => StopSignal::End,
         }
     }
 

@@ -24,11 +24,11 @@ const FIRST: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_mins(1);
 
 /// The maximum size of the text, in bytes.
-const MOST: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Time limits for reading a pipe.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct ReadLimits {
     first: Duration,
     pause: Duration,
 }
@@ -37,31 +37,31 @@ struct Patience {
 pub(crate) fn add_to(prompt: &mut String, mode: StdinMode) -> anyhow::Result<Option<String>> {
     let stdin = io::stdin().as_fd().try_clone_to_owned();
     let mut stdin = File::from(stdin.context("cannot read stdin")?);
-    let patience = match mode {
+    let limits = match mode {
         StdinMode::Ignore => return Ok(None),
         StdinMode::Wait => None,
-        StdinMode::Auto => Some(Patience {
+        StdinMode::Auto => Some(ReadLimits {
             first: FIRST,
             pause: PAUSE,
         }),
     };
-    let (text, warning) = read(&mut stdin, patience)?;
+    let (text, warning) = read(&mut stdin, limits)?;
     if !text.trim().is_empty() {
         *prompt = with_stdin(prompt, &text);
     }
     Ok(warning)
 }
 
-/// Reads the text on stdin. Returns it with a warning if text may have been left out. Without `patience`, reads a pipe
+/// Reads the text on stdin. Returns it with a warning if text may have been left out. Without `limits`, reads a pipe
 /// to its end.
-fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String, Option<String>)> {
+fn read(stdin: &mut File, limits: Option<ReadLimits>) -> anyhow::Result<(String, Option<String>)> {
     let left_out = |why: &str| Ok((String::new(), Some(why.to_owned())));
     let stat = stdin.metadata().context("cannot read stdin")?;
     let kind = stat.file_type();
     let bytes = if kind.is_file() {
         // Another command, such as a shell loop, has read part of the file.
         let at = stdin.stream_position().context("cannot read stdin")?;
-        if at > 0 && patience.is_some() {
+        if at > 0 && limits.is_some() {
             if at < stat.len() {
                 return left_out(
                     "stdin was ignored because another command has read part of it: \
@@ -72,15 +72,15 @@ fn read(stdin: &mut File, patience: Option<Patience>) -> anyhow::Result<(String,
         }
         read_all(stdin, None)?
     } else if kind.is_fifo() || kind.is_socket() {
-        match patience {
-            Some(patience) if !wait(stdin, patience.first)? => {
+        match limits {
+            Some(limits) if !wait(stdin, limits.first)? => {
                 return left_out(&format!(
                     "stdin is open but sent nothing within {}, so the run continues without it: \
                     `--stdin wait` waits for its end, `--stdin ignore` or `</dev/null` skips it",
-                    words::duration_ms(millis(patience.first))
+                    words::duration_ms(millis(limits.first))
                 ));
             }
-            patience => read_all(stdin, patience.map(|patience| patience.pause))?,
+            limits => read_all(stdin, limits.map(|limits| limits.pause))?,
         }
     } else {
         // A terminal or another device.
@@ -120,11 +120,11 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
             }
             Err(error) => return Err(error).context("cannot read stdin"),
         }
-        if bytes.len() as u64 > MOST {
+        if bytes.len() as u64 > MAX_BYTES {
             bail!(
                 "stdin has more than {} MB, which is too much for a prompt: put it in a file and \
                 let the agent read it",
-                MOST >> 20
+                MAX_BYTES >> 20
             );
         }
     }
@@ -161,12 +161,12 @@ mod tests {
 
     use super::*;
 
-    const SHORT: Option<Patience> = Some(Patience {
+    const SHORT: Option<ReadLimits> = Some(ReadLimits {
         first: Duration::from_millis(10),
         pause: Duration::from_millis(10),
     });
 
-    const LONG: Option<Patience> = Some(Patience {
+    const LONG: Option<ReadLimits> = Some(ReadLimits {
         first: Duration::from_mins(10),
         pause: Duration::from_mins(10),
     });
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_an_error() {
+    fn invalid_utf_8_is_an_error() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"\xff\xfe").unwrap();
         file.rewind().unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_and_text_are_apart() {
+    fn the_text_is_separated_from_the_prompt() {
         assert_eq!(
             with_stdin("Review this\n", "a\nb\n\n"),
             "Review this\n\n<stdin>\na\nb\n</stdin>"

@@ -22,7 +22,7 @@ const FILE: &str = "teamster/store.db";
 const OFF: &str = "off";
 
 /// Returns the location of the store; `None` if it is turned off or there is no state directory.
-pub(crate) fn place(args: &StoreArgs) -> Option<String> {
+pub(crate) fn location(args: &StoreArgs) -> Option<String> {
     match args.url.as_deref() {
         Some(OFF | "") => None,
         Some(url) => Some(url.to_owned()),
@@ -50,9 +50,9 @@ fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Pat
 
 /// Opens the store for a command about it. Returns `None` if the user's default store does not exist yet.
 pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
-    let place = place(args)
+    let location = location(args)
         .context("no store: set one with --store or TEAMSTER_STORE (`off` turns it off)")?;
-    match Store::open_existing(&place).await {
+    match Store::open_existing(&location).await {
         Ok(store) => Ok(Some(store)),
         Err(missing @ StoreError::Missing { .. }) if args.url.is_none() => {
             let missing = words::printable(&missing.to_string());
@@ -109,7 +109,7 @@ mod tests {
             let args = StoreArgs {
                 url: Some(url.into()),
             };
-            assert_eq!(place(&args).as_deref(), expected);
+            assert_eq!(location(&args).as_deref(), expected);
         }
     }
 }

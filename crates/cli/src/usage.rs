@@ -22,7 +22,7 @@ use teamster::usage::prices::PriceList;
 use teamster::usage::{Accounts, Joined, Places, Provider, Scan, UsageSummary};
 
 use crate::args::{By, UsageArgs};
-use crate::remote::{Http, part, remote};
+use crate::remote::{Http, encode_segment, remote};
 use crate::render::{Spinner, TermSpinner};
 use crate::{exit_code, fail, tokio_runtime, zone};
 
@@ -39,7 +39,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
         return statusline::main();
     }
     if let Some(http) = remote() {
-        return of_server(args, http);
+        return show_remote(args, http);
     }
     if args.limits {
         return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
@@ -66,7 +66,7 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
 }
 
 /// Shows the usage of a server's machine and returns the exit code.
-fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
+fn show_remote(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     if args.limits {
         let list = runtime.block_on(http.get("/v1/limits"))?;
@@ -84,7 +84,7 @@ fn of_server(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
     // Days are in this machine's time zone.
     for (name, at) in [("since", span.since), ("until", span.until)] {
         if let Some(at) = at {
-            query.push(format!("{name}={}", part(&at.to_string())));
+            query.push(format!("{name}={}", encode_segment(&at.to_string())));
         }
     }
     if !args.providers.is_empty() {
@@ -109,7 +109,7 @@ fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Re
     } else if args.csv {
         csv::print(summary, by, &mut io::stdout())
     } else if summary.groups.is_empty() {
-        table::nothing(summary, &args.providers, width, &mut anstream::stderr())
+        table::print_empty(summary, &args.providers, width, &mut anstream::stderr())
     } else {
         table::print(summary, by, zone, width, &mut anstream::stdout())
     };
@@ -140,13 +140,13 @@ struct Collected {
     accounts: Accounts,
     joined: Joined,
     /// The number of runs of agents without known files.
-    of_others: u64,
+    other_runs: u64,
 }
 
 impl Collected {
     fn summary(&self, by: By, models: bool) -> UsageSummary {
         self.accounts
-            .summary(by.dimension(), models, self.joined, self.of_others)
+            .summary(by.dimension(), models, self.joined, self.other_runs)
     }
 }
 
@@ -165,7 +165,7 @@ fn collect(
     Ok(Collected {
         accounts,
         joined,
-        of_others: runs.of_others,
+        other_runs: runs.other_runs,
     })
 }
 
@@ -230,7 +230,7 @@ fn read(
             wait = FRAME;
             let all = progress.bytes.load(Ordering::Relaxed);
             let read = progress.bytes_read.load(Ordering::Relaxed);
-            spinner.show(&how_far(read, all));
+            spinner.show(&progress_text(read, all));
         }
         spinner.hide();
     }
@@ -239,7 +239,7 @@ fn read(
         .map_err(|_| anyhow::anyhow!("the files of the CLIs could not be read"))
 }
 
-fn how_far(read: u64, all: u64) -> String {
+fn progress_text(read: u64, all: u64) -> String {
     if all == 0 {
         return "looking for the CLIs' files".to_owned();
     }

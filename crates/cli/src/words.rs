@@ -187,7 +187,7 @@ pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
 
 /// Returns the most descriptive argument of a tool in one line.
 pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
-    const TELLING: [&str; 15] = [
+    const DESCRIPTIVE: [&str; 15] = [
         "command",
         "file_path",
         "filePath",
@@ -211,11 +211,11 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
             other => one_line(&other.to_string()),
         };
     };
-    let telling = TELLING
+    let text = DESCRIPTIVE
         .iter()
         .find_map(|key| fields.get(*key).and_then(Value::as_str))
         .or_else(|| fields.values().find_map(Value::as_str));
-    match telling {
+    match text {
         Some(text) => one_line(relative(text, directory)),
         None if fields.is_empty() => String::new(),
         None => one_line(&input.to_string()),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_telling_argument_of_a_tool() {
+    fn the_most_descriptive_argument_of_a_tool_is_shown() {
         let input = |value: Value| tool_input(&value, Some(Path::new("/tmp/ws")));
         assert_eq!(
             input(json!({"description": "run", "command": "echo\n\u{1b}[2Jone"})),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_called_so_once() {
+    fn error_prefixes_are_removed() {
         assert_eq!(without_error_word("Error: error: no such"), "no such");
         assert_eq!(without_error_word("Errors: two"), "Errors: two");
         assert_eq!(without_error_word("no Error: x"), "no Error: x");

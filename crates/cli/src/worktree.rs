@@ -365,8 +365,8 @@ fn git<A: AsRef<OsStr>>(
         .output()
         .context("cannot run git")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("git: {}", words::one_line(said.trim()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("git: {}", words::one_line(stderr.trim()));
     }
     let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())

@@ -12,7 +12,7 @@ use ring::hmac;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 
-use crate::listen::Door;
+use crate::listen::Transport;
 use crate::server::Shared;
 use crate::token::{TokenInfo, hash, hex};
 use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
@@ -45,12 +45,12 @@ impl Caller {
 pub(crate) struct Keys {
     owner: Option<Key>,
     tokens: Tokens,
-    read: Mutex<Read>,
+    cache: Mutex<CachedTokens>,
 }
 
 /// The token file as of its last read.
 #[derive(Debug, Default)]
-struct Read {
+struct CachedTokens {
     /// Modification time and inode of the file when it was read.
     changed: Option<(SystemTime, u64)>,
     keys: Vec<Key>,
@@ -82,19 +82,19 @@ impl Keys {
                 scopes: vec![Scope::Admin],
             }),
             tokens,
-            read: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
     /// Returns the tokens that are valid now. Reads the file again if it changed.
     fn current(&self) -> Result<Vec<Key>, TokenError> {
         let changed = self.tokens.changed();
-        let mut read = lock(&self.read);
-        if read.changed != changed {
+        let mut cache = lock(&self.cache);
+        if cache.changed != changed {
             let keys = self.tokens.list()?.iter().map(Key::from).collect();
-            *read = Read { changed, keys };
+            *cache = CachedTokens { changed, keys };
         }
-        Ok(self.owner.iter().chain(&read.keys).cloned().collect())
+        Ok(self.owner.iter().chain(&cache.keys).cloned().collect())
     }
 
     fn by_secret(&self, secret: &str) -> Result<Option<Key>, TokenError> {
@@ -165,14 +165,14 @@ pub(crate) async fn authorize(
 }
 
 fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
-    let door = request.extensions().get::<Door>();
-    if matches!(door, Some(Door::Unix)) {
+    let transport = request.extensions().get::<Transport>();
+    if matches!(transport, Some(Transport::Unix)) {
         return Ok(Caller {
             name: "HTTP, Unix socket".to_owned(),
             scopes: vec![Scope::Admin],
         });
     }
-    let cookie = cookie_name(door);
+    let cookie = cookie_name(transport);
     let headers = request.headers();
     let key = match (bearer(headers), login(headers, &cookie)) {
         (Some(secret), _) => shared.keys.by_secret(secret),
@@ -201,9 +201,9 @@ pub(crate) fn unauthorized(detail: &str) -> Problem {
 }
 
 /// Returns the name of the page's cookie. Browsers send cookies to all ports of a host, so the name contains the port.
-pub(crate) fn cookie_name(door: Option<&Door>) -> String {
-    match door {
-        Some(Door::Tcp { port }) => format!("teamster_{port}"),
+pub(crate) fn cookie_name(transport: Option<&Transport>) -> String {
+    match transport {
+        Some(Transport::Tcp { port }) => format!("teamster_{port}"),
         _ => "teamster".to_owned(),
     }
 }

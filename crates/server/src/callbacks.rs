@@ -42,18 +42,18 @@ const LOOK: Duration = Duration::from_mins(1);
 /// The attempts to deliver the end of a run, over about an hour with exponential backoff.
 const ATTEMPTS: usize = 10;
 /// The attempts to deliver a request, over about two minutes: it may be answered by then.
-const ATTEMPTS_OF_REQUESTS: usize = 5;
+const REQUEST_ATTEMPTS: usize = 5;
 
 /// The callbacks of a server.
 #[derive(Debug)]
 pub(crate) struct Callbacks {
     folder: PathBuf,
-    news: UnboundedSender<News>,
-    inbox: std::sync::Mutex<Option<UnboundedReceiver<News>>>,
+    sender: UnboundedSender<Update>,
+    receiver: std::sync::Mutex<Option<UnboundedReceiver<Update>>>,
 }
 
 #[derive(Debug)]
-enum News {
+enum Update {
     /// A run with its own callback will start.
     Registered { run_id: String, url: String },
     /// A message was delivered or given up.
@@ -108,7 +108,7 @@ impl Record {
         }
     }
 
-    fn has_sent_its_end(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let sent = |target: &Target| target.settled.iter().any(|key| key == END);
         self.targets.iter().all(sent)
     }
@@ -143,11 +143,11 @@ fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
 impl Callbacks {
     /// Creates the callbacks of a server whose folder is `server`.
     pub(crate) fn new(server: &Path) -> Self {
-        let (news, inbox) = unbounded_channel();
+        let (sender, receiver) = unbounded_channel();
         Self {
             folder: server.join(FOLDER),
-            news,
-            inbox: std::sync::Mutex::new(Some(inbox)),
+            sender,
+            receiver: std::sync::Mutex::new(Some(receiver)),
         }
     }
 
@@ -157,7 +157,7 @@ impl Callbacks {
         record.add(url);
         self.save(run_id, &record)?;
         // Without a receiver, the next server reads the file.
-        let _ = self.news.send(News::Registered {
+        let _ = self.sender.send(Update::Registered {
             run_id: run_id.to_owned(),
             url: url.to_owned(),
         });
@@ -214,31 +214,31 @@ impl Callbacks {
 
 /// Delivers callbacks until the server ends.
 pub(crate) async fn send_all(shared: Arc<Shared>) {
-    let inbox = teamster_core::sync::lock(&shared.callbacks.inbox).take();
+    let updates = teamster_core::sync::lock(&shared.callbacks.receiver).take();
     // Another listener of the same server already delivers them.
-    let Some(mut inbox) = inbox else { return };
+    let Some(mut updates) = updates else { return };
     let mut sender = Sender {
         records: shared.callbacks.load(),
         seen: None,
-        under_way: HashSet::new(),
-        tools: None,
+        in_flight: HashSet::new(),
+        client: None,
         shared: shared.clone(),
     };
     let global = shared.config.callback.clone();
     if sender.records.is_empty() && global.is_none() {
         // Do not poll runs before the first callback is registered.
         tokio::select! {
-            news = inbox.recv() => {
-                if let Some(news) = news {
-                    sender.take(news);
+            update = updates.recv() => {
+                if let Some(update) = update {
+                    sender.apply(update);
                 }
             }
             () = shared.ending.cancelled() => return,
         }
     }
-    let mut world = loop {
+    let mut feed = loop {
         match Feed::watch(&shared).await {
-            Ok(world) => break world,
+            Ok(feed) => break feed,
             Err(problem) => shared.warn(&format!("callbacks: {}", problem.detail)),
         }
         tokio::select! {
@@ -247,19 +247,19 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
         }
     };
     loop {
-        let now = world.borrow_and_update().clone();
+        let now = feed.borrow_and_update().clone();
         if let Some(url) = &global {
             sender.watch_all(&now.runs, url);
         }
-        sender.look(&now.runs).await;
+        sender.deliver_due(&now.runs).await;
         tokio::select! {
             () = shared.ending.cancelled() => return,
-            changed = world.changed() => {
+            changed = feed.changed() => {
                 if changed.is_err() {
                     return;
                 }
             }
-            Some(news) = inbox.recv() => sender.take(news),
+            Some(update) = updates.recv() => sender.apply(update),
             () = sleep(LOOK) => {}
         }
     }
@@ -270,26 +270,26 @@ struct Sender {
     records: HashMap<String, Record>,
     /// The runs seen so far, for the callback of all runs.
     seen: Option<HashSet<String>>,
-    under_way: HashSet<(String, String, String)>,
+    in_flight: HashSet<(String, String, String)>,
     /// Created for the first message.
-    tools: Option<Result<(Poster, Secret), String>>,
+    client: Option<Result<(Poster, Secret), String>>,
     shared: Arc<Shared>,
 }
 
 impl Sender {
-    fn take(&mut self, news: News) {
-        match news {
-            News::Registered { run_id, url } => {
+    fn apply(&mut self, update: Update) {
+        match update {
+            Update::Registered { run_id, url } => {
                 self.records.entry(run_id).or_default().add(&url);
             }
-            News::Settled { run_id, url, key } => {
-                self.under_way
+            Update::Settled { run_id, url, key } => {
+                self.in_flight
                     .remove(&(run_id.clone(), url.clone(), key.clone()));
                 let Some(record) = self.records.get_mut(&run_id) else {
                     return;
                 };
                 record.settle(&url, &key);
-                if record.has_sent_its_end() {
+                if record.is_complete() {
                     self.records.remove(&run_id);
                     self.shared.callbacks.forget(&run_id);
                 } else if let Err(problem) = self.shared.callbacks.save(&run_id, record) {
@@ -318,7 +318,7 @@ impl Sender {
     }
 
     /// Delivers due messages of all runs with callbacks.
-    async fn look(&mut self, runs: &[Arc<Run>]) {
+    async fn deliver_due(&mut self, runs: &[Arc<Run>]) {
         let ids: Vec<_> = self.records.keys().cloned().collect();
         for id in ids {
             let known = runs.iter().find(|run| run.info.run_id == id).cloned();
@@ -357,17 +357,17 @@ impl Sender {
                 continue;
             }
             let own = (run_id.to_owned(), target.url.clone(), key.to_owned());
-            if !self.under_way.insert(own) {
+            if !self.in_flight.insert(own) {
                 continue;
             }
             let config = &self.shared.config;
-            let tools = self.tools.get_or_insert_with(|| {
+            let client = self.client.get_or_insert_with(|| {
                 let secret = Secret::read_or_make(config.tokens.folder());
                 let secret = secret.map_err(|error| error.to_string())?;
                 Ok((Poster::new(config.allow_private_callbacks)?, secret))
             });
-            let (poster, secret) = match tools {
-                Ok(tools) => tools.clone(),
+            let (poster, secret) = match client {
+                Ok(client) => client.clone(),
                 Err(error) => {
                     self.shared.warn(&format!("callbacks: {error}"));
                     continue;
@@ -376,7 +376,7 @@ impl Sender {
             let attempts = if key == END {
                 ATTEMPTS
             } else {
-                ATTEMPTS_OF_REQUESTS
+                REQUEST_ATTEMPTS
             };
             let delivery = Delivery {
                 id: format!(
@@ -397,8 +397,8 @@ impl Sender {
                 // Without a receiver the server is ending; the next one delivers the message again.
                 let _ = shared
                     .callbacks
-                    .news
-                    .send(News::Settled { run_id, url, key });
+                    .sender
+                    .send(Update::Settled { run_id, url, key });
             });
         }
     }
@@ -430,8 +430,8 @@ impl Delivery {
             ];
             match poster.post(&self.url, &headers, self.body.clone()).await {
                 Ok(()) => return Ok(()),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Again(error)) => match delays.next() {
+                Err(Failure::Permanent(error)) => return Err(error),
+                Err(Failure::Transient(error)) => match delays.next() {
                     Some(delay) => sleep(delay).await,
                     None => return Err(error),
                 },

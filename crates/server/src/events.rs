@@ -40,16 +40,16 @@ pub(crate) struct EventsQuery {
 
 /// The format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum StreamFormat {
     /// `text/event-stream`.
     Sse,
     /// `application/x-ndjson`.
     Lines,
 }
 
-impl Form {
+impl StreamFormat {
     /// Returns the format that the `Accept` header requests; lines by default.
-    pub(crate) fn wanted(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_accept(headers: &HeaderMap) -> Self {
         let accepts = headers.get_all(ACCEPT).iter();
         let mut accepts = accepts.filter_map(|value| value.to_str().ok());
         if accepts.any(|value| value.contains("text/event-stream")) {
@@ -151,7 +151,7 @@ pub(crate) async fn respond(
         })?;
         return page(&shared, run, after, wait.min(LONGEST_WAIT)).await;
     }
-    let form = Form::wanted(headers);
+    let format = StreamFormat::from_accept(headers);
     let last = {
         let run = run.clone();
         crate::index::blocking(move || Ok(run.last_line()?)).await?
@@ -163,20 +163,20 @@ pub(crate) async fn respond(
         return Ok(response);
     }
     let follow = Follow::new(run, after)?;
-    Ok(form.response(Body::from_stream(entries(shared, follow, form))))
+    Ok(format.response(Body::from_stream(entries(shared, follow, format))))
 }
 
 /// Streams entries as they are written. When the server ends, the stream ends without `end`, so clients reconnect.
 fn entries(
     shared: Arc<Shared>,
     mut follow: Follow,
-    form: Form,
+    format: StreamFormat,
 ) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
     stream! {
         let mut beats = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut out = BytesMut::new();
-        form.begin(&mut out);
+        format.begin(&mut out);
         loop {
             let next = tokio::select! {
                 biased;
@@ -187,14 +187,14 @@ fn entries(
                 }
                 () = shared.ending.cancelled() => return,
                 _ = beats.tick() => {
-                    form.heartbeat(&mut out);
+                    format.heartbeat(&mut out);
                     continue;
                 }
             };
             match next {
                 Ok(Some(line)) => {
                     beats.reset();
-                    form.entry(&mut out, Some(line.seq()), line.json());
+                    format.entry(&mut out, Some(line.seq()), line.json());
                     if out.len() >= PIECE {
                         yield Ok(out.split().freeze());
                         // Reading a long log never waits, so let other tasks run.
@@ -202,7 +202,7 @@ fn entries(
                     }
                 }
                 Ok(None) => {
-                    form.end(&mut out);
+                    format.end(&mut out);
                     yield Ok(out.split().freeze());
                     return;
                 }

@@ -24,7 +24,7 @@ const RECENT: usize = 50;
 
 /// A snapshot of runs and agents.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct World {
+pub(crate) struct FeedState {
     /// The newest runs and all that have not ended, newest first.
     pub(crate) runs: Vec<Arc<RunSummary>>,
     agents: Option<Arc<Value>>,
@@ -68,43 +68,43 @@ pub(crate) enum Change {
 /// Refreshes the snapshot while it has watchers.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
-    state: watch::Sender<Arc<World>>,
+    state: watch::Sender<Arc<FeedState>>,
     /// True while a refresh task runs.
-    is_reading: Mutex<bool>,
+    is_refreshing: Mutex<bool>,
     /// The number of refreshes. The lock allows one at a time.
-    turn: tokio::sync::Mutex<u32>,
+    refreshes: tokio::sync::Mutex<u32>,
 }
 
 impl Feed {
     /// Refreshes the snapshot and returns a receiver of it and its changes.
     pub(crate) async fn watch(
         shared: &Arc<Shared>,
-    ) -> Result<watch::Receiver<Arc<World>>, Problem> {
+    ) -> Result<watch::Receiver<Arc<FeedState>>, Problem> {
         let feed = &shared.feed;
         let mut receiver = feed.state.subscribe();
-        feed.read(shared, true).await?;
+        feed.refresh(shared, true).await?;
         receiver.borrow_and_update();
-        let mut is_reading = lock(&feed.is_reading);
-        if !std::mem::replace(&mut *is_reading, true) {
-            tokio::spawn(read_on(shared.clone()));
+        let mut is_refreshing = lock(&feed.is_refreshing);
+        if !std::mem::replace(&mut *is_refreshing, true) {
+            tokio::spawn(refresh_while_watched(shared.clone()));
         }
         Ok(receiver)
     }
 
-    async fn read(&self, shared: &Shared, with_agents: bool) -> Result<(), Problem> {
-        let mut turn = self.turn.lock().await;
-        *turn = turn.wrapping_add(1);
-        let mut world = World::default();
+    async fn refresh(&self, shared: &Shared, with_agents: bool) -> Result<(), Problem> {
+        let mut refreshes = self.refreshes.lock().await;
+        *refreshes = refreshes.wrapping_add(1);
+        let mut state = FeedState::default();
         for (number, folder) in shared.index.folders().await?.into_iter().enumerate() {
             // Skip a run that was just removed or is damaged.
             let Ok(run) = shared.index.summary(folder).await else {
                 continue;
             };
             if number < RECENT || run.state != ViewState::Ended {
-                world.runs.push(run);
+                state.runs.push(run);
             }
         }
-        world.agents = if with_agents || turn.is_multiple_of(AGENTS_EVERY) {
+        state.agents = if with_agents || refreshes.is_multiple_of(AGENTS_EVERY) {
             match agents::status(shared).await? {
                 Some(status) => Some(Arc::new(value(&status)?)),
                 None => None,
@@ -113,9 +113,9 @@ impl Feed {
             self.state.borrow().agents.clone()
         };
         self.state.send_if_modified(|known| {
-            let changed = **known != world;
+            let changed = **known != state;
             if changed {
-                *known = Arc::new(world);
+                *known = Arc::new(state);
             }
             changed
         });
@@ -129,7 +129,7 @@ fn value(status: &impl Serialize) -> Result<Value, Problem> {
 }
 
 /// Refreshes the snapshot until it has no watchers.
-async fn read_on(shared: Arc<Shared>) {
+async fn refresh_while_watched(shared: Arc<Shared>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -139,18 +139,18 @@ async fn read_on(shared: Arc<Shared>) {
         }
         if shared.feed.state.receiver_count() == 0 {
             // A new watcher waits for this lock and starts another task.
-            let mut is_reading = lock(&shared.feed.is_reading);
+            let mut is_refreshing = lock(&shared.feed.is_refreshing);
             if shared.feed.state.receiver_count() == 0 {
-                *is_reading = false;
+                *is_refreshing = false;
                 return;
             }
         }
         // The next refresh retries after an error.
-        let _ = shared.feed.read(&shared, false).await;
+        let _ = shared.feed.refresh(&shared, false).await;
     }
 }
 
-impl World {
+impl FeedState {
     /// Returns the whole snapshot as a message.
     pub(crate) fn snapshot(&self) -> Change {
         Change::Snapshot {
@@ -161,8 +161,8 @@ impl World {
 
     /// Returns the changes from `before` to this snapshot.
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
-        let find = |world: &'_ Self, id: &str| {
-            world.runs.iter().find(|run| run.info.run_id == id).cloned()
+        let find = |state: &'_ Self, id: &str| {
+            state.runs.iter().find(|run| run.info.run_id == id).cloned()
         };
         let mut changes = Vec::new();
         // Oldest first, in the order of their start.

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::listen::Door;
+use crate::listen::Transport;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
@@ -18,7 +18,7 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_unix = matches!(request.extensions().get(), Some(Door::Unix));
+    let is_unix = matches!(request.extensions().get(), Some(Transport::Unix));
     let host = host_of(request.uri(), request.headers());
     if !is_unix {
         let allowed = host.is_some_and(|host| is_allowed(name_of(host), &shared.config.hosts));

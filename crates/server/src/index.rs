@@ -19,7 +19,7 @@ use crate::{Problem, ProblemCode};
 const RUNNER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Substrings of the entries that need to be parsed.
-const OF_INTEREST: [&str; 4] = [
+const PARSED_ENTRIES: [&str; 4] = [
     r#""type":"session""#,
     r#""type":"usage""#,
     r#""type":"permission""#,
@@ -30,12 +30,12 @@ const OF_INTEREST: [&str; 4] = [
 #[derive(Debug)]
 pub(crate) struct Index {
     runs: Runs,
-    known: Mutex<HashMap<String, Arc<Known>>>,
+    known: Mutex<HashMap<String, Arc<CachedRun>>>,
 }
 
 /// The cached data of one run.
 #[derive(Debug)]
-struct Known {
+struct CachedRun {
     folder: RunFolder,
     progress: Mutex<Progress>,
 }
@@ -76,7 +76,7 @@ impl Index {
         }
         let mut summary = Arc::unwrap_or_clone(summary);
         // No live status if the run just ended, or its runner does not reply or has another version.
-        summary.live = of_runner(&folder, client::status(&folder)).await.ok();
+        summary.live = runner_reply(&folder, client::status(&folder)).await.ok();
         Ok(Arc::new(summary))
     }
 
@@ -148,7 +148,7 @@ impl Index {
         self.known(folder).summary().await
     }
 
-    fn known(&self, folder: RunFolder) -> Arc<Known> {
+    fn known(&self, folder: RunFolder) -> Arc<CachedRun> {
         let mut known = lock(&self.known);
         // Another run may have taken the id of a removed one.
         if let Some(run) = known.get(folder.id())
@@ -157,7 +157,7 @@ impl Index {
             return run.clone();
         }
         let id = folder.id().to_owned();
-        let run = Arc::new(Known {
+        let run = Arc::new(CachedRun {
             folder,
             progress: Mutex::default(),
         });
@@ -171,7 +171,7 @@ pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
     (run.info().accepted_at, run.id())
 }
 
-impl Known {
+impl CachedRun {
     async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, Problem> {
         // Fast path: the summary of an ended run is final.
         if let Ok(progress) = self.progress.try_lock()
@@ -180,8 +180,8 @@ impl Known {
             return Ok(ended.clone());
         }
         let known = self.clone();
-        let (summary, asks) = blocking(move || known.read()).await?;
-        if !asks {
+        let (summary, has_requests) = blocking(move || known.read()).await?;
+        if !has_requests {
             return Ok(summary);
         }
         let mut summary = Arc::unwrap_or_clone(summary);
@@ -204,7 +204,7 @@ impl Known {
             if let Some(line) = last {
                 summary.seq = line.seq();
                 if let Some(result) = result_of(&line) {
-                    take_result(&mut summary, &result);
+                    apply_result(&mut summary, &result);
                 }
             }
             let summary = Arc::new(summary);
@@ -213,7 +213,7 @@ impl Known {
         }
         let mut log = self.folder.log(progress.seq)?;
         while let Some(line) = log.next_line()? {
-            progress.take(&line);
+            progress.apply(&line);
         }
         let summary = self.summary_of(&progress, ViewState::Running);
         Ok((Arc::new(summary), !progress.open_requests.is_empty()))
@@ -252,7 +252,7 @@ pub(crate) fn result_of(line: &LogLine) -> Option<Box<RunResult>> {
     }
 }
 
-fn take_result(summary: &mut RunSummary, result: &RunResult) {
+fn apply_result(summary: &mut RunSummary, result: &RunResult) {
     summary.status = Some(result.status);
     let session = result.session_id.as_ref().map(ToString::to_string);
     summary.session_id = session.or(summary.session_id.take());
@@ -263,11 +263,11 @@ fn take_result(summary: &mut RunSummary, result: &RunResult) {
 }
 
 impl Progress {
-    fn take(&mut self, line: &LogLine) {
+    fn apply(&mut self, line: &LogLine) {
         self.seq = line.seq();
         // Skip most entries without parsing them.
         let has = |mark: &&str| memmem::find(line.json(), mark.as_bytes()).is_some();
-        if !OF_INTEREST.iter().any(has) {
+        if !PARSED_ENTRIES.iter().any(has) {
             return;
         }
         match line.entry() {
@@ -307,11 +307,11 @@ impl Progress {
 
 /// Returns the pending requests of a run.
 pub(crate) async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, Problem> {
-    of_runner(run, client::requests(run)).await
+    runner_reply(run, client::requests(run)).await
 }
 
 /// Awaits a runner's reply, with a time limit.
-pub(crate) async fn of_runner<T>(
+pub(crate) async fn runner_reply<T>(
     run: &RunFolder,
     reply: impl Future<Output = Result<T, teamster_runner::RunsError>>,
 ) -> Result<T, Problem> {

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The transport of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     /// Over TCP.
     Tcp {
         /// The server's port.
@@ -229,9 +229,9 @@ impl Bound {
                     Stream::Tcp(stream, port) => {
                         // Send entries without delay.
                         let _ = stream.set_nodelay(true);
-                        connection(&server, stream, Door::Tcp { port }).await;
+                        connection(&server, stream, Transport::Tcp { port }).await;
                     }
-                    Stream::Unix(stream) => connection(&server, stream, Door::Unix).await,
+                    Stream::Unix(stream) => connection(&server, stream, Transport::Unix).await,
                 }
             });
         }
@@ -268,11 +268,11 @@ impl Listener {
 async fn connection(
     server: &Server,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    door: Door,
+    transport: Transport,
 ) {
     let router = TowerToHyperService::new(server.router.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(door);
+        request.extensions_mut().insert(transport);
         router.call(request)
     });
     let mut builder = http1::Builder::new();

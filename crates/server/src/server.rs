@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) backend: Box<dyn Backend>,
     /// Cancelled when the server ends; streams then end.
     pub(crate) ending: CancellationToken,
-    pub(crate) starts: routes::Starts,
+    pub(crate) starts: routes::StartLocks,
     pub(crate) feed: Feed,
     pub(crate) callbacks: Callbacks,
 }
@@ -58,7 +58,7 @@ impl Server {
             index: Index::new(config.runs.clone()),
             backend: Box::new(backend),
             ending: CancellationToken::new(),
-            starts: routes::Starts::default(),
+            starts: routes::StartLocks::default(),
             feed: Feed::default(),
             callbacks: Callbacks::new(config.tokens.folder()),
             config,

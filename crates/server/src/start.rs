@@ -128,7 +128,7 @@ impl StartRun {
             permission: self.permission,
             working_directory: self.working_directory.as_deref(),
             callback: self.callback.as_deref(),
-            fork_of_none: self.fork && self.session_id.is_none(),
+            fork_without_session: self.fork && self.session_id.is_none(),
         }
     }
 }
@@ -239,7 +239,7 @@ impl StartSession {
             permission: self.permission,
             working_directory: self.working_directory.as_deref(),
             callback: self.callback.as_deref(),
-            fork_of_none: self.fork && self.session_id.is_none(),
+            fork_without_session: self.fork && self.session_id.is_none(),
         }
     }
 }
@@ -252,7 +252,7 @@ pub(crate) struct Common<'a> {
     working_directory: Option<&'a Path>,
     callback: Option<&'a str>,
     /// A fork was requested without a session to fork.
-    fork_of_none: bool,
+    fork_without_session: bool,
 }
 
 impl Common<'_> {
@@ -287,7 +287,7 @@ impl Common<'_> {
         if let Some(Err(error)) = self.callback.map(check_url) {
             return invalid(format!("callback: {error}"));
         }
-        if self.fork_of_none {
+        if self.fork_without_session {
             return invalid("fork: requires sessionId".to_owned());
         }
         Ok(())

@@ -58,7 +58,7 @@ pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
     let all = crate::providers().all().into_iter();
     let with_sessions = all.filter(|provider| {
         let id = provider.info().id;
-        let config = params::other_config(&args.session(id).place, provider.info());
+        let config = params::agent_config(&args.session(id).place, provider.info());
         crate::providers().session_runtime(id, config).is_ok()
     });
     let mut infos: Vec<_> = with_sessions.map(|provider| provider.info()).collect();

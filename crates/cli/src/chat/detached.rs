@@ -45,7 +45,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     plan.before_done = worktree.map(finish);
     let guard = Guard::start(about.directory.as_deref()).map(Arc::new);
     plan.at_rest = guard.clone().map(|guard| {
-        let at_rest: AtRest = Box::new(move |rests| guard.rests(rests));
+        let at_rest: AtRest = Box::new(move |rests| guard.report_idle(rests));
         at_rest
     });
     let keep = args.place.keep_background;

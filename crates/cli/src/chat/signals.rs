@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::terminal;
 use crate::exit_code;
-use crate::signals::{Request, Source, run_ended_and_read};
+use crate::signals::{Source, StopSignal, run_ended_and_read};
 
 /// Listener for signals: Ctrl-C interrupts the turn in progress, other signals end the chat.
 ///
@@ -45,9 +45,9 @@ impl Signals {
         let signals = this.clone();
         tokio::spawn(async move {
             loop {
-                let request = source.request().await;
+                let signal = source.stop_signal().await;
                 let ended = signals.end.is_cancelled();
-                let wait = match (&mut *signals.now(), request) {
+                let wait = match (&mut *signals.now(), signal) {
                     (Now::Closing, _) => true,
                     (Now::Turn(turn, count), _) => {
                         *count += 1;
@@ -63,7 +63,7 @@ impl Signals {
                 if wait {
                     leave();
                 }
-                if request == Request::End || (!at_terminal && !signals.is_playing()) {
+                if signal == StopSignal::End || (!at_terminal && !signals.is_playing()) {
                     signals.end.cancel();
                     if !ended {
                         tokio::spawn(async {

@@ -46,7 +46,7 @@ impl Display {
         Self {
             view,
             sinks: Box::new(move |narrator| {
-                drive::sink_of(output, narrator, TextIsFinal::WithMessage)
+                drive::sink_with(output, narrator, TextIsFinal::WithMessage)
             }),
             aside: Box::new(anstream::stderr()),
             json: output.json,
@@ -471,7 +471,7 @@ impl SideInput<LogEntry> for BesideTurn<'_> {
         }
     }
 
-    async fn deal(&mut self, what: Happens, sink: &mut dyn Sink, now: Duration) {
+    async fn handle(&mut self, what: Happens, sink: &mut dyn Sink, now: Duration) {
         match what {
             Happens::Interrupted => sink.stopping(now),
             Happens::Asked(question) => {

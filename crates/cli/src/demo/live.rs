@@ -53,7 +53,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
         .get(cli.id())
         .context("this provider is not built in")?;
     let info = provider.info();
-    let (_folder, folder) = mock_model::temporary("teamster-demo-")?;
+    let (_folder, folder) = mock_model::temporary_folder("teamster-demo-")?;
     let (home, work) = (folder.join("home"), folder.join("work"));
     for folder in [&home, &work] {
         std::fs::create_dir(folder).context("cannot make a temporary folder")?;

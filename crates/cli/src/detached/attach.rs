@@ -6,14 +6,14 @@ use anyhow::Context;
 use teamster_runner::RunsError;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::prompt::{UserInput, UserPrompt};
 use super::questions::{Questions, Reader};
 use super::screen::Screen;
-use super::speak::{Speaker, Spoken};
 use super::{Entries, RunHandle};
 use crate::args::{AttachArgs, OutputArgs};
 use crate::chat::terminal;
 use crate::drive::{self, TICK};
-use crate::signals::{Request, Source};
+use crate::signals::{Source, StopSignal};
 use crate::{exit_code, tokio_runtime};
 
 /// Shows a run or session and returns its exit code.
@@ -23,12 +23,12 @@ pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
     let code = runtime.block_on(async {
         let run = RunHandle::find(&args.id).await?;
         let mut screen = Screen::new(&run, output);
-        let speaks = run.is_session() && !output.json && !output.quiet && Questions::can_ask();
-        let speaker = speaks.then(|| Speaker::new(&run, args.no_history));
+        let has_prompt = run.is_session() && !output.json && !output.quiet && Questions::can_ask();
+        let user_prompt = has_prompt.then(|| UserPrompt::new(&run, args.no_history));
         let mut view = Attached {
             run: run.clone(),
             quiet: output.quiet,
-            speaker: speaker.transpose()?,
+            user_prompt: user_prompt.transpose()?,
             interrupts: 0,
         };
         let entries = run.follow(args.after)?;
@@ -45,15 +45,15 @@ struct Attached {
     run: RunHandle,
     quiet: bool,
     /// The prompt, if the user can send messages to the session.
-    speaker: Option<Speaker>,
+    user_prompt: Option<UserPrompt>,
     /// The number of interrupts sent for the turn in progress.
     interrupts: u32,
 }
 
 /// An input other than log entries.
-enum Beside {
-    Signal(Request),
-    Spoken(Spoken),
+enum Input {
+    Signal(StopSignal),
+    User(UserInput),
     Tick,
 }
 
@@ -63,11 +63,11 @@ impl Attached {
         let mut reader = Reader::new(self.run.clone(), entries);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let stdout = drive::pipe_to_a_reader();
+        let stdout = drive::stdout_pipe();
         let mut code = None;
         loop {
             // Show no entries while the user types.
-            let is_typing = self.speaker.as_ref().is_some_and(Speaker::is_typing);
+            let is_typing = self.user_prompt.as_ref().is_some_and(UserPrompt::is_typing);
             let next = tokio::select! {
                 biased;
                 next = reader.next(), if !is_typing => next?,
@@ -75,42 +75,42 @@ impl Attached {
                     if let Err(error) = screen.flush() {
                         return Ok(exit_code::of_lost(error));
                     }
-                    if screen.asks() {
+                    if screen.has_questions() {
                         tokio::select! {
                             biased;
-                            request = signals.request() => {
-                                if let Some(code) = self.signal(request, screen).await? {
+                            signal = signals.stop_signal() => {
+                                if let Some(code) = self.handle_signal(signal, screen).await? {
                                     return Ok(code);
                                 }
                             }
-                            asked = screen.ask(&mut reader) => asked?,
+                            result = screen.ask(&mut reader) => result?,
                         }
                         continue;
                     }
                     let at_rest = !screen.is_in_turn();
-                    let speaker = self.speaker.as_mut().filter(|_| at_rest);
-                    let beside = tokio::select! {
+                    let user_prompt = self.user_prompt.as_mut().filter(|_| at_rest);
+                    let input = tokio::select! {
                         biased;
                         next = reader.next(), if !is_typing => Err(next?),
-                        request = signals.request() => Ok(Beside::Signal(request)),
-                        spoken = Speaker::listen(speaker) => Ok(Beside::Spoken(spoken)),
-                        _ = ticks.tick() => Ok(Beside::Tick),
+                        signal = signals.stop_signal() => Ok(Input::Signal(signal)),
+                        input = UserPrompt::listen(user_prompt) => Ok(Input::User(input)),
+                        _ = ticks.tick() => Ok(Input::Tick),
                     };
-                    match beside {
+                    match input {
                         Err(next) => next,
-                        Ok(Beside::Signal(request)) => {
-                            if let Some(code) = self.signal(request, screen).await? {
+                        Ok(Input::Signal(signal)) => {
+                            if let Some(code) = self.handle_signal(signal, screen).await? {
                                 return Ok(code);
                             }
                             continue;
                         }
-                        Ok(Beside::Spoken(spoken)) => {
-                            if let Some(code) = self.spoken(spoken, screen).await? {
+                        Ok(Input::User(input)) => {
+                            if let Some(code) = self.handle_input(input, screen).await? {
                                 return Ok(code);
                             }
                             continue;
                         }
-                        Ok(Beside::Tick) => {
+                        Ok(Input::Tick) => {
                             if stdout.as_ref().is_some_and(drive::reader_is_gone) {
                                 return Ok(exit_code::ABORTED);
                             }
@@ -121,8 +121,8 @@ impl Attached {
                 }
             };
             let Some(line) = next else { break };
-            if let Some(speaker) = &mut self.speaker {
-                speaker.make_room();
+            if let Some(user_prompt) = &mut self.user_prompt {
+                user_prompt.make_room();
             }
             match screen.show(&line) {
                 Ok(seen) => code = seen.code.or(code),
@@ -140,13 +140,13 @@ impl Attached {
     }
 
     /// Handles a signal. Returns the exit code if it ends the view.
-    async fn signal(
+    async fn handle_signal(
         &mut self,
-        request: Request,
+        signal: StopSignal,
         screen: &mut Screen,
     ) -> anyhow::Result<Option<u8>> {
         let interrupts =
-            request == Request::Interrupt && self.speaker.is_some() && screen.is_in_turn();
+            signal == StopSignal::Interrupt && self.user_prompt.is_some() && screen.is_in_turn();
         if !interrupts || self.interrupts >= 2 {
             return Ok(Some(leave(screen, &self.run, self.quiet)));
         }
@@ -160,24 +160,32 @@ impl Attached {
     }
 
     /// Handles the user's input. Returns the exit code if it ends the view.
-    async fn spoken(&mut self, spoken: Spoken, screen: &mut Screen) -> anyhow::Result<Option<u8>> {
-        let Some(speaker) = &mut self.speaker else {
+    async fn handle_input(
+        &mut self,
+        input: UserInput,
+        screen: &mut Screen,
+    ) -> anyhow::Result<Option<u8>> {
+        let Some(user_prompt) = &mut self.user_prompt else {
             return Ok(None);
         };
-        let text = match &spoken {
-            Spoken::Message(text) => text.clone(),
-            Spoken::Leave => return Ok(Some(leave(screen, &self.run, self.quiet))),
-            Spoken::Nothing => return Ok(None),
-            Spoken::Command(command) => {
-                speaker.carry_out(&self.run, command).await;
+        let text = match &input {
+            UserInput::Message(text) => text.clone(),
+            UserInput::Leave => return Ok(Some(leave(screen, &self.run, self.quiet))),
+            UserInput::None => return Ok(None),
+            UserInput::Command(command) => {
+                user_prompt.execute(&self.run, command).await;
                 return Ok(None);
             }
         };
-        screen.typed(Some(text.clone()));
-        match self.run.send(text, Some(speaker.name().to_owned())).await {
+        screen.set_typed(Some(text.clone()));
+        match self
+            .run
+            .send(text, Some(user_prompt.name().to_owned()))
+            .await
+        {
             Ok(_) => {}
             Err(error) => {
-                screen.typed(None);
+                screen.set_typed(None);
                 crate::fail(&anyhow::anyhow!(
                     "not sent: {error} (press Up to edit the message)"
                 ));

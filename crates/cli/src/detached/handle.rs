@@ -47,7 +47,7 @@ impl RunHandle {
     pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
         match remote() {
             Some(http) => Ok(Self::Remote(Box::new(RemoteRun::find(http, id).await?))),
-            None => Ok(Self::Local(find_here(id)?)),
+            None => Ok(Self::Local(find_local(id)?)),
         }
     }
 
@@ -76,7 +76,7 @@ impl RunHandle {
     }
 
     /// Returns `true` if the run is on this machine.
-    pub(crate) fn is_here(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         matches!(self, Self::Local(_))
     }
 
@@ -190,7 +190,7 @@ impl RunHandle {
 }
 
 /// Finds a run on this machine, as [`RunHandle::find`] describes.
-fn find_here(id: &str) -> anyhow::Result<RunFolder> {
+fn find_local(id: &str) -> anyhow::Result<RunFolder> {
     let runs = runs()?;
     let found = runs.find(id);
     let Err(RunsError::NotFound { .. }) = &found else {

@@ -94,7 +94,7 @@ impl Questions {
     }
 
     /// Records requests and decisions in a shown entry.
-    pub(super) fn see(&mut self, entry: &AgentEvent) {
+    pub(super) fn record(&mut self, entry: &AgentEvent) {
         let AgentEvent::Permission(permission) = entry else {
             return;
         };

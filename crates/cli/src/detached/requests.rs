@@ -50,7 +50,7 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
 /// Returns the pending requests of these runs, or of all, each with its run's directory.
 async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
     let runs = match remote() {
-        Some(http) if ids.is_empty() => return Ok(remote::waiting(http).await?),
+        Some(http) if ids.is_empty() => return Ok(remote::pending_requests(http).await?),
         None if ids.is_empty() => {
             let runs = runs()?.list()?.into_iter();
             runs.map(RunHandle::Local).collect()

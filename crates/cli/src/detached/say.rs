@@ -100,7 +100,7 @@ async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> any
     let mut follow = session.follow(turn.seq)?;
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let stdout = drive::pipe_to_a_reader();
+    let stdout = drive::stdout_pipe();
     let own = Id::from(&*turn.run_id);
     let mut interrupts = 0;
     loop {

@@ -44,7 +44,7 @@ pub(super) struct Turns {
 
 /// The result of showing an entry.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ShownEntry {
     /// The exit code, if the entry ends a run or turn.
     pub(super) code: Option<u8>,
     /// The id of the ended run or turn.
@@ -95,9 +95,9 @@ impl Screen {
     }
 
     /// Shows an entry.
-    pub(super) fn show(&mut self, line: &LogLine) -> io::Result<Seen> {
+    pub(super) fn show(&mut self, line: &LogLine) -> io::Result<ShownEntry> {
         let entry = line.entry();
-        let mut seen = Seen::default();
+        let mut seen = ShownEntry::default();
         if let Ok(RunLogEntry::Agent(entry)) = &entry
             && let AgentEvent::Done(done) = &entry.event
         {
@@ -129,7 +129,7 @@ impl Screen {
     }
 
     /// Returns `true` if a request is to be asked here.
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn has_questions(&self) -> bool {
         matches!(self, Self::Turns(turns) if turns.questions.as_ref().is_some_and(|it| !it.is_empty()))
     }
 
@@ -147,7 +147,7 @@ impl Screen {
     }
 
     /// Sets the message that is about to be sent from here.
-    pub(super) fn typed(&mut self, text: Option<String>) {
+    pub(super) fn set_typed(&mut self, text: Option<String>) {
         if let Self::Turns(turns) = self {
             turns.typed = text;
         }
@@ -188,7 +188,7 @@ impl Turns {
                 self.began.get_or_insert(entry.at_ms);
                 self.sink.event(entry, self.now(entry.at_ms))?;
                 if let Some(questions) = &mut self.questions {
-                    questions.see(&entry.event);
+                    questions.record(&entry.event);
                 }
                 match &entry.event {
                     AgentEvent::Session(session) => {
@@ -261,7 +261,7 @@ impl Turns {
             Some(session) => narrator.goes_on(session.clone()),
             None => narrator,
         };
-        self.sink = drive::sink_of(self.output, narrator, TextIsFinal::WithMessage);
+        self.sink = drive::sink_with(self.output, narrator, TextIsFinal::WithMessage);
         Ok(())
     }
 
@@ -308,7 +308,7 @@ fn resume_arguments(run: &RunHandle) -> Option<String> {
     let Some(directory) = &run.info().directory else {
         return Some("--resume".to_owned());
     };
-    if run.is_here() && !directory.is_dir() {
+    if run.is_local() && !directory.is_dir() {
         return None;
     }
     let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);

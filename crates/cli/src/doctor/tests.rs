@@ -45,7 +45,7 @@ fn the_report_says_what_to_do() {
             left(true, None),
             left(false, Some("why")),
         ],
-        changed_files: vec![mcp::Left {
+        changed_files: vec![mcp::ChangedFile {
             file: "/w/opencode.json".into(),
             servers: vec!["a".into()],
         }],

@@ -16,7 +16,7 @@ use tokio::time::interval;
 
 use super::list::reached_by;
 use super::servers::{own_variable, sources_or_default};
-use super::{Failure, Given, given};
+use super::{Failure, ParsedServers, parse_servers};
 use crate::args::McpCheckArgs;
 use crate::args::STORE_VARIABLE;
 use crate::guard::Guard;
@@ -84,7 +84,7 @@ struct Tool {
 }
 
 pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
-    let given = chosen(args).map_err(Failure::Usage)?;
+    let given = selected_servers(args).map_err(Failure::Usage)?;
     let warnings = given.ignored;
     if !args.json {
         crate::warn(&warnings);
@@ -105,9 +105,9 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the servers to check.
-fn chosen(args: &McpCheckArgs) -> anyhow::Result<Given> {
+fn selected_servers(args: &McpCheckArgs) -> anyhow::Result<ParsedServers> {
     let sources = sources_or_default(&args.servers)?;
-    let mut given = given(&sources, &own_variable)?;
+    let mut given = parse_servers(&sources, &own_variable)?;
     for name in &args.names {
         if !given.servers.iter().any(|it| it.name == *name) {
             let names: Vec<_> = given.servers.iter().map(|it| &*it.name).collect();
@@ -137,10 +137,10 @@ async fn check(
     let mut tasks = JoinSet::new();
     let mut waits = Vec::new();
     for (index, server) in servers.into_iter().enumerate() {
-        let asked = args.timeout;
+        let timeout = args.timeout;
         let (waiting, method) = watch::channel(Method::Discover);
         waits.push((words::one_line(&server.name), method));
-        tasks.spawn(async move { (index, checked(server, asked, waiting).await) });
+        tasks.spawn(async move { (index, checked(server, timeout, waiting).await) });
     }
     let start = Instant::now();
     let mut ticks = interval(PATIENCE);
@@ -213,7 +213,7 @@ fn report_waits(
 /// Checks one server.
 async fn checked(
     server: McpServer,
-    asked: Option<Duration>,
+    timeout: Option<Duration>,
     waiting: watch::Sender<Method>,
 ) -> Checked {
     let mut checked = Checked {
@@ -240,7 +240,7 @@ async fn checked(
     let mut options = (ConnectOptions::default().env_remove(STORE_VARIABLE))
         .protocol(Protocol::Newest)
         .waiting(waiting);
-    if let Some(limit) = asked.or(server.startup_timeout) {
+    if let Some(limit) = timeout.or(server.startup_timeout) {
         options.limit = limit;
     }
     let start = Instant::now();
@@ -270,7 +270,7 @@ async fn checked(
             checked.server_version = version.map(|it| text(&it));
             checked
                 .warnings
-                .extend(not_there(&server.tools, &answer.tools));
+                .extend(unknown_tools(&server.tools, &answer.tools));
             let tools = answer.tools.iter();
             checked.tools = tools.map(|tool| describe(tool, &server.tools)).collect();
         }
@@ -299,7 +299,7 @@ fn is_offered(tool: &str, filter: &McpTools) -> bool {
 }
 
 /// Returns a warning about names in the filter that are not tools of the server.
-fn not_there(filter: &McpTools, tools: &[ServerTool]) -> Option<String> {
+fn unknown_tools(filter: &McpTools, tools: &[ServerTool]) -> Option<String> {
     let named = filter.only.iter().flatten().chain(&filter.except);
     let missing: Vec<_> = named
         .filter(|name| !tools.iter().any(|tool| tool.name == **name))

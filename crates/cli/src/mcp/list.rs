@@ -11,7 +11,7 @@ use teamster::{ErrorDetail, ExecuteParams, McpServer, McpTransport};
 use teamster_core::provider::{ConfigTable, without_credentials};
 
 use super::servers::{own_variable, sources_or_default};
-use super::{Failure, given};
+use super::{Failure, parse_servers};
 use crate::args::McpListArgs;
 use crate::{exit_code, words};
 
@@ -59,16 +59,16 @@ struct NotFor {
 
 pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
     let sources = sources_or_default(&args.servers).map_err(Failure::Usage)?;
-    let real = given(&sources, &own_variable).map_err(Failure::Usage)?;
+    let real = parse_servers(&sources, &own_variable).map_err(Failure::Usage)?;
     // Parse again with the variables' names in place of their values, which may be secret.
-    let shown = given(&sources, &name_of_variable).map(|given| given.servers);
+    let shown = parse_servers(&sources, &name_of_variable).map(|given| given.servers);
     let shown = shown.unwrap_or_default();
-    let servers = real.servers.iter().zip(&real.places);
+    let servers = real.servers.iter().zip(&real.origins);
     let report = Report {
         servers: servers
-            .map(|(server, place)| {
+            .map(|(server, origin)| {
                 let shown = shown.iter().find(|it| it.name == server.name);
-                listed(server, shown, place)
+                listed(server, shown, origin)
             })
             .collect(),
         ignored: real.ignored,
@@ -93,7 +93,7 @@ fn name_of_variable(name: &str) -> Option<String> {
     Some(format!("{}${{{name}}}", scheme.unwrap_or_default()))
 }
 
-fn listed(server: &McpServer, shown: Option<&McpServer>, place: &str) -> Listed {
+fn listed(server: &McpServer, shown: Option<&McpServer>, origin: &str) -> Listed {
     let names = |map: &BTreeMap<String, String>| map.keys().map(|it| words::one_line(it)).collect();
     let (cwd, env, headers) = match &server.transport {
         McpTransport::Stdio { env, cwd, .. } => {
@@ -120,7 +120,7 @@ fn listed(server: &McpServer, shown: Option<&McpServer>, place: &str) -> Listed 
         headers,
         only_tools: server.tools.only.clone(),
         except_tools: server.tools.except.clone(),
-        source: place.to_owned(),
+        source: origin.to_owned(),
         not_for: not_for(server),
     }
 }
@@ -165,7 +165,7 @@ fn without_secrets<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 fn is_secret(name: &str) -> bool {
-    const TELLING: [&str; 8] = [
+    const SECRET_WORDS: [&str; 8] = [
         "key",
         "token",
         "secret",
@@ -176,7 +176,7 @@ fn is_secret(name: &str) -> bool {
         "credential",
     ];
     let name = name.to_ascii_lowercase();
-    TELLING.iter().any(|word| name.contains(word))
+    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Returns the CLIs that do not support the server, each with the reason.
@@ -189,7 +189,9 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
             let reason = match provider.launch(&params) {
                 Ok(launch) => {
                     let taken = launch.names_taken.iter();
-                    let table = taken.into_iter().find(|table| has(table, &server.name))?;
+                    let table = taken
+                        .into_iter()
+                        .find(|table| defines_server(table, &server.name))?;
                     let file = table.file.display();
                     format!("{file} has a server of this name too, and the two would be merged")
                 }
@@ -216,7 +218,7 @@ fn not_for(server: &McpServer) -> Vec<NotFor> {
 }
 
 /// Returns `true` if a CLI's configuration file has a server of this name. Ignores files that cannot be read.
-fn has(table: &ConfigTable, name: &str) -> bool {
+fn defines_server(table: &ConfigTable, name: &str) -> bool {
     let names = fs::read_to_string(&table.file)
         .ok()
         .and_then(|text| edit::names(&text, table.format, table.key).ok());
@@ -279,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_that_are_secret_by_their_name_are_not_shown() {
+    fn arguments_with_secret_names_are_hidden() {
         for (words, shown) in [
             (&["npx", "-y", "a b"][..], "npx -y 'a b'"),
             (&["x", "--api-key", "sk-1", "y"], "x --api-key … y"),

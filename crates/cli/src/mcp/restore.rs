@@ -16,7 +16,7 @@ use crate::{exit_code, words};
 /// A configuration file that killed runs have left changed.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Left {
+pub(crate) struct ChangedFile {
     /// The path by which the CLI finds the file, which may be a symbolic link.
     pub(crate) file: PathBuf,
     /// The servers that the file may contain.
@@ -24,65 +24,65 @@ pub(crate) struct Left {
 }
 
 /// Returns the changed files among those that runs in this directory write their servers to.
-pub(crate) fn left(directory: &Path) -> Vec<Left> {
-    let mut left = Vec::new();
+pub(crate) fn changed_files(directory: &Path) -> Vec<ChangedFile> {
+    let mut changed = Vec::new();
     let mut seen = Vec::new();
-    for file in places(directory) {
+    for file in config_files(directory) {
         let Ok(Some(pending)) = lease::pending(&file) else {
             continue;
         };
         if pending.running == 0 && !seen.contains(&pending.file) {
             seen.push(pending.file);
-            left.push(Left {
+            changed.push(ChangedFile {
                 file,
                 servers: pending.servers,
             });
         }
     }
-    left
+    changed
 }
 
-/// Restores the files that [`left`] returns, without output.
+/// Restores the files that [`changed_files`] returns, without output.
 pub(crate) fn restore_quietly(directory: &Path) {
-    for left in left(directory) {
+    for changed in changed_files(directory) {
         // `teamster mcp restore` shows errors.
-        let _ = lease::restore(&left.file);
+        let _ = lease::restore(&changed.file);
     }
 }
 
 pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     let all = args.files.is_empty();
     let files = if all {
-        places(&env::current_dir().context("the current directory cannot be used")?)
+        config_files(&env::current_dir().context("the current directory cannot be used")?)
     } else {
         args.files.clone()
     };
     let mut out = anstream::stdout();
     let (mut failed, mut to_undo, mut reported) = (false, false, 0);
     for file in &files {
-        let said = match lease::pending(file) {
+        let text = match lease::pending(file) {
             Ok(None) if all => continue,
             Ok(None) => "nothing to undo".to_owned(),
             Ok(Some(pending)) if args.dry_run => {
                 to_undo |= pending.running == 0;
-                what_is_there(&pending)
+                describe_pending(&pending)
             }
             Ok(Some(pending)) => match lease::restore(file) {
-                Ok(released) => what_was_done(released, &pending),
+                Ok(released) => describe_released(released, &pending),
                 Err(error) => {
                     failed = true;
-                    cannot(&error);
+                    report_failure(&error);
                     continue;
                 }
             },
             Err(error) => {
                 failed = true;
-                cannot(&error);
+                report_failure(&error);
                 continue;
             }
         };
         reported += 1;
-        if let Err(error) = writeln!(out, "{}: {said}", file.display()) {
+        if let Err(error) = writeln!(out, "{}: {text}", file.display()) {
             return exit_code::of_printed(Err(error));
         }
     }
@@ -108,11 +108,11 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     })
 }
 
-fn cannot(error: &LeaseError) {
+fn report_failure(error: &LeaseError) {
     crate::fail(&anyhow::anyhow!("{error}"));
 }
 
-fn what_is_there(pending: &Pending) -> String {
+fn describe_pending(pending: &Pending) -> String {
     let servers = names(pending);
     match pending.running {
         0 => format!("left by a killed run: {servers}"),
@@ -121,7 +121,7 @@ fn what_is_there(pending: &Pending) -> String {
     }
 }
 
-fn what_was_done(released: Released, pending: &Pending) -> String {
+fn describe_released(released: Released, pending: &Pending) -> String {
     let servers = names(pending);
     match released {
         Released::Restored => "restored, as it was before the run".to_owned(),
@@ -144,11 +144,11 @@ fn names(pending: &Pending) -> String {
 
 /// Returns the files that a run in this directory may change, and the other configuration files of its CLI: which
 /// one a run changes depends on which exist.
-fn places(directory: &Path) -> Vec<PathBuf> {
-    let mut places = Vec::new();
+fn config_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     let mut add = |file: PathBuf| {
-        if !places.contains(&file) {
-            places.push(file);
+        if !files.contains(&file) {
+            files.push(file);
         }
     };
     let mut params = ExecuteParams::new("x");
@@ -162,5 +162,5 @@ fn places(directory: &Path) -> Vec<PathBuf> {
             .into_iter()
             .for_each(&mut add);
     }
-    places
+    files
 }

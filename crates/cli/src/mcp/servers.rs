@@ -18,17 +18,17 @@ const DEFAULT: &str = ".mcp.json";
 /// A configuration text with servers.
 pub(crate) struct Source {
     /// The origin of the text, for messages.
-    place: String,
+    origin: String,
     text: String,
 }
 
 /// The parsed servers of all sources.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct ParsedServers {
     /// The servers.
     pub(crate) servers: Vec<McpServer>,
     /// The origin of each server.
-    pub(crate) places: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Settings without effect, for people.
     pub(crate) ignored: Vec<String>,
 }
@@ -54,28 +54,29 @@ pub(super) fn sources_or_default(args: &ServerArgs) -> anyhow::Result<Vec<Source
 }
 
 /// Parses the servers of the sources.
-pub(crate) fn given(
+pub(crate) fn parse_servers(
     sources: &[Source],
     variables: &dyn Fn(&str) -> Option<String>,
-) -> anyhow::Result<Given> {
-    let mut given = Given::default();
-    for Source { place, text } in sources {
-        let parsed = config::parse(text, variables).map_err(|error| anyhow!("{place}: {error}"))?;
+) -> anyhow::Result<ParsedServers> {
+    let mut given = ParsedServers::default();
+    for Source { origin, text } in sources {
+        let parsed =
+            config::parse(text, variables).map_err(|error| anyhow!("{origin}: {error}"))?;
         for server in parsed.servers {
             let name = &server.name;
             if let Some(index) = given.servers.iter().position(|it| it.name == *name) {
                 bail!(
-                    "there are two MCP servers called `{name}`: in {} and in {place}",
-                    given.places[index]
+                    "there are two MCP servers called `{name}`: in {} and in {origin}",
+                    given.origins[index]
                 );
             }
             given.servers.push(server);
-            given.places.push(place.clone());
+            given.origins.push(origin.clone());
         }
         let ignored = parsed.ignored.iter();
         given
             .ignored
-            .extend(ignored.map(|it| format!("{place}: {it}")));
+            .extend(ignored.map(|it| format!("{origin}: {it}")));
     }
     Ok(given)
 }
@@ -86,7 +87,7 @@ pub(super) fn own_variable(name: &str) -> Option<String> {
 }
 
 fn from_config(config: &str) -> anyhow::Result<Source> {
-    let (place, text) = if config.trim_start().starts_with('{') {
+    let (origin, text) = if config.trim_start().starts_with('{') {
         ("--mcp-config".to_owned(), config.to_owned())
     } else {
         let bytes =
@@ -95,19 +96,19 @@ fn from_config(config: &str) -> anyhow::Result<Source> {
         let text = text.with_context(|| format!("{config} is not UTF-8 text"))?;
         (config.to_owned(), text)
     };
-    Ok(Source { place, text })
+    Ok(Source { origin, text })
 }
 
 /// Converts `NAME=COMMAND` or `NAME=URL` to the equivalent JSON, so that the same rules apply.
-fn from_command(given: &str) -> anyhow::Result<Source> {
+fn from_command(argument: &str) -> anyhow::Result<Source> {
     // The error does not show the argument, which may contain a secret.
-    let Some((name, what)) = given.split_once('=').filter(|(name, _)| is_name(name)) else {
+    let Some((name, value)) = argument.split_once('=').filter(|(name, _)| is_name(name)) else {
         bail!("--mcp needs NAME=COMMAND or NAME=URL");
     };
-    let server = typed::server(name, what)?;
+    let server = typed::server(name, value)?;
     let servers: Map<String, Value> = [(name.to_owned(), server)].into_iter().collect();
     Ok(Source {
-        place: "--mcp".to_owned(),
+        origin: "--mcp".to_owned(),
         text: json!({ "mcpServers": servers }).to_string(),
     })
 }
@@ -120,13 +121,13 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(configs: &[&str], servers: &[&str]) -> anyhow::Result<Given> {
+    fn read(configs: &[&str], servers: &[&str]) -> anyhow::Result<ParsedServers> {
         let args = ServerArgs {
             mcp_config: configs.iter().map(|&it| it.to_owned()).collect(),
             mcp: servers.iter().map(|&it| it.to_owned()).collect(),
         };
         let variables = |name: &str| (name == "TOKEN").then(|| "sk 1".to_owned());
-        given(&sources(&args)?, &variables)
+        parse_servers(&sources(&args)?, &variables)
     }
 
     fn server(text: &str) -> McpServer {
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shell_understands_is_refused() {
+    fn shell_operators_are_rejected() {
         for (typed, operator) in [
             ("x | y > z; rm", "|"),
             ("x || y", "||"),
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_split_is_reported_without_what_was_typed() {
+    fn invalid_commands_are_reported_without_their_text() {
         for (text, message) in [
             ("sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
             ("=sk-1", "--mcp needs NAME=COMMAND or NAME=URL"),
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_of_one_name_are_an_error_with_both_places() {
+    fn two_servers_of_one_name_are_an_error_with_both_origins() {
         assert_eq!(
             error(&[r#"{"a": {"command": "x"}}"#], &["a=y"]),
             "there are two MCP servers called `a`: in --mcp-config and in --mcp"

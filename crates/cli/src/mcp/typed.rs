@@ -10,13 +10,13 @@ const OPERATORS: [&str; 18] = [
 ];
 
 /// Converts the value to a server's JSON. Errors do not show the value, which may contain a secret.
-pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
-    if let Some(server) = address(name, what.trim())? {
+pub(super) fn server(name: &str, value: &str) -> anyhow::Result<Value> {
+    if let Some(server) = address(name, value.trim())? {
         return Ok(server);
     }
-    let words = shell_words::split(what)
+    let words = shell_words::split(value)
         .map_err(|_| anyhow!("--mcp {name}: a quotation mark in the command is not closed"))?;
-    if let Some(operator) = operator(what) {
+    if let Some(operator) = operator(value) {
         bail!(
             "--mcp {name}: `{operator}` needs a shell, and the command is run without one; \
             use {name}=\"sh -c '…'\""
@@ -36,13 +36,13 @@ pub(super) fn server(name: &str, what: &str) -> anyhow::Result<Value> {
     // Most likely the name is missing. Also, a program's name is visible to all users, unlike the value of a
     // variable.
     if program.contains("${") {
-        let instead = if env.is_empty() {
+        let advice = if env.is_empty() {
             let variable = plain_variable(program).unwrap_or("${…}");
             format!("add a name: --mcp NAME='{name}={variable} COMMAND'")
         } else {
             "name the program itself".to_owned()
         };
-        bail!("--mcp {name}: the program would be the value of a variable; {instead}");
+        bail!("--mcp {name}: the program would be the value of a variable; {advice}");
     }
     let env = env.iter().filter_map(|word| assignment(word));
     let env: Map<_, _> = env.map(|(key, value)| (key.into(), value.into())).collect();

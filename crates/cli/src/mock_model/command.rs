@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
 use super::pointed::{Pointed, URL_VARIABLE};
-use super::requests::Teller;
+use super::requests::RequestPrinter;
 use crate::args::MockModelArgs;
 use crate::guard::Guard;
 use crate::signals::Source;
@@ -22,7 +22,7 @@ use crate::{exit_code, orphans, tokio_runtime};
 
 /// The grace period before SIGTERM. A terminal sends its signal to the command as well, and a second one could mean
 /// something else.
-const ITSELF: Duration = Duration::from_millis(500);
+const SELF_EXIT_GRACE: Duration = Duration::from_millis(500);
 /// The grace period after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -50,10 +50,10 @@ pub(super) fn main(
         (true, Some(cli)) => vec![cli],
         (true, None) => Cli::ALL.into(),
     };
-    settings.cli = super::only(&clis);
+    settings.cli = super::single(&clis);
     let directory = settings.directory.clone();
-    let mut teller = Teller::new(args.verbose, args.log.as_deref())?;
-    let (_folder, home) = super::temporary("teamster-mock-")?;
+    let mut printer = RequestPrinter::new(args.verbose, args.log.as_deref())?;
+    let (_folder, home) = super::temporary_folder("teamster-mock-")?;
     let guard = Guard::start(None);
     orphans::adopt();
     let code = tokio_runtime()
@@ -91,7 +91,7 @@ pub(super) fn main(
                     return Ok(exit_code::CLI_NOT_FOUND);
                 }
             };
-            run(child, &model, &mut signals, &mut teller).await
+            run(child, &model, &mut signals, &mut printer).await
         });
     orphans::end(guard.as_ref().map(Guard::pid));
     code
@@ -102,7 +102,7 @@ async fn run(
     mut child: Child,
     model: &MockModel,
     signals: &mut Source,
-    teller: &mut Teller,
+    printer: &mut RequestPrinter,
 ) -> anyhow::Result<u8> {
     let status = tokio::select! {
         biased;
@@ -111,9 +111,9 @@ async fn run(
             stop(&mut child, signals).await;
             None
         }
-        () = teller.report(model) => None,
+        () = printer.report(model) => None,
     };
-    teller.catch_up(model);
+    printer.catch_up(model);
     Ok(status.map_or(exit_code::ABORTED, code_of))
 }
 
@@ -122,7 +122,7 @@ async fn stop(child: &mut Child, signals: &mut Source) {
     tokio::select! {
         biased;
         _ = child.wait() => return,
-        () = sleep(ITSELF) => {}
+        () = sleep(SELF_EXIT_GRACE) => {}
         () = signals.next() => {}
     }
     if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {

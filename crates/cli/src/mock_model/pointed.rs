@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const PROMPT: &str = "hello";
 
 /// Creates a temporary folder. Returns its guard and its path without symbolic links, because CLIs compare paths.
-pub(crate) fn temporary(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
+pub(crate) fn temporary_folder(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
     let made = || {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
         let path = folder.path().canonicalize()?;
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn nothing_leads_a_pointed_cli_elsewhere() {
         for cli in Cli::ALL {
-            let (folder, home) = temporary("teamster-test-").unwrap();
+            let (folder, home) = temporary_folder("teamster-test-").unwrap();
             let url = "http://127.0.0.1:1".to_owned();
             let pointed = Pointed::new(url, home.clone(), None, &[cli]).unwrap();
             let (set, unset) = pointed.environment(false);

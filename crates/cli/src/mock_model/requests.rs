@@ -13,13 +13,13 @@ use crate::words;
 
 /// Prints requests to stderr, a log file, or both.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct RequestPrinter {
     reported: usize,
     stderr: bool,
     log: Option<File>,
 }
 
-impl Teller {
+impl RequestPrinter {
     pub(super) fn new(stderr: bool, log: Option<&Path>) -> anyhow::Result<Self> {
         let log = log
             .map(|path| {

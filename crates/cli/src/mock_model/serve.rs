@@ -9,7 +9,7 @@ use anyhow::Context;
 use teamster_mock_model::{Cli, Script, Settings};
 
 use super::pointed::{Pointed, info, installed};
-use super::requests::Teller;
+use super::requests::RequestPrinter;
 use crate::args::MockModelArgs;
 use crate::signals::Source;
 use crate::{exit_code, tokio_runtime, words};
@@ -20,7 +20,7 @@ pub(super) fn main(
     mut settings: Settings,
     named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
-    settings.cli = super::only(&named);
+    settings.cli = super::single(&named);
     let clis = if named.is_empty() {
         let here: Vec<_> = Cli::ALL.into_iter().filter(|cli| installed(*cli)).collect();
         if here.is_empty() {
@@ -36,8 +36,8 @@ pub(super) fn main(
     let turns = script.turns.iter().filter(|turn| turn.times.is_none());
     let turns = words::plural(turns.count() as u64, "turn");
     let description = script.description.clone();
-    let mut teller = Teller::new(!args.quiet, args.log.as_deref())?;
-    let (_folder, home) = super::temporary("teamster-mock-")?;
+    let mut printer = RequestPrinter::new(!args.quiet, args.log.as_deref())?;
+    let (_folder, home) = super::temporary_folder("teamster-mock-")?;
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
@@ -62,9 +62,9 @@ pub(super) fn main(
             }
             tokio::select! {
                 () = signals.next() => {}
-                () = teller.report(&model) => {}
+                () = printer.report(&model) => {}
             }
-            teller.catch_up(&model);
+            printer.catch_up(&model);
             Ok(exit_code::SUCCESS)
         })
 }

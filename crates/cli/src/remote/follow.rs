@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::http::{Failure, Http};
 
 /// The maximum number of entries buffered for the reader.
-const AHEAD: usize = 256;
+const BUFFERED: usize = 256;
 /// The time without data after which a connection counts as lost. The server sends a heartbeat every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 /// The first and the longest delay before a reconnect.
@@ -33,7 +33,7 @@ pub(crate) struct RemoteFollow {
 impl RemoteFollow {
     /// Follows the log of a run after the entry with this number.
     pub(crate) fn new(http: Http, run_id: &str, after: u64) -> Self {
-        let (sender, lines) = mpsc::channel(AHEAD);
+        let (sender, lines) = mpsc::channel(BUFFERED);
         let reader = Reader {
             http,
             run_id: run_id.to_owned(),
@@ -100,7 +100,7 @@ impl Reader {
             };
             let since = *lost.get_or_insert_with(Instant::now);
             if since.elapsed() > GIVE_UP {
-                let error = super::lost(format!(
+                let error = super::connection_error(format!(
                     "{reason}; the run continues: resume with `teamster attach {} --after {}`",
                     self.run_id, self.after
                 ));

@@ -46,7 +46,7 @@ pub(crate) enum Failure {
     #[error(
         "{url} did not respond like `teamster serve` ({reason}): check the URL, and the versions of both sides"
     )]
-    Strange { url: String, reason: String },
+    Unexpected { url: String, reason: String },
 }
 
 impl Failure {
@@ -99,9 +99,9 @@ impl Http {
             Some("") => bail!("expected a path after `unix:`"),
             Some(path) => Address::Unix(path.into()),
             None => {
-                let uri: Uri = url.parse().ok().with_context(|| wrong(&url))?;
+                let uri: Uri = url.parse().ok().with_context(|| invalid_url(&url))?;
                 if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-                    bail!("{}", wrong(&url));
+                    bail!("{}", invalid_url(&url));
                 }
                 if token.is_none() {
                     bail!(
@@ -128,7 +128,7 @@ impl Http {
     }
 
     /// Returns `true` if requests go unencrypted to another machine.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn is_unencrypted(&self) -> bool {
         match &self.address {
             Address::Url { uri, .. } if uri.scheme_str() == Some("http") => {
                 let host = uri.host().unwrap_or_default();
@@ -147,8 +147,8 @@ impl Http {
         }
     }
 
-    fn strange(&self, reason: &dyn Display) -> Failure {
-        Failure::Strange {
+    fn unexpected(&self, reason: &dyn Display) -> Failure {
+        Failure::Unexpected {
             url: self.url.clone(),
             reason: reason.to_string(),
         }
@@ -190,7 +190,7 @@ impl Http {
             Address::Unix(_) => ("", "localhost"),
         };
         let target = format!("{prefix}{path}");
-        let target: PathAndQuery = target.parse().map_err(|error| self.strange(&error))?;
+        let target: PathAndQuery = target.parse().map_err(|error| self.unexpected(&error))?;
         let mut request = Request::builder()
             .method(method)
             .uri(Uri::from(target))
@@ -206,7 +206,9 @@ impl Http {
             request = request.header(name, value);
         }
         let body = Full::new(Bytes::from(body.unwrap_or_default()));
-        let request = request.body(body).map_err(|error| self.strange(&error))?;
+        let request = request
+            .body(body)
+            .map_err(|error| self.unexpected(&error))?;
 
         let connection = self.connect().await?;
         let (mut sender, connection) = http1::handshake(connection)
@@ -225,13 +227,13 @@ impl Http {
         let body = self.body(response).await?;
         let problem = serde_json::from_slice::<Problem>(&body);
         Err(match problem {
-            Ok(problem) => Failure::Problem(self.explained(problem)),
-            Err(_) => self.strange(&format!("HTTP {status}")),
+            Ok(problem) => Failure::Problem(self.with_next_step(problem)),
+            Err(_) => self.unexpected(&format!("HTTP {status}")),
         })
     }
 
     /// Adds the client's next step to a problem.
-    fn explained(&self, mut problem: Problem) -> Problem {
+    fn with_next_step(&self, mut problem: Problem) -> Problem {
         let url = &self.url;
         match problem.code {
             ProblemCode::Unauthorized => {
@@ -259,7 +261,7 @@ impl Http {
     }
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Failure> {
-        serde_json::from_slice(body).map_err(|error| self.strange(&error))
+        serde_json::from_slice(body).map_err(|error| self.unexpected(&error))
     }
 
     /// Gets JSON.
@@ -282,7 +284,7 @@ impl Http {
         headers: &[(HeaderName, String)],
         body: &impl Serialize,
     ) -> Result<T, Failure> {
-        let json = serde_json::to_vec(body).map_err(|error| self.strange(&error))?;
+        let json = serde_json::to_vec(body).map_err(|error| self.unexpected(&error))?;
         let response = self.send(method, path, headers, Some(json)).await?;
         self.read(&self.body(response).await?)
     }
@@ -294,7 +296,7 @@ impl Http {
         path: &str,
         body: &impl Serialize,
     ) -> Result<(), Failure> {
-        let json = serde_json::to_vec(body).map_err(|error| self.strange(&error))?;
+        let json = serde_json::to_vec(body).map_err(|error| self.unexpected(&error))?;
         let response = self.send(method, path, &[], Some(json)).await?;
         self.body(response).await.map(drop)
     }
@@ -311,7 +313,7 @@ impl Http {
     }
 }
 
-fn wrong(url: &str) -> String {
+fn invalid_url(url: &str) -> String {
     format!(
         "{url:?} is not the URL of a server: expected https://HOST, http://127.0.0.1:7420 or unix:/path"
     )
@@ -354,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_that_of_a_server_and_has_no_secret() {
+    fn invalid_urls_and_urls_with_secrets_are_rejected() {
         let token = || Some("0123456789abcdef".to_owned());
         for url in [
             "http://127.0.0.1:7420",
@@ -380,8 +382,8 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_http_to_another_machine_is_open() {
-        for (url, open) in [
+    fn only_plain_http_to_another_machine_is_unencrypted() {
+        for (url, unencrypted) in [
             ("http://127.0.0.1:1", false),
             ("http://[::1]:1", false),
             ("http://localhost", false),
@@ -391,7 +393,7 @@ mod tests {
             ("http://10.0.0.1:7420", true),
         ] {
             let http = Http::new(url, Some("0123456789abcdef".to_owned())).unwrap();
-            assert_eq!(http.is_open(), open, "{url}");
+            assert_eq!(http.is_unencrypted(), unencrypted, "{url}");
         }
     }
 }

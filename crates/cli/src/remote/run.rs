@@ -24,7 +24,8 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         crate::fail(error);
         Ok(exit_code::USAGE)
     };
-    let prepared = prompt(args, io::stdin().lock()).and_then(|prompt| start::run(args, prompt));
+    let prepared =
+        prompt(args, io::stdin().lock()).and_then(|prompt| start::run_request(args, prompt));
     let body = match prepared {
         Ok(body) => body,
         Err(error) => return usage(&error),
@@ -34,8 +35,12 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         Err(error) => return usage(&error),
     };
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let begun =
-        runtime.block_on(http.exchange::<RunView>(Method::POST, "/v1/runs", &start::key(), &body));
+    let begun = runtime.block_on(http.exchange::<RunView>(
+        Method::POST,
+        "/v1/runs",
+        &start::idempotency_key(),
+        &body,
+    ));
     let view = match begun {
         Err(failure) if is_usage(&failure) => return usage(&failure.into()),
         begun => begun?,

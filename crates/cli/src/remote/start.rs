@@ -19,7 +19,7 @@ use crate::args::{self, ChatArgs, Fallback, PlaceArgs, RunArgs, SystemArgs};
 use crate::params;
 
 /// The options of `teamster run` that are supported with `--remote`.
-const OF_RUN: &[&str] = &[
+const RUN_OPTIONS: &[&str] = &[
     "provider",
     "prompt",
     "prompt_file",
@@ -36,9 +36,9 @@ const OF_RUN: &[&str] = &[
     "session_key",
 ];
 /// The options of `teamster chat --detach` that are supported with `--remote`.
-const OF_CHAT: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
+const CHAT_OPTIONS: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
 /// The supported options common to both commands.
-const OF_BOTH: &[&str] = &[
+const COMMON_OPTIONS: &[&str] = &[
     "remote",
     "remote_token_file",
     "model",
@@ -65,7 +65,7 @@ const OF_BOTH: &[&str] = &[
 /// Rejects options that are not supported with `--remote`.
 fn check(own: &[&str]) -> anyhow::Result<()> {
     for (id, flag) in args::given(std::env::args_os()) {
-        if !own.contains(&&*id) && !OF_BOTH.contains(&&*id) {
+        if !own.contains(&&*id) && !COMMON_OPTIONS.contains(&&*id) {
             bail!(
                 "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
             );
@@ -75,8 +75,8 @@ fn check(own: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Creates the request for a run with this prompt. Every error is a usage error.
-pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
-    check(OF_RUN)?;
+pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
+    check(RUN_OPTIONS)?;
     let mut body = StartRun::new(&*args.provider, prompt);
     body.model.clone_from(&args.model.model);
     body.effort.clone_from(&args.model.effort);
@@ -93,21 +93,21 @@ pub(super) fn run(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
     body.max_turns = args.limits.max_turns;
     body.max_budget_usd = args.limits.max_budget_usd;
     body.max_tokens = args.again.max_tokens;
-    body.max_time_ms = limited(args.again.max_time);
+    body.max_time_ms = time_limit_ms(args.again.max_time);
     body.retries = args.again.retries;
-    body.max_wait_ms = patience(args.again.max_wait);
+    body.max_wait_ms = wait_ms(args.again.max_wait);
     body.fallback = fallbacks(&args.again.fallback);
     // An attached run never waits for answers.
     body.ask_timeout_ms = if args.detach {
-        patience(args.asking.ask_timeout)
+        wait_ms(args.asking.ask_timeout)
     } else {
         Some(0)
     };
     Ok(body)
 }
 
-fn session(args: &ChatArgs) -> anyhow::Result<StartSession> {
-    check(OF_CHAT)?;
+fn session_request(args: &ChatArgs) -> anyhow::Result<StartSession> {
+    check(CHAT_OPTIONS)?;
     let mut body = StartSession::new(&*args.provider);
     body.model.clone_from(&args.model.model);
     body.effort.clone_from(&args.model.effort);
@@ -120,12 +120,12 @@ fn session(args: &ChatArgs) -> anyhow::Result<StartSession> {
     (body.working_directory, body.worktree) = place(&args.place)?;
     body.max_budget_usd = args.turns.max_budget_usd;
     body.max_tokens = args.turns.max_tokens;
-    body.max_time_ms = limited(args.turns.max_time);
+    body.max_time_ms = time_limit_ms(args.turns.max_time);
     body.retries = args.turns.retries;
-    body.max_wait_ms = patience(args.turns.max_wait);
+    body.max_wait_ms = wait_ms(args.turns.max_wait);
     body.fallback = fallbacks(&args.turns.fallback);
-    body.ask_timeout_ms = patience(args.asking.ask_timeout);
-    body.end_idle_ms = limited(args.end_idle);
+    body.ask_timeout_ms = wait_ms(args.asking.ask_timeout);
+    body.end_idle_ms = time_limit_ms(args.end_idle);
     Ok(body)
 }
 
@@ -156,19 +156,19 @@ fn fallbacks(fallbacks: &[Fallback]) -> Vec<String> {
 }
 
 /// Converts a time limit to milliseconds; `None` for no limit.
-fn limited(time: Option<Duration>) -> Option<u64> {
+fn time_limit_ms(time: Option<Duration>) -> Option<u64> {
     time.filter(|time| *time != Duration::MAX).map(millis)
 }
 
 /// Converts a wait to milliseconds; a year for no limit.
-fn patience(time: Option<Duration>) -> Option<u64> {
+fn wait_ms(time: Option<Duration>) -> Option<u64> {
     /// A year.
     const LONGEST: Duration = Duration::from_hours(365 * 24);
     time.map(|time| millis(time.min(LONGEST)))
 }
 
 /// Creates an `Idempotency-Key` header, so that a repeated request starts nothing.
-pub(super) fn key() -> [(HeaderName, String); 1] {
+pub(super) fn idempotency_key() -> [(HeaderName, String); 1] {
     let name = HeaderName::from_static("idempotency-key");
     [(name, Uuid::now_v7().to_string())]
 }
@@ -178,9 +178,9 @@ pub(crate) async fn start_session(
     http: &Http,
     args: &ChatArgs,
 ) -> anyhow::Result<anyhow::Result<String>> {
-    let body = session(args)?;
+    let body = session_request(args)?;
     let started = http
-        .exchange::<RunView>(Method::POST, "/v1/sessions", &key(), &body)
+        .exchange::<RunView>(Method::POST, "/v1/sessions", &idempotency_key(), &body)
         .await;
     match started {
         Err(failure) if super::run::is_usage(&failure) => Err(failure.into()),

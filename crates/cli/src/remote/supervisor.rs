@@ -7,8 +7,8 @@ use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode, Status};
 use teamster_server::ProblemCode;
 
+use super::encode_segment;
 use super::http::{Failure, Http};
-use super::part;
 
 /// A client of a server's supervisor.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl RemoteSupervisor {
 
     /// Returns the last lines of an agent's log.
     pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Bytes, Error> {
-        let path = format!("/v1/agents/{}/log?lines={lines}", part(agent));
+        let path = format!("/v1/agents/{}/log?lines={lines}", encode_segment(agent));
         match self.0.text(&path).await {
             Ok(text) => Ok(text),
             Err(failure) => Err(failed(&failure)),

@@ -44,7 +44,7 @@ impl History {
         run_id: Option<&str>,
         quiet: bool,
     ) -> anyhow::Result<Self> {
-        let place = store::place(store);
+        let place = store::location(store);
         let conversation = key.map(str::parse).transpose()?;
         if conversation.is_some() && place.is_none() {
             bail!(

@@ -9,7 +9,7 @@ use teamster_server::{ForgetRuns, Forgotten, ProblemCode};
 
 use super::forget;
 use crate::args::StoreArgs;
-use crate::remote::{Http, part, remote};
+use crate::remote::{Http, encode_segment, remote};
 use crate::{store, words};
 
 /// Maximum number of runs in a page from a server.
@@ -43,7 +43,7 @@ impl History {
 
     /// Opens the history as [`Self::open`] does, but allows that no store is configured.
     pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
-        if remote().is_none() && store::place(args).is_none() {
+        if remote().is_none() && store::location(args).is_none() {
             return Ok(Self::Local(None));
         }
         Self::open(args).await
@@ -89,7 +89,10 @@ impl History {
         let found = match self {
             Self::Local(None) => None,
             Self::Local(Some(store)) => store.run(id).await?,
-            Self::Remote(http) => match http.get(&format!("/v1/history/{}", part(id))).await {
+            Self::Remote(http) => match http
+                .get(&format!("/v1/history/{}", encode_segment(id)))
+                .await
+            {
                 Err(failure) if failure.code() == Some(ProblemCode::RunNotFound) => None,
                 found => Some(found?),
             },
@@ -127,7 +130,7 @@ struct Page {
 async fn pages(http: &Http, listed: &Listed) -> anyhow::Result<Vec<RunRecord>> {
     let mut query = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
-        query.extend(value.map(|value| format!("&{name}={}", part(&value))));
+        query.extend(value.map(|value| format!("&{name}={}", encode_segment(&value))));
     };
     add("agent", listed.provider.clone());
     add("status", listed.status.map(|status| status.to_string()));
@@ -149,7 +152,7 @@ async fn pages(http: &Http, listed: &Listed) -> anyhow::Result<Vec<RunRecord>> {
         runs.extend(page.runs);
         match page.next {
             Some(next) if runs.len() < listed.limit as usize => {
-                cursor = format!("&cursor={}", part(&next));
+                cursor = format!("&cursor={}", encode_segment(&next));
             }
             _ => return Ok(runs),
         }

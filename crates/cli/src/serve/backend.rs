@@ -33,12 +33,12 @@ impl Backend for Program {
     }
 
     fn limits(&self) -> Future<LimitList> {
-        Box::pin(async { in_a_thread(|| Ok(usage::limits())).await })
+        Box::pin(async { run_blocking(|| Ok(usage::limits())).await })
     }
 
     fn history(&self, filter: RunFilter) -> Future<Vec<RunRecord>> {
         Box::pin(async move {
-            let Some(store) = failed(open().await)? else {
+            let Some(store) = failed(open_store().await)? else {
                 return Ok(Vec::new());
             };
             let runs = store.runs(&filter).await;
@@ -49,7 +49,7 @@ impl Backend for Program {
 
     fn history_of(&self, id: String) -> Future<RunRecord> {
         Box::pin(async move {
-            let Some(store) = failed(open().await)? else {
+            let Some(store) = failed(open_store().await)? else {
                 return Err(BackendError::NotFound(id));
             };
             let run = store.run(&id).await;
@@ -66,7 +66,7 @@ impl Backend for Program {
 
     fn forget(&self, request: ForgetRuns) -> Future<Forgotten> {
         Box::pin(async move {
-            let store = failed(open().await)?;
+            let store = failed(open_store().await)?;
             let deleted = runs::forget::delete(&request, store.as_ref()).await;
             if let Some(store) = &store {
                 store::close(store).await;
@@ -82,7 +82,7 @@ impl Backend for Program {
 
     fn usage(&self, query: UsageQuery) -> Future<UsageSummary> {
         Box::pin(async move {
-            in_a_thread(move || {
+            run_blocking(move || {
                 let args =
                     usage_args(&query).map_err(|error| BackendError::Invalid(one_line(&error)))?;
                 let Command::Usage(args) = args.command else {
@@ -96,7 +96,7 @@ impl Backend for Program {
 }
 
 /// Runs blocking work, such as disk access, on the blocking thread pool.
-async fn in_a_thread<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BackendError> + Send + 'static,
 ) -> Result<T, BackendError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -104,11 +104,11 @@ async fn in_a_thread<T: Send + 'static>(
 }
 
 /// Opens the user's store; `None` if it does not exist yet or is turned off.
-async fn open() -> anyhow::Result<Option<Store>> {
+async fn open_store() -> anyhow::Result<Option<Store>> {
     let args = StoreArgs {
         url: std::env::var(STORE_VARIABLE).ok(),
     };
-    let Some(place) = store::place(&args) else {
+    let Some(place) = store::location(&args) else {
         return Ok(None);
     };
     match Store::open_existing(&place).await {

@@ -17,7 +17,7 @@ pub(crate) async fn start(
     request: StartRun,
     variables: &[(&str, String)],
 ) -> Result<(), BackendError> {
-    let args = arguments::of_run(&run_id, &request)?;
+    let args = arguments::run_arguments(&run_id, &request)?;
     launch(
         &run_id,
         &request.provider,
@@ -29,7 +29,7 @@ pub(crate) async fn start(
 
 /// Starts a session. Resolves once the runner has accepted it.
 pub(super) async fn start_session(id: String, request: StartSession) -> Result<(), BackendError> {
-    let args = arguments::of_session(&request)?;
+    let args = arguments::session_arguments(&request)?;
     let mut to_launch = Launch::new(args, None);
     to_launch.session_id = Some(id.clone());
     launch(&id, &request.provider, to_launch, &[]).await
@@ -45,8 +45,9 @@ async fn launch(
         BackendError::Failed(format!("cannot {what}: {error}"))
     };
     // A file, because processes that the runner starts would keep a pipe open.
-    let mut said = tempfile::tempfile().map_err(|error| cannot("make a temporary file", &error))?;
-    let stderr = said
+    let mut stderr_file =
+        tempfile::tempfile().map_err(|error| cannot("make a temporary file", &error))?;
+    let stderr = stderr_file
         .try_clone()
         .map_err(|error| cannot("share a file", &error))?;
     let mut command =
@@ -75,7 +76,9 @@ async fn launch(
     let status = status.map_err(|error| cannot("wait for the runner", &error))?;
     let mut text = String::new();
     // On an error, the text stays empty.
-    let _ = said.rewind().and_then(|()| said.read_to_string(&mut text));
+    let _ = stderr_file
+        .rewind()
+        .and_then(|()| stderr_file.read_to_string(&mut text));
     let text = reason(&text).unwrap_or_else(|| format!("the runner ended ({status})"));
     if detached::runs().is_ok_and(|runs| matches!(runs.get(id), Ok(Some(_)))) {
         return Err(BackendError::Exists(id.to_owned()));

@@ -18,7 +18,7 @@ pub(super) struct Runs {
     /// Runs of CLIs with known files.
     pub(super) known: Vec<PastRun>,
     /// The number of runs of other agents with usage.
-    pub(super) of_others: u64,
+    pub(super) other_runs: u64,
 }
 
 /// Reads the runs that started in this period. There are none if the default store does not exist, or cannot be read,
@@ -28,7 +28,7 @@ pub(super) fn runs(
     span: TimeSpan,
     providers: &[Provider],
 ) -> anyhow::Result<Runs> {
-    let Some(place) = store::place(args) else {
+    let Some(place) = store::location(args) else {
         return Ok(Runs::default());
     };
     let mut filter = RunFilter::default();
@@ -60,7 +60,7 @@ pub(super) fn runs(
 fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
     let mut runs = Runs::default();
     for record in records {
-        let mut of_others = false;
+        let mut other_runs = false;
         for part in parts(record) {
             match part.provider.parse::<Provider>() {
                 Ok(provider) if providers.contains(&provider) => {
@@ -68,10 +68,10 @@ fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
                 }
                 Ok(_) => {}
                 // Other agents are left out when some CLIs are chosen.
-                Err(_) => of_others |= providers.len() == Provider::ALL.len(),
+                Err(_) => other_runs |= providers.len() == Provider::ALL.len(),
             }
         }
-        runs.of_others += u64::from(of_others);
+        runs.other_runs += u64::from(other_runs);
     }
     runs
 }

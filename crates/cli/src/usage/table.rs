@@ -26,7 +26,7 @@ const HEAD: [&str; 8] = [
 ];
 
 /// Prints a message in place of an empty table. `chosen` are the requested CLIs, if not all.
-pub(super) fn nothing(
+pub(super) fn print_empty(
     report: &UsageSummary,
     chosen: &[Provider],
     width: Option<usize>,

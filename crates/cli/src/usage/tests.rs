@@ -7,7 +7,7 @@ use super::*;
 use crate::words;
 
 const LONG: &str =
-    "/home/somebody/work/customers/large-customer/repositories/the-service-with-a-long-name";
+    "/home/user/work/customers/large-customer/repositories/the-service-with-a-long-name";
 
 /// Usage with very wide values, of several CLIs, models and directories.
 fn collected() -> Collected {
@@ -38,7 +38,7 @@ fn collected() -> Collected {
     Collected {
         accounts,
         joined: Joined::default(),
-        of_others: 3,
+        other_runs: 3,
     }
 }
 
@@ -81,7 +81,7 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn what_is_cut_has_a_sign_and_what_is_left_out_is_named() {
+fn truncated_cells_are_marked_and_hidden_columns_are_named() {
     let collected = collected();
     for by in ALL {
         let whole = shown(&collected, by, false, None);
@@ -120,7 +120,7 @@ fn what_is_cut_has_a_sign_and_what_is_left_out_is_named() {
 }
 
 #[test]
-fn a_path_is_cut_where_it_begins() {
+fn a_path_is_truncated_at_its_beginning() {
     let text = shown(&collected(), By::Project, false, Some(60));
     assert!(text.contains("with-a-long-name/0"), "{text}");
     assert_eq!(words::cut_beginning("/a/b/c", 4), "…b/c");

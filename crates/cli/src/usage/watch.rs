@@ -238,7 +238,7 @@ fn content(
     let by = watch.args.by.unwrap_or(By::Provider);
     let report = frame.collected.summary(by, watch.args.models);
     if report.groups.is_empty() {
-        return table::nothing(&report, &watch.args.providers, Some(width), out);
+        return table::print_empty(&report, &watch.args.providers, Some(width), out);
     }
     table::print(&report, by, frame.now.time_zone(), Some(width), out)
 }

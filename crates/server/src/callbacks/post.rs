@@ -58,7 +58,7 @@ impl Poster {
         headers: &[(&'static str, String)],
         body: Vec<u8>,
     ) -> Result<(), Failure> {
-        let uri = check_url(url).map_err(Failure::Final)?;
+        let uri = check_url(url).map_err(Failure::Permanent)?;
         // The resolver does not check IP addresses in the URL.
         let host = uri.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -66,28 +66,28 @@ impl Poster {
             && !self.private
             && !is_public(address)
         {
-            return Err(Failure::Final(NOT_PUBLIC.to_owned()));
+            return Err(Failure::Permanent(NOT_PUBLIC.to_owned()));
         }
         let mut request = Request::post(uri)
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, AGENT);
         for (name, value) in headers {
-            let value =
-                HeaderValue::try_from(value).map_err(|error| Failure::Final(error.to_string()))?;
+            let value = HeaderValue::try_from(value)
+                .map_err(|error| Failure::Permanent(error.to_string()))?;
             request = request.header(*name, value);
         }
         let request = request
             .body(Full::new(Bytes::from(body)))
-            .map_err(|error| Failure::Final(error.to_string()))?;
+            .map_err(|error| Failure::Permanent(error.to_string()))?;
         let sent = timeout(LIMIT, self.client.request(request)).await;
         let response = sent
-            .map_err(|_| Failure::Again(format!("no response within {LIMIT:?}")))?
-            .map_err(|error| of_connection(&error))?;
+            .map_err(|_| Failure::Transient(format!("no response within {LIMIT:?}")))?
+            .map_err(|error| connection_failure(&error))?;
         match response.status() {
             status if status.is_success() => Ok(()),
             // 410 Gone: the receiver wants no more callbacks.
-            status if status.as_u16() == 410 => Err(Failure::Final(format!("HTTP {status}"))),
-            status => Err(Failure::Again(format!("HTTP {status}"))),
+            status if status.as_u16() == 410 => Err(Failure::Permanent(format!("HTTP {status}"))),
+            status => Err(Failure::Transient(format!("HTTP {status}"))),
         }
     }
 }
@@ -96,25 +96,25 @@ impl Poster {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Transient: retry later.
-    Again(String),
+    Transient(String),
     /// Permanent: do not retry.
-    Final(String),
+    Permanent(String),
 }
 
 const NOT_PUBLIC: &str =
     "this address is not public: `teamster serve --allow-private-callbacks` allows it";
 
-fn of_connection(error: &hyper_util::client::legacy::Error) -> Failure {
+fn connection_failure(error: &hyper_util::client::legacy::Error) -> Failure {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     let mut text = error.to_string();
     while let Some(error) = source {
         text = error.to_string();
         if text == NOT_PUBLIC {
-            return Failure::Final(text);
+            return Failure::Permanent(text);
         }
         source = error.source();
     }
-    Failure::Again(text)
+    Failure::Transient(text)
 }
 
 /// Validates the URL of a callback.

@@ -142,16 +142,16 @@ pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
     let Some(file) = &shared.config.agents else {
         return Ok(None);
     };
-    let asked = match Client::connect(file).await {
+    let status = match Client::connect(file).await {
         Ok(mut client) => client.ask(Command::Status).await,
         Err(error) => Err(error),
     };
-    match asked {
+    match status {
         Err(Error::NotRunning { .. }) => {
             let config = Config::read(file).map_err(|error| problem(&error.into()))?;
             Ok(Some(offline_status(&config)))
         }
-        asked => asked.map(Some).map_err(|error| problem(&error)),
+        status => status.map(Some).map_err(|error| problem(&error)),
     }
 }
 
@@ -172,7 +172,7 @@ async fn list(State(shared): App) -> Answer {
 }
 
 async fn command(State(shared): App, Path((id, command)): Path<(String, String)>) -> Answer {
-    carry_out(&shared, &command, Selection::of([&id])).await
+    execute(&shared, &command, Selection::of([&id])).await
 }
 
 async fn command_all(
@@ -188,10 +188,10 @@ async fn command_all(
             return Err(Problem::new(ProblemCode::InvalidParams, detail));
         }
     };
-    carry_out(&shared, &command, selection).await
+    execute(&shared, &command, selection).await
 }
 
-async fn carry_out(shared: &Shared, command: &str, selection: Selection) -> Answer {
+async fn execute(shared: &Shared, command: &str, selection: Selection) -> Answer {
     let command = match command {
         "start" => Command::Start(selection),
         "stop" => Command::Stop(selection),

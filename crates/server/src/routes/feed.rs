@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Answer, App};
-use crate::events::{Form, HEARTBEAT};
-use crate::feed::{Change, Feed, World};
+use crate::events::{HEARTBEAT, StreamFormat};
+use crate::feed::{Change, Feed, FeedState};
 use crate::operation::Operation;
 use crate::server::Shared;
 
@@ -38,23 +38,23 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn watch(State(shared): App, headers: HeaderMap) -> Answer {
-    let form = Form::wanted(&headers);
+    let format = StreamFormat::from_accept(&headers);
     let state = Feed::watch(&shared).await?;
-    Ok(form.response(Body::from_stream(messages(shared, state, form))))
+    Ok(format.response(Body::from_stream(messages(shared, state, format))))
 }
 
 fn messages(
     shared: Arc<Shared>,
-    mut state: watch::Receiver<Arc<World>>,
-    form: Form,
+    mut state: watch::Receiver<Arc<FeedState>>,
+    format: StreamFormat,
 ) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
     try_stream! {
         let mut beats = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut out = BytesMut::new();
-        form.begin(&mut out);
+        format.begin(&mut out);
         let mut known = state.borrow_and_update().clone();
-        push(form, &mut out, &known.snapshot())?;
+        push(format, &mut out, &known.snapshot())?;
         yield out.split().freeze();
         loop {
             let changed = tokio::select! {
@@ -67,12 +67,12 @@ fn messages(
                 Some(true) => {
                     let now = state.borrow_and_update().clone();
                     for change in now.changes_since(&known) {
-                        push(form, &mut out, &change)?;
+                        push(format, &mut out, &change)?;
                     }
                     known = now;
                 }
                 Some(false) => return,
-                None => form.heartbeat(&mut out),
+                None => format.heartbeat(&mut out),
             }
             if !out.is_empty() {
                 yield out.split().freeze();
@@ -81,7 +81,7 @@ fn messages(
     }
 }
 
-fn push(form: Form, out: &mut BytesMut, change: &Change) -> std::io::Result<()> {
-    form.entry(out, None, &serde_json::to_vec(change)?);
+fn push(format: StreamFormat, out: &mut BytesMut, change: &Change) -> std::io::Result<()> {
+    format.entry(out, None, &serde_json::to_vec(change)?);
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{Answer, App, empty};
 use crate::auth::{cookie_name, unauthorized};
 use crate::extract::Json;
-use crate::listen::Door;
+use crate::listen::Transport;
 use crate::operation::Operation;
 use crate::{Problem, ProblemCode};
 
@@ -44,7 +44,7 @@ struct Login {
 
 async fn login(
     State(shared): App,
-    Extension(door): Extension<Door>,
+    Extension(transport): Extension<Transport>,
     headers: HeaderMap,
     body: Json<Login>,
 ) -> Answer {
@@ -53,21 +53,21 @@ async fn login(
     let Some((login, valid)) = login else {
         return Err(unauthorized("this token is not valid, or was revoked"));
     };
-    set_cookie(door, &headers, &login, valid.as_secs())
+    set_cookie(transport, &headers, &login, valid.as_secs())
 }
 
-async fn logout(Extension(door): Extension<Door>, headers: HeaderMap) -> Answer {
-    set_cookie(door, &headers, "", 0)
+async fn logout(Extension(transport): Extension<Transport>, headers: HeaderMap) -> Answer {
+    set_cookie(transport, &headers, "", 0)
 }
 
-fn set_cookie(door: Door, headers: &HeaderMap, value: &str, seconds: u64) -> Answer {
+fn set_cookie(transport: Transport, headers: &HeaderMap, value: &str, seconds: u64) -> Answer {
     // An https origin means that a TLS proxy is in front.
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let secure = match origin {
         Some(origin) if origin.starts_with("https://") => "; Secure",
         _ => "",
     };
-    let name = cookie_name(Some(&door));
+    let name = cookie_name(Some(&transport));
     let cookie =
         format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
     let cookie = HeaderValue::try_from(cookie)

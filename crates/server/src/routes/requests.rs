@@ -10,7 +10,7 @@ use teamster_runner::protocol::{Answer as Decision, PendingRequest};
 
 use super::{Answer, App, empty, json};
 use crate::extract::{Json, Path};
-use crate::index::of_runner;
+use crate::index::runner_reply;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::view::ViewState;
@@ -84,7 +84,7 @@ async fn answer(
     Path((run, number)): Path<(String, String)>,
     body: Json<Decision>,
 ) -> Answer {
-    give(&shared, &run, &number, body.value).await
+    send_answer(&shared, &run, &number, body.value).await
 }
 
 async fn answer_by_id(State(shared): App, Path(id): Path<String>, body: Json<Decision>) -> Answer {
@@ -92,12 +92,12 @@ async fn answer_by_id(State(shared): App, Path(id): Path<String>, body: Json<Dec
         let detail = "the id of a request is its run's id, a slash and a number";
         return Err(Problem::new(ProblemCode::RequestNotFound, detail));
     };
-    give(&shared, run, number, body.value).await
+    send_answer(&shared, run, number, body.value).await
 }
 
-async fn give(shared: &Shared, run: &str, number: &str, decision: Decision) -> Answer {
+async fn send_answer(shared: &Shared, run: &str, number: &str, decision: Decision) -> Answer {
     let run = shared.index.find(run).await?;
     let id = format!("{}/{number}", run.id());
-    of_runner(&run, client::answer(&run, &id, decision)).await?;
+    runner_reply(&run, client::answer(&run, &id, decision)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }

@@ -23,7 +23,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::index::{of_runner, order};
+use crate::index::{order, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -47,12 +47,12 @@ pub(super) const EVENTS_HEADERS: &[(&str, &str)] = &[(
 
 /// Serializes starts that have the same `Idempotency-Key`.
 #[derive(Debug, Default)]
-pub(crate) struct Starts {
+pub(crate) struct StartLocks {
     locks: [Mutex<()>; 16],
     hasher: RandomState,
 }
 
-impl Starts {
+impl StartLocks {
     pub(super) fn lock_of(&self, key: &str) -> &Mutex<()> {
         #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
         let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
@@ -261,7 +261,7 @@ async fn cancel(
         }
         .into());
     }
-    of_runner(&run, client::cancel(&run, body.kill)).await?;
+    runner_reply(&run, client::cancel(&run, body.kill)).await?;
     json(StatusCode::ACCEPTED, &shared.index.view(run).await?)
 }
 

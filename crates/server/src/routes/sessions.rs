@@ -17,7 +17,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
-use crate::index::of_runner;
+use crate::index::runner_reply;
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -25,13 +25,13 @@ use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
 
 /// Problem codes of every operation on a session.
-const OF_SESSION: [ProblemCode; 3] = [
+const SESSION_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::SessionNotFound,
     ProblemCode::RunIdAmbiguous,
     ProblemCode::RunnerNotResponding,
 ];
 /// Problem codes of commands to a session.
-const OF_COMMAND: [ProblemCode; 3] = [
+const COMMAND_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::RunEnded,
     ProblemCode::SessionEnding,
     ProblemCode::Unsupported,
@@ -75,7 +75,7 @@ fn sessions() -> Vec<Operation> {
                 "The id may be a unique prefix.",
             )
             .json::<RunView>(StatusCode::OK, "The session.")
-            .problems(&OF_SESSION),
+            .problems(&SESSION_PROBLEMS),
         Operation::new(Method::DELETE, "/v1/sessions/{id}", "endSession", delete(end))
             .scope(Some(Scope::Run))
             .about(
@@ -84,15 +84,15 @@ fn sessions() -> Vec<Operation> {
             )
             .query::<EndQuery>()
             .json::<RunView>(StatusCode::ACCEPTED, "The session.")
-            .problems(&OF_SESSION)
+            .problems(&SESSION_PROBLEMS)
             .problems(&[ProblemCode::RunEnded]),
         Operation::new(Method::PATCH, "/v1/sessions/{id}", "changeSession", patch(change))
             .scope(Some(Scope::Run))
             .about("Change the model or the permission", "Takes effect with the next turn.")
             .body::<ChangeSession>(true)
             .json::<RunView>(StatusCode::OK, "The session.")
-            .problems(&OF_SESSION)
-            .problems(&OF_COMMAND)
+            .problems(&SESSION_PROBLEMS)
+            .problems(&COMMAND_PROBLEMS)
             .problems(&[ProblemCode::BypassNotAllowed]),
         Operation::new(Method::GET, "/v1/sessions/{id}/events", "getSessionEvents", get(log))
             .about(
@@ -242,7 +242,7 @@ async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
 async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<EndQuery>) -> Answer {
     let session = find(&shared, &id).await?;
     not_ended(&shared, &session).await?;
-    of_runner(&session, client::cancel(&session, query.kill)).await?;
+    runner_reply(&session, client::cancel(&session, query.kill)).await?;
     view(&shared, session, StatusCode::ACCEPTED).await
 }
 
@@ -288,14 +288,14 @@ async fn change(
     }
     let session = find(&shared, &id).await?;
     if let Some(permission) = permission {
-        of_runner(
+        runner_reply(
             &session,
             client::set_permission(&session, permission.into()),
         )
         .await?;
     }
     if let Some(model) = model {
-        of_runner(&session, client::set_model(&session, model)).await?;
+        runner_reply(&session, client::set_model(&session, model)).await?;
     }
     view(&shared, session, StatusCode::OK).await
 }

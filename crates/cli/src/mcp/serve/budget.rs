@@ -21,7 +21,7 @@ impl Spent {
 pub(super) fn share(
     spent: Spent,
     (max_usd, max_tokens): (Option<f64>, Option<u64>),
-    (asked_usd, asked_tokens): (Option<f64>, Option<u64>),
+    (requested_usd, requested_tokens): (Option<f64>, Option<u64>),
 ) -> Result<(Option<f64>, Option<u64>), String> {
     let over = |what: &str| {
         Err(format!(
@@ -30,13 +30,13 @@ pub(super) fn share(
     };
     let usd = match max_usd.map(|most| most - spent.usd) {
         Some(left) if left <= 0.0 => return over("USD"),
-        Some(left) => Some(asked_usd.map_or(left, |asked| asked.min(left))),
-        None => asked_usd,
+        Some(left) => Some(requested_usd.map_or(left, |requested| requested.min(left))),
+        None => requested_usd,
     };
     let tokens = match max_tokens.map(|most| most.saturating_sub(spent.tokens)) {
         Some(0) => return over("tokens"),
-        Some(left) => Some(asked_tokens.map_or(left, |asked| asked.min(left))),
-        None => asked_tokens,
+        Some(left) => Some(requested_tokens.map_or(left, |requested| requested.min(left))),
+        None => requested_tokens,
     };
     Ok((usd, tokens))
 }

@@ -22,8 +22,8 @@ pub(super) struct Depth {
 
 impl Depth {
     /// Determines the depth of this process. A server within a run is also bound by the limit of that run's server.
-    pub(super) fn of_this_process(limit: u32) -> Self {
-        let outer = around();
+    pub(super) fn current(limit: u32) -> Self {
+        let outer = outer_depth();
         Self {
             own: outer.map_or(0, |(depth, _)| depth),
             limit: outer.map_or(limit, |(_, outer)| outer.min(limit)),
@@ -42,7 +42,7 @@ impl Depth {
     }
 
     /// Returns the environment variables for a run that is started here.
-    pub(super) fn of_runs(self) -> [(&'static str, String); 2] {
+    pub(super) fn run_variables(self) -> [(&'static str, String); 2] {
         [
             (DEPTH, self.own.saturating_add(1).to_string()),
             (LIMIT, self.limit.to_string()),
@@ -51,9 +51,9 @@ impl Depth {
 }
 
 /// Returns the depth and limit from this process's environment, else from its nearest ancestor that has them.
-fn around() -> Option<(u32, u32)> {
+fn outer_depth() -> Option<(u32, u32)> {
     let own = read(|name| env::var(name).ok());
-    own.or_else(of_ancestors)
+    own.or_else(from_ancestors)
 }
 
 fn read(variable: impl Fn(&str) -> Option<String>) -> Option<(u32, u32)> {
@@ -63,7 +63,7 @@ fn read(variable: impl Fn(&str) -> Option<String>) -> Option<(u32, u32)> {
 }
 
 #[cfg(target_os = "linux")]
-fn of_ancestors() -> Option<(u32, u32)> {
+fn from_ancestors() -> Option<(u32, u32)> {
     let mut pid = std::process::id();
     for _ in 0..ANCESTORS {
         pid = parent(pid)?;
@@ -77,7 +77,7 @@ fn of_ancestors() -> Option<(u32, u32)> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn of_ancestors() -> Option<(u32, u32)> {
+fn from_ancestors() -> Option<(u32, u32)> {
     None
 }
 
@@ -115,7 +115,7 @@ mod tests {
         );
         assert!(depth(0, 0).refusal().is_some());
         assert_eq!(
-            depth(1, 3).of_runs(),
+            depth(1, 3).run_variables(),
             [(DEPTH, "2".to_owned()), (LIMIT, "3".to_owned())]
         );
     }

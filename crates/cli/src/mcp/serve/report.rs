@@ -105,11 +105,11 @@ pub(super) fn event(entry: &RunLogEntry) -> Option<Value> {
             Some(event)
         }
         RunLogEntry::Run(entry) => {
-            let tells = matches!(
+            let is_shown = matches!(
                 entry.event,
                 RunEvent::Hold { .. } | RunEvent::Retry { .. } | RunEvent::Fallback { .. }
             );
-            tells.then(|| serde_json::to_value(entry).ok())?
+            is_shown.then(|| serde_json::to_value(entry).ok())?
         }
         _ => None,
     }
@@ -147,7 +147,7 @@ mod tests {
     use teamster::{AgentError, ErrorCode, ErrorKind, RunStatus};
 
     #[test]
-    fn a_failed_run_says_so_in_data_and_in_text() {
+    fn a_failed_run_is_reported_in_data_and_text() {
         let mut result = RunResult::default().status(RunStatus::Failed).text("half");
         result.errors.push(AgentError::new(
             ErrorCode::CliError,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_waits_says_for_what() {
+    fn a_live_run_reports_its_state() {
         assert_eq!(running("r1", "claude", &[])["state"], "running");
         let shown = text_of(&running("r1", "claude", &[]));
         assert!(shown.contains("r1"), "{shown}");

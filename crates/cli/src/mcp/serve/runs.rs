@@ -36,19 +36,19 @@ pub(super) struct AgentRuns {
     runs: Runs,
     limits: Limits,
     depth: Depth,
-    started: Mutex<BTreeMap<String, Started>>,
+    started: Mutex<BTreeMap<String, StartedRun>>,
 }
 
 /// A run that this server started.
 #[derive(Debug, Clone)]
-struct Started {
+struct StartedRun {
     agent: String,
     result: Option<RunResult>,
 }
 
 impl AgentRuns {
     pub(super) fn new(runs: Runs, limits: Limits) -> Self {
-        let depth = Depth::of_this_process(limits.max_depth);
+        let depth = Depth::current(limits.max_depth);
         Self {
             runs,
             limits,
@@ -102,8 +102,8 @@ impl AgentRuns {
             ));
         }
         let limits = (self.limits.max_budget_usd, self.limits.max_tokens);
-        let asked = (input.max_budget_usd, input.max_tokens);
-        let (usd, tokens) = budget::share(spent, limits, asked)?;
+        let requested = (input.max_budget_usd, input.max_tokens);
+        let (usd, tokens) = budget::share(spent, limits, requested)?;
         let mut request = StartRun::new(agent, input.prompt);
         request.model = input.model;
         request.effort = input.effort;
@@ -117,10 +117,10 @@ impl AgentRuns {
         let longest = millis(self.limits.max_time);
         request.max_time_ms = Some(input.max_time_ms.unwrap_or(longest).min(longest));
         let run_id = Uuid::now_v7().to_string();
-        start::start(run_id.clone(), request, &self.depth.of_runs())
+        start::start(run_id.clone(), request, &self.depth.run_variables())
             .await
             .map_err(|error| error.to_string())?;
-        let started = Started {
+        let started = StartedRun {
             agent: agent.to_owned(),
             result: None,
         };
@@ -129,22 +129,22 @@ impl AgentRuns {
     }
 
     /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
-    fn permission(&self, asked: Option<Permission>) -> Result<ServerPermission, String> {
+    fn permission(&self, requested: Option<Permission>) -> Result<ServerPermission, String> {
         let most = match self.limits.permission {
             PermissionMode::ReadOnly => Permission::ReadOnly,
             PermissionMode::AcceptEdits => Permission::AcceptEdits,
             PermissionMode::Bypass => Permission::Bypass,
             _ => Permission::Default,
         };
-        let asked = asked.unwrap_or(most);
-        if asked > most {
+        let requested = requested.unwrap_or(most);
+        if requested > most {
             return Err(format!(
                 "permission: this server allows no more than `{}`; the user can start it with more \
                  (`teamster mcp serve --permission`)",
                 self.limits.permission
             ));
         }
-        Ok(match asked {
+        Ok(match requested {
             Permission::ReadOnly => ServerPermission::ReadOnly,
             Permission::Default => ServerPermission::Default,
             Permission::AcceptEdits => ServerPermission::AcceptEdits,

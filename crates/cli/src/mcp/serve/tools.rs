@@ -144,7 +144,7 @@ pub(super) struct UsageInput {
 
 /// All tools. With `is_read_only`, runs change nothing.
 pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
-    let looks = || ToolAnnotations::new().read_only(true).open_world(false);
+    let reads = || ToolAnnotations::new().read_only(true).open_world(false);
     let runs = || {
         (ToolAnnotations::new())
             .read_only(is_read_only)
@@ -176,13 +176,13 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
             WAIT,
             "Waits until one of these runs has ended or needs an answer, and reports all of them.",
             schema_for!(WaitInput),
-            looks(),
+            reads(),
         ),
         tool(
             EVENTS,
             "Returns a page of a run's events so far: text, tools, changed files.",
             schema_for!(EventsInput),
-            looks(),
+            reads(),
         ),
         tool(
             ANSWER,
@@ -195,13 +195,13 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
             LIST_AGENTS,
             "Lists the available agents: whether they are installed and logged in, and what they support.",
             schema_for!(NoInput),
-            looks(),
+            reads(),
         ),
         tool(
             USAGE,
             "Returns tokens and cost of the runs of this server, and of all agents on this machine.",
             schema_for!(UsageInput),
-            looks(),
+            reads(),
         ),
     ]
 }
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_has_an_object_for_a_schema_and_says_what_each_argument_is() {
+    fn every_tool_has_an_object_schema_with_described_arguments() {
         for tool in all(true) {
             let schema = Value::Object((*tool.input_schema).clone());
             assert_eq!(schema["type"], "object", "{}", tool.name);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_is_not_known_is_an_error() {
+    fn an_unknown_argument_is_an_error() {
         let wrong = json!({"agent": "claude", "prompt": "x", "cwd": "/"});
         let error = serde_json::from_value::<RunInput>(wrong).unwrap_err();
         assert!(error.to_string().contains("unknown field `cwd`"), "{error}");

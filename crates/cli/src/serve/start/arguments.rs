@@ -12,7 +12,10 @@ use crate::serve::backend::one_line;
 use crate::words;
 
 /// Returns the arguments of `teamster run --detach`.
-pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, BackendError> {
+pub(super) fn run_arguments(
+    run_id: &str,
+    request: &StartRun,
+) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("run", &request.provider)?;
     args.0.push("-".into());
     args.add("run-id", Some(run_id));
@@ -50,7 +53,7 @@ pub(super) fn of_run(run_id: &str, request: &StartRun) -> Result<Vec<OsString>, 
 }
 
 /// Returns the arguments of `teamster chat --detach`.
-pub(super) fn of_session(request: &StartSession) -> Result<Vec<OsString>, BackendError> {
+pub(super) fn session_arguments(request: &StartSession) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("chat", &request.provider)?;
     args.add("permission", Some(request.permission.name()));
     args.add("model", request.model.as_ref());

@@ -13,10 +13,10 @@ use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow, StartedTurn, TurnRequest};
 use tokio::time::timeout;
 
-use super::{OF_COMMAND, OF_SESSION, find};
+use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, find};
 use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
-use crate::index::{blocking, of_runner};
+use crate::index::{blocking, runner_reply};
 use crate::operation::Operation;
 use crate::routes::runs::{key, key_reused, preference_applied, wait};
 use crate::routes::{Answer, App, empty, json};
@@ -27,8 +27,8 @@ pub(super) fn operations() -> Vec<Operation> {
         operation
             .scope(Some(Scope::Run))
             .reply(StatusCode::NO_CONTENT, "Done.", vec![])
-            .problems(&OF_SESSION)
-            .problems(&OF_COMMAND)
+            .problems(&SESSION_PROBLEMS)
+            .problems(&COMMAND_PROBLEMS)
     };
     vec![
         Operation::new(Method::POST, "/v1/sessions/{id}/turns", "startTurn", post(turn))
@@ -49,8 +49,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<StartTurn>(true)
             .json::<TurnView>(StatusCode::CREATED, "The turn; `Location` is the path of its entries.")
             .json::<TurnView>(StatusCode::OK, "The turn that an earlier request with this key started.")
-            .problems(&OF_SESSION)
-            .problems(&OF_COMMAND)
+            .problems(&SESSION_PROBLEMS)
+            .problems(&COMMAND_PROBLEMS)
             .problems(&[
                 ProblemCode::SessionBusy,
                 ProblemCode::OverBudget,
@@ -138,7 +138,7 @@ async fn interrupt(
     Optional(body): Optional<Interrupt>,
 ) -> Answer {
     let session = find(&shared, &id).await?;
-    of_runner(&session, client::interrupt(&session, body.kill)).await?;
+    runner_reply(&session, client::interrupt(&session, body.kill)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -155,13 +155,13 @@ async fn steer(
     }
     let session = find(&shared, &id).await?;
     let from = from.unwrap_or_else(|| caller.name().to_owned());
-    of_runner(&session, client::steer(&session, text, Some(from))).await?;
+    runner_reply(&session, client::steer(&session, text, Some(from))).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
 async fn clear(State(shared): App, Path(id): Path<String>) -> Answer {
     let session = find(&shared, &id).await?;
-    of_runner(&session, client::clear(&session)).await?;
+    runner_reply(&session, client::clear(&session)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -183,7 +183,7 @@ async fn turn(
     let mut request = TurnRequest::new(&*prompt);
     request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
     request.key.clone_from(&key);
-    let begun = match of_runner(&session, client::begin_turn(&session, request)).await {
+    let begun = match runner_reply(&session, client::begin_turn(&session, request)).await {
         Ok(turn) => turn,
         Err(problem) if problem.code == ProblemCode::RunEnded => {
             let Some(key) = key else { return Err(problem) };

@@ -20,10 +20,10 @@ use crate::chat::{messages, terminal};
 use crate::words;
 
 /// The interval of checks for a key press.
-const LOOK: Duration = Duration::from_millis(30);
+const KEY_POLL: Duration = Duration::from_millis(30);
 
 /// The prompt at the terminal.
-pub(super) struct Speaker {
+pub(super) struct UserPrompt {
     input: Input,
     prompt: String,
     name: String,
@@ -34,22 +34,22 @@ pub(super) struct Speaker {
 }
 
 /// An input of the user.
-pub(super) enum Spoken {
+pub(super) enum UserInput {
     Message(String),
     Command(Command),
     /// End the view.
     Leave,
     /// No input yet; the user may be typing.
-    Nothing,
+    None,
 }
 
-impl Speaker {
+impl UserPrompt {
     pub(super) fn new(run: &RunHandle, no_history: bool) -> anyhow::Result<Self> {
         let agent = &run.info().provider;
         Ok(Self {
             input: messages(agent, no_history, true).context("cannot read messages")?,
             prompt: format!("{agent}> "),
-            name: own_name(),
+            name: sender_name(),
             keys: None,
             typing: false,
         })
@@ -60,33 +60,33 @@ impl Speaker {
         &self.name
     }
 
-    /// Waits for the user's next input; forever if `speaker` is `None`. Cancel-safe.
-    pub(super) async fn listen(speaker: Option<&mut Self>) -> Spoken {
-        let Some(speaker) = speaker else {
+    /// Waits for the user's next input; forever if `user_prompt` is `None`. Cancel-safe.
+    pub(super) async fn listen(user_prompt: Option<&mut Self>) -> UserInput {
+        let Some(user_prompt) = user_prompt else {
             return std::future::pending().await;
         };
-        if !speaker.typing {
-            speaker.key().await;
-            speaker.keys = None;
-            speaker.typing = true;
-            return Spoken::Nothing;
+        if !user_prompt.typing {
+            user_prompt.key().await;
+            user_prompt.keys = None;
+            user_prompt.typing = true;
+            return UserInput::None;
         }
-        let entry = speaker.input.next().await;
-        speaker.typing = false;
+        let entry = user_prompt.input.next().await;
+        user_prompt.typing = false;
         match entry {
             Entry::Text(text) => match command::read(&text) {
-                Typed::Nothing => Spoken::Nothing,
-                Typed::Message(message) => Spoken::Message(message),
-                Typed::Command(Command::Quit) => Spoken::Leave,
-                Typed::Command(command) => Spoken::Command(command),
-                Typed::Wrong(why) => complain(&why),
+                Typed::Nothing => UserInput::None,
+                Typed::Message(message) => UserInput::Message(message),
+                Typed::Command(Command::Quit) => UserInput::Leave,
+                Typed::Command(command) => UserInput::Command(command),
+                Typed::Wrong(why) => report_error(&why),
             },
-            Entry::Cleared => Spoken::Nothing,
-            Entry::Wrong(why) => complain(&why),
-            Entry::End => Spoken::Leave,
+            Entry::Cleared => UserInput::None,
+            Entry::Wrong(why) => report_error(&why),
+            Entry::End => UserInput::Leave,
             Entry::Failed(why) => {
-                complain(&why);
-                Spoken::Leave
+                report_error(&why);
+                UserInput::Leave
             }
         }
     }
@@ -111,24 +111,24 @@ impl Speaker {
             let _ = terminal::write_to_terminal(self.prompt.as_bytes());
             self.keys = Some(terminal::Keys::begin());
         }
-        let mut looks = interval(LOOK);
+        let mut polls = interval(KEY_POLL);
         while !has_key() {
-            looks.tick().await;
+            polls.tick().await;
         }
     }
 
     /// Executes a typed command.
-    pub(super) async fn carry_out(&mut self, run: &RunHandle, command: &Command) {
+    pub(super) async fn execute(&mut self, run: &RunHandle, command: &Command) {
         let done = match command {
             Command::Help => {
-                say(&command::attached_help());
+                print(&command::attached_help());
                 Ok(())
             }
             Command::Cost | Command::Session => run.status().await.map(|status| {
                 let session = status.session_id.as_deref().map(words::one_line);
                 let cost = status.cost_usd.map(words::usd);
                 let tokens = status.usage.as_ref().and_then(words::tokens);
-                say(&format!(
+                print(&format!(
                     "{}, {}, {}\nsession {}",
                     words::plural(status.turns, "turn"),
                     tokens.as_deref().unwrap_or("tokens not reported"),
@@ -150,14 +150,14 @@ impl Speaker {
     }
 }
 
-fn say(text: &str) {
+fn print(text: &str) {
     // Without stderr the message cannot be shown.
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-fn complain(why: &str) -> Spoken {
+fn report_error(why: &str) -> UserInput {
     crate::fail(&anyhow::anyhow!("{why}"));
-    Spoken::Nothing
+    UserInput::None
 }
 
 /// Returns `true` if a key was pressed, or if that is unknown: then the line editor waits for it.
@@ -171,7 +171,7 @@ fn has_key() -> bool {
 }
 
 /// Returns the sender's name for this terminal.
-fn own_name() -> String {
+fn sender_name() -> String {
     match ttyname(io::stdin()) {
         Ok(path) => {
             let path = path.to_string_lossy();
