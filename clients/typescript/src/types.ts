@@ -978,7 +978,7 @@ export interface LiveStatus {
   costUsd?: number | null;
 }
 
-/** One page of a log. */
+/** A page of a log. */
 export interface LogPage {
   /** The entries. */
   entries: Entry[];

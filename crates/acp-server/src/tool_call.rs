@@ -14,7 +14,7 @@ use crate::{diff, updates};
 
 /// The maximum length of a title, in bytes.
 const TITLE: usize = 160;
-/// How much of a sub-agent's text is shown while it works, in bytes.
+/// The maximum length of a sub-agent's text that is shown while it works, in bytes.
 const SUB_AGENT_TEXT: usize = 8 << 10;
 
 /// A tool call in progress.

@@ -31,8 +31,8 @@ const BUSY: u8 = b'w';
 /// The time limit of the cleanup: the owner and killed processes take a moment to disappear.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the undo is repeated: the kernel closes the owner's files, and so releases its locks, one by one, and
-/// may close the pipe first.
+/// The time for which the undo is repeated: the kernel closes the owner's files, and so releases its locks, one by
+/// one, and may close the pipe first.
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// A running guard process. Drop it at the regular end of the program, when no process is left.

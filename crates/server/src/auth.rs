@@ -17,7 +17,7 @@ use crate::server::Shared;
 use crate::token::{TokenInfo, hash, hex};
 use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
 
-/// How long a browser login is valid.
+/// The lifetime of a browser login.
 const LOGIN: Duration = Duration::from_hours(30 * 24);
 /// The name of the owner's token in logins. Other token names cannot contain parentheses.
 const OWNER: &str = "(owner)";

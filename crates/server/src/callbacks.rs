@@ -35,7 +35,7 @@ use secret::Secret;
 
 /// The subfolder for pending deliveries in the server's folder.
 const FOLDER: &str = "callbacks";
-/// How long a registered callback waits for its run to appear.
+/// The time that a registered callback waits for its run to appear.
 const START_LIMIT: Duration = Duration::from_hours(1);
 /// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
@@ -404,7 +404,7 @@ impl Sender {
     }
 }
 
-/// One message to one address.
+/// The delivery of a message to one target.
 struct Delivery {
     id: String,
     url: String,

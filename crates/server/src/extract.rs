@@ -14,7 +14,7 @@ use crate::{Problem, ProblemCode};
 
 /// The maximum size of a body, in bytes.
 pub(crate) const LARGEST_BODY: usize = 8 << 20;
-/// How long a body may take to arrive.
+/// The time limit for receiving a body.
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A JSON body, parsed and as raw bytes.

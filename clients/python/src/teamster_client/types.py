@@ -941,7 +941,7 @@ class LiveStatus(TypedDict):
     costUsd: NotRequired[Union[float, None]]
 
 class LogPage(TypedDict):
-    """One page of a log."""
+    """A page of a log."""
 
     #: The entries.
     entries: list["Entry"]

@@ -138,7 +138,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// One page of a log.
+/// A page of a log.
 #[derive(JsonSchema)]
 #[schemars(rename = "LogPage")]
 #[expect(
