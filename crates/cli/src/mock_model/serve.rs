@@ -86,8 +86,9 @@ fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String
             .iter()
             .map(|file| format!("has {} in that home", file.path.display()))
             .collect();
-        if !installed(*cli) {
-            let install = info(*cli).map_or("", |info| info.install);
+        // The embedded agent needs no program.
+        let install = info(*cli).map_or("", |info| info.install);
+        if !install.is_empty() && !installed(*cli) {
             notes.push(format!("not installed: {install}"));
         }
         let notes = if notes.is_empty() {
