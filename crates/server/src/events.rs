@@ -120,17 +120,12 @@ pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Prob
     let Some(last) = headers.get("last-event-id") else {
         return Ok(query.after.unwrap_or(0));
     };
-    let last = last.to_str().ok().map(str::trim);
-    match last {
-        Some("") => Ok(query.after.unwrap_or(0)),
-        Some(text) => text.parse().map_err(|_| {
+    match last.to_str().map(str::trim) {
+        Ok("") => Ok(query.after.unwrap_or(0)),
+        last => (last.ok().and_then(|number| number.parse().ok())).ok_or_else(|| {
             let detail = "Last-Event-ID: expected the number of an entry";
             Problem::new(ProblemCode::InvalidParams, detail)
         }),
-        None => Err(Problem::new(
-            ProblemCode::InvalidParams,
-            "Last-Event-ID: expected the number of an entry",
-        )),
     }
 }
 

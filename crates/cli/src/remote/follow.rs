@@ -121,7 +121,8 @@ impl Reader {
     }
 
     async fn connect(&self) -> Result<Option<Incoming>, Failure> {
-        let path = format!("/v1/runs/{}/events?after={}", self.run_id, self.after);
+        let run_id = super::part(&self.run_id);
+        let path = format!("/v1/runs/{run_id}/events?after={}", self.after);
         let accept: (HeaderName, String) = (ACCEPT, "text/event-stream".to_owned());
         self.http.stream(&path, &[accept]).await
     }

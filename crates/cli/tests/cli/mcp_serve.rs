@@ -250,6 +250,20 @@ fn when_the_client_leaves_its_runs_are_stopped() {
 }
 
 #[test]
+fn runs_that_start_at_the_same_time_share_a_limit() {
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    let mut peer = client(&claude, ["--max-runs", "1"]);
+    let call = json!({"name": "start", "arguments": {"agent": "claude", "prompt": "x"}});
+    let calls: Vec<_> = (0..4).map(|_| peer.send("tools/call", &call)).collect();
+    let mut refused = 0;
+    for _ in &calls {
+        let answer = peer.wait("an answer", |it| calls.iter().any(|id| it["id"] == *id));
+        refused += u32::from(answer["result"]["isError"] == true);
+    }
+    assert_eq!(refused, 3);
+}
+
+#[test]
 fn a_run_is_cancelled_by_its_tool_and_by_its_call() {
     let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
     let mut peer = client(&claude, []);
@@ -306,6 +320,7 @@ fn a_stateless_client_gets_a_task_for_a_run() {
     let id = task["result"]["taskId"].clone();
     let done = loop {
         let got = peer.call("tasks/get", &json!({"taskId": id, "_meta": tasks}));
+        assert_eq!(got["result"]["createdAt"], task["result"]["createdAt"]);
         if got["result"]["status"] != "working" {
             break got;
         }

@@ -188,19 +188,19 @@ impl Handler {
             },
             _ => TaskPayload::Working,
         };
-        Ok(DetailedTask::new(task_of(run_id, &report), payload))
+        Ok(DetailedTask::new(self.task_of(run_id, &report), payload))
     }
-}
 
-fn task_of(run_id: &str, report: &Value) -> Task {
-    let now = jiff::Timestamp::now().to_string();
-    let mut task = Task::new(run_id, TaskStatus::Working, now.clone(), now);
-    if report["state"] == "waiting" {
-        let words =
-            "it waits for an answer: the tool `wait` has the request, the tool `answer` answers it";
-        task = task.with_status_message(words);
+    fn task_of(&self, run_id: &str, report: &Value) -> Task {
+        let (created, updated) = self.runs.times(run_id);
+        let (created, updated) = (created.to_string(), updated.to_string());
+        let mut task = Task::new(run_id, TaskStatus::Working, created, updated);
+        if report["state"] == "waiting" {
+            let words = "it waits for an answer: the tool `wait` has the request, the tool `answer` answers it";
+            task = task.with_status_message(words);
+        }
+        task.with_poll_interval_ms(POLL_MS)
     }
-    task.with_poll_interval_ms(POLL_MS)
 }
 
 fn object(value: Value) -> JsonObject {
@@ -278,7 +278,7 @@ impl ServerHandler for Handler {
                 Err(problem) => Err(problem),
             };
             return Ok(match started {
-                Ok(run_id) => CreateTaskResult::new(task_of(&run_id, &Value::Null)).into(),
+                Ok(run_id) => CreateTaskResult::new(self.task_of(&run_id, &Value::Null)).into(),
                 Err(problem) => answer(&Err(problem)).into(),
             });
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, PermissionMode, RunResult};
@@ -37,6 +38,8 @@ pub(super) struct AgentRuns {
     limits: Limits,
     depth: Depth,
     started: Mutex<BTreeMap<String, StartedRun>>,
+    /// Held while the limits are checked and a run is started.
+    starting: tokio::sync::Mutex<()>,
 }
 
 /// A run that this server started.
@@ -54,6 +57,7 @@ impl AgentRuns {
             limits,
             depth,
             started: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
         }
     }
 
@@ -94,6 +98,8 @@ impl AgentRuns {
                 folder.display()
             ));
         }
+        // Two that start at the same time must not both fit under a limit.
+        let _starting = self.starting.lock().await;
         let (spent, live) = self.spent().await;
         if live >= self.limits.max_runs {
             let most = self.limits.max_runs;
@@ -249,6 +255,17 @@ impl AgentRuns {
             Some(result) => report::ended(run_id, &agent, &result),
             None => report::running(run_id, &agent, &requests),
         })
+    }
+
+    /// Returns when the run was accepted, and when its log last changed.
+    pub(super) fn times(&self, run_id: &str) -> (Timestamp, Timestamp) {
+        let at = |ms: u64| Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX)).ok();
+        let now = Timestamp::now();
+        let Ok(run) = self.find(run_id) else {
+            return (now, now);
+        };
+        let created = at(run.info().accepted_at).unwrap_or(now);
+        (created, run.changed_at().and_then(at).unwrap_or(created))
     }
 
     /// Follows the log of a run from its beginning.
