@@ -5,20 +5,20 @@ import { Session } from "./session.js";
 import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, StartRun, StartSession, UsageSummary, ViewState } from "./types.js";
 
 export interface Options {
-  /** Where the server is: `http://127.0.0.1:7420` by default. */
+  /** Address of the server. `http://127.0.0.1:7420` by default. */
   url?: string;
   /** The token. A page that is logged in needs none: its cookie goes with each request. */
   token?: string;
-  /** How long the server may be away before a stream fails, in milliseconds: 5 minutes by default. */
+  /** Time without a reachable server after which a stream fails, in milliseconds. 5 minutes by default. */
   reconnectMs?: number;
-  /** Without a byte for so long a stream is taken for dead, in milliseconds: 35 s, more than two heartbeats. */
+  /** Time without a byte after which a stream counts as broken, in milliseconds. 35 s by default, more than two heartbeats. */
   silenceMs?: number;
   /** The `fetch` to use. */
   fetch?: typeof fetch;
 }
 
 export interface StartOptions {
-  /** The same request again with the same key starts nothing and gets the run that is there. A random one by default. */
+  /** A repeated request with the same key starts nothing and returns the existing run. Random by default. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 }
@@ -37,12 +37,12 @@ export class Teamster {
     };
   }
 
-  /** Starts a run. A connection that breaks meanwhile is made again, and the run is started once only. */
+  /** Starts a run. If the connection breaks, the request is repeated, and the run still starts once. */
   async start(run: StartRun, options: StartOptions = {}): Promise<Run> {
     return this.run(await this.begin("/runs", run, options));
   }
 
-  /** Starts a session, once only as well. It waits for its first prompt. */
+  /** Starts a session, also once. It waits for its first prompt. */
   async startSession(session: StartSession, options: StartOptions = {}): Promise<Session> {
     return this.session(await this.begin("/sessions", session, options));
   }
@@ -60,12 +60,12 @@ export class Teamster {
     }
   }
 
-  /** The run with this id. Nothing is sent. */
+  /** Returns the run with this id, without a request. */
   run(id: string): Run {
     return new Run(this.connection, id);
   }
 
-  /** The session with this id. Nothing is sent. */
+  /** Returns the session with this id, without a request. */
   session(id: string): Session {
     return new Session(this.connection, id);
   }
@@ -80,7 +80,7 @@ export class Teamster {
     return json(this.connection, `/runs${search(query)}`);
   }
 
-  /** What waits for an answer, of all runs. */
+  /** Pending requests of all runs. */
   async requests(): Promise<PendingRequest[]> {
     return (await json<RequestList>(this.connection, "/requests")).requests;
   }
@@ -90,7 +90,7 @@ export class Teamster {
     return this.run(requestId.slice(0, requestId.lastIndexOf("/"))).answer(requestId, answer);
   }
 
-  /** How all runs and agents stand, then what changes of it. */
+  /** State of all runs and agents, then each change. */
   watch(options: { signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
     return watch(this.connection, options.signal);
   }
@@ -110,12 +110,12 @@ export class Teamster {
     return (await send(this.connection, `/agents/${encodeURIComponent(agentId)}/log?lines=${lines}`)).text();
   }
 
-  /** The agents' CLIs of the server's machine, and what they can do. */
+  /** The agents' CLIs on the server's machine, with their capabilities. */
   async providers(): Promise<ProviderList["providers"]> {
     return (await json<ProviderList>(this.connection, "/providers")).providers;
   }
 
-  /** Limits of subscriptions, such as those of 5 hours and of a week. */
+  /** Limits of subscriptions, such as the 5-hour and the weekly one. */
   limits(): Promise<LimitList> {
     return json(this.connection, "/limits");
   }

@@ -7,7 +7,7 @@ export class Problem extends Error {
   constructor(
     /** The HTTP status. */
     readonly status: number,
-    /** The error as a word for programs; undefined if something before the server replied. */
+    /** The error code; undefined if a proxy replied. */
     readonly code: ProblemCode | undefined,
     detail: string,
   ) {
@@ -19,7 +19,7 @@ export class Problem extends Error {
     return new Problem(response.status, body?.code, body?.detail ?? `the server replied with status ${response.status}`);
   }
 
-  /** Whether the same request may succeed later: a proxy or the server is not ready. */
+  /** True if the same request may succeed later: a proxy or the server is not ready. */
   get isTransient(): boolean {
     return this.code === undefined ? [408, 429, 500, 502, 503, 504].includes(this.status) : false;
   }

@@ -2,14 +2,14 @@ import { Patience, json, send, type Connection } from "./http.js";
 import { Silence, events } from "./sse.js";
 import type { Change, Entry, LogPage } from "./types.js";
 
-/** How long one page of a log may take to have something, in seconds. */
+/** Time that one page of a log waits for entries, in seconds. */
 const PAGE_SECONDS = 20;
 
 /**
  * The entries of the log at `path` behind `after`, each once and in order, up to its end.
  *
- * A connection that breaks is made again behind the last entry. Where something on the way holds a stream back, pages
- * of the same log take its place.
+ * After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
+ * of the same log.
  */
 export async function* follow(connection: Connection, path: string, after: number, signal: AbortSignal | undefined): AsyncGenerator<Entry, void, void> {
   const patience = new Patience(connection.reconnectMs, signal);
@@ -56,7 +56,7 @@ export async function* follow(connection: Connection, path: string, after: numbe
   }
 }
 
-/** How things stand, then what changes of it. A connection that breaks is made again, and begins with a snapshot. */
+/** State of all runs and agents, then each change. A new connection after a break begins with a snapshot. */
 export async function* watch(connection: Connection, signal: AbortSignal | undefined): AsyncGenerator<Change, void, void> {
   const patience = new Patience(connection.reconnectMs, signal);
   for (;;) {

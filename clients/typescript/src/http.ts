@@ -1,6 +1,6 @@
 import { ConnectionLost, Problem } from "./errors.js";
 
-/** What all requests share. */
+/** Options shared by all requests. */
 export interface Connection {
   readonly url: string;
   readonly token: string | undefined;
@@ -16,7 +16,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Sends a request; a response that is no success is a `Problem`. */
+/** Sends a request. An error response is thrown as a `Problem`. */
 export async function send(connection: Connection, path: string, options: RequestOptions = {}): Promise<Response> {
   const headers: Record<string, string> = { ...options.headers };
   if (connection.token !== undefined) headers["Authorization"] = `Bearer ${connection.token}`;
@@ -31,13 +31,13 @@ export async function send(connection: Connection, path: string, options: Reques
   return response;
 }
 
-/** The same for a response of JSON. */
+/** Sends a request and parses the JSON of its response. */
 export async function json<T>(connection: Connection, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await send(connection, path, options);
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-/** Waits; ends early if the signal is aborted. */
+/** Waits; returns early if the signal is aborted. */
 export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -56,7 +56,7 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
   });
 }
 
-/** Delays between attempts to connect again, until the server was away for too long. */
+/** Delays between attempts to reconnect, until the server was unreachable for too long. */
 export class Patience {
   private since = Date.now();
   private delay = 100;
@@ -66,13 +66,13 @@ export class Patience {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** Something has come. */
+  /** Resets the delays: data has arrived. */
   reached(): void {
     this.since = Date.now();
     this.delay = 100;
   }
 
-  /** Waits before the next attempt after this error. Errors that no attempt puts right are thrown. */
+  /** Waits before the next attempt after this error. Throws an error that no attempt can resolve. */
   async wait(error: unknown): Promise<void> {
     if (this.signal?.aborted) throw this.signal.reason;
     if (error instanceof Problem && !error.isTransient) throw error;

@@ -19,7 +19,7 @@ export class Run implements AsyncIterable<Entry> {
     return follow(this.connection, `/runs/${encodeURIComponent(this.id)}/events`, after, signal);
   }
 
-  /** How it is now: state, open requests, cost so far, and the result once it has ended. */
+  /** Current state, pending requests, cost so far, and the result once it has ended. */
   view(): Promise<RunView> {
     return json(this.connection, `/runs/${encodeURIComponent(this.id)}`);
   }
@@ -36,13 +36,13 @@ export class Run implements AsyncIterable<Entry> {
     return result;
   }
 
-  /** Answers a request of it: the id is in a `permission` entry, and in `requests` of `view()`. */
+  /** Answers a request of the run. The id is in a `permission` entry, and in `requests` of `view()`. */
   async answer(requestId: string, answer: Answer): Promise<void> {
     const number = requestId.slice(requestId.lastIndexOf("/") + 1);
     await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { method: "POST", body: answer });
   }
 
-  /** Stops it; with `kill` at once, by force. Returns when its runner knows, and the run ends a little later. */
+  /** Stops the run; with `kill` it is killed at once. Returns before the run has ended. */
   cancel({ kill = false }: { kill?: boolean } = {}): Promise<RunView> {
     return json(this.connection, `/runs/${encodeURIComponent(this.id)}/cancel`, { method: "POST", body: { kill } });
   }

@@ -2,7 +2,7 @@ import { follow } from "./follow.js";
 import { Patience, json, type Connection } from "./http.js";
 import type { Answer, ChangeSession, Entry, RunResult, RunView, TurnView } from "./types.js";
 
-/** A live session: it takes one prompt after the other. */
+/** A live session, which takes one prompt after the other. */
 export class Session {
   private readonly path: string;
 
@@ -38,7 +38,7 @@ export class Session {
     return follow(this.connection, `${this.path}/events`, after, signal);
   }
 
-  /** How it is now; `live` is what it is doing. */
+  /** Current state; `live` is its activity. */
   view(): Promise<RunView> {
     return json(this.connection, this.path);
   }
@@ -49,7 +49,7 @@ export class Session {
     await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { method: "POST", body: answer });
   }
 
-  /** Says more in the turn in progress, where the agent's CLI can take it. */
+  /** Sends text to the turn in progress, if the agent's CLI supports it. */
   async steer(text: string, { from }: { from?: string } = {}): Promise<void> {
     await json(this.connection, `${this.path}/steer`, { method: "POST", body: from === undefined ? { text } : { text, from } });
   }
@@ -59,7 +59,7 @@ export class Session {
     await json(this.connection, `${this.path}/interrupt`, { method: "POST", body: { kill } });
   }
 
-  /** Goes on with an empty context. */
+  /** Clears the context and continues. */
   async clear(): Promise<void> {
     await json(this.connection, `${this.path}/clear`, { method: "POST" });
   }
@@ -69,7 +69,7 @@ export class Session {
     return json(this.connection, this.path, { method: "PATCH", body: changes });
   }
 
-  /** Ends it; its log stays. */
+  /** Ends the session; its log stays. */
   end({ kill = false }: { kill?: boolean } = {}): Promise<RunView> {
     return json(this.connection, `${this.path}?kill=${kill}`, { method: "DELETE" });
   }

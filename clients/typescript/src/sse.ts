@@ -4,7 +4,7 @@ export interface SseEvent {
   data: string;
 }
 
-/** Takes text in pieces and returns the events that are whole. */
+/** Parses text in pieces and returns complete events. */
 export class SseParser {
   private rest = "";
   private event = "";
@@ -31,7 +31,7 @@ export class SseParser {
   }
 }
 
-/** No byte has come for too long, though a stream begins at once and has a heartbeat every 15 s. */
+/** No byte arrived for too long, although a stream has a heartbeat every 15 s. */
 export class Silence extends Error {}
 
 /** The events of a response. After `silenceMs` without a byte it fails with `Silence`; heartbeats count. */

@@ -1,4 +1,4 @@
-// The view of the agents of a supervisor: how each is, when its next tick is, why it failed, and its log.
+// The view Agents: the state of each agent of a supervisor, its next tick, its last error, and its log.
 
 import {get, post} from './api.js';
 import {ago, fill, h, keyed, live, rough, span, time, usd} from './dom.js';
@@ -16,17 +16,17 @@ const STATES = {
   failed: ['cannot run', 'bad'],
 };
 
-/// Whether it needs the user's attention.
+/// Returns whether the agent needs the user's attention.
 export const isBad = (agent) => agent.enabled && ['failing', 'backing_off', 'ended', 'failed'].includes(agent.state);
 
-/// How an agent stands: a word and the kind of its mark.
+/// Returns the state of an agent: a word and the kind of its mark.
 export function stateWord(agent) {
   if (state.lostAt !== 0) return ['cannot know', 'unknown'];
   if (agent.state === 'running' && agent.activity) return agent.activity.state === 'tick' ? ['in a tick', 'runs'] : ['asleep', 'calm'];
   return STATES[agent.state] ?? [agent.state, 'unknown'];
 }
 
-/// When its next tick is.
+/// Returns the time of the next tick, as text.
 export function nextTick(agent) {
   if (agent.retryAtMs) return `next start in ${rough(agent.retryAtMs - time())}`;
   const until = agent.activity?.sleep_until_epoch;

@@ -1,4 +1,4 @@
-// Requests to the API. The cookie of the login goes with each; this page has no other way in than any client.
+// Requests to the API. Each has the cookie of the login; the page uses the public API only.
 
 import {setClock} from './dom.js';
 
@@ -11,7 +11,7 @@ export class Problem extends Error {
   }
 }
 
-/// Has an event when a request was refused for want of a login.
+/// Dispatches an event when a request was refused because there is no login.
 export const unauthorized = new EventTarget();
 
 async function send(method, path, {body, headers = {}, text = false, signal} = {}) {
@@ -38,7 +38,7 @@ export const post = (path, body, headers) => send('POST', path, {body, headers})
 export const patch = (path, body) => send('PATCH', path, {body});
 export const remove = (path) => send('DELETE', path);
 
-/// The same, or undefined where this server has no such path yet.
+/// The same, or undefined if this server has no such path.
 export async function getIfThere(path) {
   try {
     return await get(path);
@@ -48,7 +48,7 @@ export async function getIfThere(path) {
   }
 }
 
-/// A key for `Idempotency-Key`. `crypto.randomUUID` is there on HTTPS and localhost only.
+/// Returns a key for `Idempotency-Key`. `crypto.randomUUID` exists on HTTPS and localhost only.
 export function key() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -27,14 +27,14 @@ function show() {
   for (const {request, run} of waiting) {
     if (seen.has(request.requestId)) continue;
     seen.add(request.requestId);
-    // Those that were there when the page was opened are on it.
+    // Requests from before the page was opened are shown on it.
     if (!isFirst) notify(request, run);
   }
   if (state.loaded) isFirst = false;
 }
 
 function notify(request, run) {
-  // One tab notifies, and only without the focus.
+  // Only one tab notifies, and only while it has no focus.
   if (!state.leads || document.hasFocus() || !('Notification' in window) || Notification.permission !== 'granted') return;
   try {
     const notification = new Notification(`${run.provider} needs an answer`, {
@@ -48,11 +48,11 @@ function notify(request, run) {
       notification.close();
     };
   } catch {
-    // Chrome on Android has notifications of service workers only.
+    // Chrome on Android supports notifications of service workers only.
   }
 }
 
-/// Begins to.
+/// Starts to draw attention.
 export function start() {
   watch(show);
   const button = document.querySelector('#notify');

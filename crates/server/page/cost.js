@@ -1,18 +1,18 @@
-// The view of tokens and cost: by day stacked by model, the limits of subscriptions, and a table.
+// The view Cost: tokens and cost by day and model, the limits of subscriptions, and a table.
 
 import {get} from './api.js';
 import {count, fill, h, live, rough, svg, time, usd} from './dom.js';
 
-/// So many models have a colour of their own; the rest is one more.
+/// Number of models with a colour of their own; the others share one.
 const SERIES = 6;
 const HEIGHT = 190;
 
 const costOf = (figures) => figures.spentUsd ?? figures.reportedCostUsd ?? figures.estimatedCostUsd;
-/// Whether a part of it is by list prices.
+/// Returns whether a part of the cost is an estimate by list prices.
 const isEstimate = (figures) => figures.estimatedCostUsd !== undefined && (figures.reportedCostUsd ?? 0) < (costOf(figures) ?? 0) - 1e-9;
 const tokensOf = ({usage}) => ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'].reduce((sum, key) => sum + (usage?.[key] ?? 0), 0);
 
-/// All days from the first to the last, also those without a group.
+/// Returns all days from the first to the last, including days without usage.
 function days(groups) {
   const byName = new Map(groups.filter((group) => /^\d{4}-\d\d-\d\d$/.test(group.name ?? '')).map((group) => [group.name, group]));
   const names = [...byName.keys()].sort();
@@ -25,7 +25,7 @@ function days(groups) {
   }
 }
 
-/// The models by what they come to, the largest first.
+/// Returns the models by their totals, the largest first.
 function ranked(all, value) {
   const sums = new Map();
   for (const day of all) {
@@ -34,7 +34,7 @@ function ranked(all, value) {
   return [...sums].filter(([, sum]) => sum > 0).sort((a, b) => b[1] - a[1]);
 }
 
-/// A round number that is not less.
+/// Returns the next larger round number.
 function ceiling(number) {
   const size = 10 ** Math.floor(Math.log10(number));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * size).find((step) => step >= number) ?? number;
@@ -129,8 +129,8 @@ export function cost(main) {
       ? (amount, short) => (short ? `$${Number(amount.toPrecision(2))}` : usd(amount))
       : (amount) => count(Math.round(amount));
     fill(picture, all.length === 0
-      ? h('p.empty', 'Nothing was used in this time, as far as the CLIs have left on this machine.')
-      : [unit === 'cost' && !hasCost && h('p.note', 'No price is known of these models; these are tokens.'), chart(all, isCost ? costOf : tokensOf, show, width)]);
+      ? h('p.empty', 'No usage in this time, by the CLIs' files on this machine.')
+      : [unit === 'cost' && !hasCost && h('p.note', 'No known price for these models: tokens are shown.'), chart(all, isCost ? costOf : tokensOf, show, width)]);
   };
   const read = async () => {
     try {
@@ -142,7 +142,7 @@ export function cost(main) {
       fill(title, h('span', sum === undefined ? `${count(tokensOf(total))} tokens` : `${isEstimate(total) ? '~' : ''}${usd(sum)}`), ' ', h('small', `${count(total.requests)} requests in ${since.replace('d', ' days')}${isEstimate(total) ? ', in part estimated by list prices' : ''}.`));
       draw();
       fill(tableBox, grouped.groups.length > 0 && table(grouped.groups, grouped.total, by[0].toUpperCase() + by.slice(1)));
-      fill(notes, (daily.unpriced ?? []).length > 0 && h('p.note', `No price is known of ${daily.unpriced.map((it) => it.model).join(', ')}.`));
+      fill(notes, (daily.unpriced ?? []).length > 0 && h('p.note', `No known price for ${daily.unpriced.map((it) => it.model).join(', ')}.`));
     } catch (error) {
       fill(title, h('span', 'Cannot know.'), ' ', h('small', error.message));
     }

@@ -1,4 +1,4 @@
-// Elements, and how times and figures are shown. Text never becomes markup: there is no innerHTML in this page.
+// Elements, and the format of times and figures. Text never becomes markup: this page uses no innerHTML.
 
 /// An element: h('p.note', {title: 'x', onclick: act}, 'text', child). Absent children are left out.
 export function h(name, ...rest) {
@@ -39,12 +39,12 @@ export function fill(element, ...children) {
 
 let skew = 0;
 
-/// Takes the server's time from a response, because the clock of a phone need not be right.
+/// Reads the server's time from a response, because a phone's clock can be wrong.
 export function setClock(response) {
   const at = Date.parse(response.headers.get('Date') ?? '');
   if (Number.isNaN(at)) return;
   const off = at - Date.now();
-  // The header has whole seconds.
+  // The resolution of the header is one second.
   skew = Math.abs(off) < 2500 ? 0 : off;
 }
 
@@ -65,7 +65,7 @@ export function icon(name) {
   return svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon'}, svg('use', {href: `/page/icons.svg#${name}`}));
 }
 
-/// Makes the children of `list` those of `items`, and keeps the elements (with focus and input) of those that stay.
+/// Replaces the children of `list` by those of `items`, and keeps the elements (with focus and input) of items that stay.
 export function keyed(list, items, keyOf, make, update) {
   const old = new Map([...list.children].map((child) => [child.dataset.key, child]));
   let next = list.firstElementChild;
@@ -85,7 +85,7 @@ export function keyed(list, items, keyOf, make, update) {
   for (const element of old.values()) element.remove();
 }
 
-/// A text that is computed again every second.
+/// Returns a text that is updated every second.
 export function live(text, name = 'span') {
   const element = h(name, {'data-live': ''});
   element.refresh = () => {
@@ -100,7 +100,7 @@ setInterval(() => {
   for (const element of document.querySelectorAll('[data-live]')) element.refresh?.();
 }, 1000);
 
-/// How long: `4.2 s`, `3 min`, `2 h 5 min`, `4 d`.
+/// Formats a duration: `4.2 s`, `3 min`, `2 h 5 min`, `4 d`.
 export function span(ms) {
   const seconds = Math.max(0, ms) / 1000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
@@ -116,7 +116,7 @@ export function span(ms) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/// How long, in whole units only: `just now`, `3 min`, `2 h`.
+/// Formats a duration in whole units: `just now`, `3 min`, `2 h`.
 export function rough(ms) {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return `${Math.max(1, Math.floor(ms / 1000))} s`;
@@ -125,7 +125,7 @@ export function rough(ms) {
   return `${Math.floor(minutes / 1440)} d`;
 }
 
-/// How long ago, kept up to date.
+/// Returns the time since then, updated every second.
 export function ago(at) {
   const element = live(() => (time() - at < 5000 ? 'just now' : `${rough(time() - at)} ago`), 'time');
   element.dateTime = new Date(at).toISOString();
@@ -138,7 +138,7 @@ export function clock(at) {
   return new Date(at).toLocaleTimeString([], {hour: '2-digit', minute: '2-digit'});
 }
 
-/// A count in short: `980`, `1.2k`, `3.4M`.
+/// Formats a count: `980`, `1.2k`, `3.4M`.
 export function count(number) {
   if (number === undefined || number === null) return '–';
   for (const [size, unit] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
@@ -147,7 +147,7 @@ export function count(number) {
   return String(number);
 }
 
-/// An amount of US dollars.
+/// Formats an amount in USD.
 export function usd(amount) {
   if (amount === undefined || amount === null) return '–';
   return `$${amount.toFixed(amount !== 0 && amount < 0.995 ? 4 : 2)}`;
@@ -158,7 +158,7 @@ export function many(number, one, several = `${one}s`) {
   return `${number} ${number === 1 ? one : several}`;
 }
 
-/// The last two parts of a path; the whole path is in its title.
+/// Shows the last two parts of a path; its title is the whole path.
 export function path(full) {
   const parts = full.split('/').filter(Boolean);
   const short = parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : full;

@@ -15,7 +15,7 @@ export function tokens(usage) {
   return parts.filter(([number]) => number).map(([number, what]) => `${count(number)} ${what}`).join(', ') || undefined;
 }
 
-/// Cards in `list`, files and plan in lists of their own, from entries in their order.
+/// Shows entries in their order: cards in `list`, files and plan in lists of their own.
 export class Entries {
   constructor(list, directory) {
     this.list = list;
@@ -28,13 +28,13 @@ export class Entries {
     this.facts = {};
     this.last = undefined;
     this.ended = false;
-    /// Whether a turn of the session is in progress.
+    /// True while a turn of the session is in progress.
     this.isInTurn = false;
   }
 
   take(entry) {
     this.seq = entry.seq;
-    // Half of the log is in two forms: the agent's events, and the run's own of the same.
+    // Some events are in the log twice: as events of the agent, and as events of the run.
     const read = this[`on_${entry.type.replace(':', '_')}`];
     if (read) read.call(this, entry);
     else if (!entry.type.includes(':')) this.line(entry, 'off', entry.type);
@@ -43,7 +43,7 @@ export class Entries {
   add(card, entry, kind) {
     card.title = new Date(entry.atMs).toLocaleString();
     if (entry.parentToolId) card.classList.add('nested');
-    // What a sub-agent does is in the card of its call.
+    // Actions of a sub-agent are in the card of its call.
     const parent = entry.parentToolId && this.tools.get(entry.parentToolId);
     (parent?.inside ?? this.list).append(card);
     if (parent) parent.inside.hidden = false;
@@ -55,7 +55,7 @@ export class Entries {
     return this.add(h('p.line', {'data-kind': kind}, content), entry, 'line');
   }
 
-  /// Appends to the text card before, if this goes on with it.
+  /// Appends to the previous text card, if it is the same message.
   piece(entry, kind, make) {
     const last = this.last;
     const goesOn = last?.kind === kind && last.entry.messageId === entry.messageId && last.entry.parentToolId === entry.parentToolId;
@@ -71,7 +71,7 @@ export class Entries {
     this.dirty.add(card);
   }
 
-  /// Shows texts that have grown. They are formatted once a page, not once a piece.
+  /// Shows changed texts. They are formatted once per page of entries, not once per piece.
   finish() {
     for (const card of this.dirty ?? []) card.show();
     this.dirty = undefined;
@@ -150,7 +150,7 @@ export class Entries {
 
   on_plan(entry) {
     this.plan = entry.entries;
-    // The call that has changed the plan has nothing to show but the plan.
+    // A call that changed the plan shows only the plan.
     const {kind, card, entry: call} = this.last ?? {};
     if (kind !== 'tool' || call.kind !== 'think') return;
     card.remove();
@@ -219,7 +219,7 @@ export class Entries {
   on_done(entry) {
     const {result} = entry;
     this.isInTurn = false;
-    // What is still open will have no result.
+    // Open calls will have no result.
     for (const {card, state} of this.tools.values()) {
       if (card.dataset.state !== 'runs') continue;
       card.dataset.state = 'off';

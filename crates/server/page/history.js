@@ -1,10 +1,10 @@
-// The history of runs: attached ones too, and those whose log is gone.
+// The history of runs, including attached ones and those whose log was removed.
 
 import {get} from './api.js';
 
 const STATUS = {success: 'completed', error: 'failed', aborted: 'aborted', interrupted: 'incomplete'};
 
-/// A row of the history as a run of the stream.
+/// Converts a row of the history to a run of the stream.
 export function runOf(record) {
   return {
     runId: record.runId,
@@ -32,7 +32,7 @@ export class OlderRuns {
     this.cursors = {runs: '', history: ''};
   }
 
-  /// Whether there may be more.
+  /// True while there may be more.
   get hasMore() {
     return Object.values(this.cursors).some((cursor) => cursor !== undefined);
   }

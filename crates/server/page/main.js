@@ -12,11 +12,11 @@ import {connect, join, state, watch} from './state.js';
 
 const main = document.querySelector('#main');
 let view;
-/// Whether a login is missing, and how many snapshots had come when that showed.
+/// True if the login is missing, and the number of snapshots at that time.
 let isOut = false;
 let outAt = 0;
 
-/// The token of `#token=…`, which is taken out of the address before anything else.
+/// The token of `#token=…`, which is removed from the address first.
 function tokenOfAddress() {
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   if (token === null) return undefined;
@@ -149,7 +149,7 @@ unauthorized.addEventListener('unauthorized', () => {
 
 watch(() => {
   showConnection();
-  // Another tab has logged in.
+  // Another tab logged in.
   if (isOut && state.snapshots > outAt) comeIn();
   if (!isOut) view?.update();
 });

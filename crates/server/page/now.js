@@ -1,4 +1,4 @@
-// The view Now: what needs you, what runs, the agents, and what has ended. Most of the time one calm line.
+// The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
 import {OlderRuns} from './history.js';
@@ -6,14 +6,14 @@ import {requestCard} from './request.js';
 import {requests, runs, state} from './state.js';
 import {isBad, nextTick, stateWord} from './agents.js';
 
-/// A run that has written nothing for so long may wait for something that it cannot report.
+/// Time without an entry after which a run may be waiting for something that it cannot report.
 export const QUIET = 120_000;
-/// So many ended runs are shown at first.
+/// Number of ended runs that are shown at first.
 const RECENT = 6;
 
 const ENDINGS = {completed: 'completed', failed: 'failed', aborted: 'cancelled', timed_out: 'timed out', incomplete: 'broke off'};
 
-/// How a run stands, and how certain that is: a word and the kind of its mark.
+/// Returns the state of a run and its certainty: a word and the kind of its mark.
 export function standing(run) {
   if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
   if (state.lostAt !== 0) return ['cannot know', 'unknown'];
@@ -25,7 +25,7 @@ export function standing(run) {
   return ['running', 'runs'];
 }
 
-/// The mark and the word, kept up to date.
+/// Shows the mark and the word, updated every second.
 export function standingMark(run) {
   const mark = h('span.mark-state');
   const word = h('span');
@@ -62,9 +62,9 @@ function row(run) {
   return element;
 }
 
-/// A list of runs, which is kept up to date by `update`.
+/// Returns a list of runs, which `update` updates.
 export function runRows(list, some) {
-  // A run that has ended gets another row: its time is another one.
+  // An ended run gets a new row, with another time.
   keyed(list, some, (run) => `${run.runId} ${run.state === 'ended'}`, row, (element, run) => element.update(run));
 }
 
@@ -84,7 +84,7 @@ function agentRow(agent) {
   return element;
 }
 
-/// The line that is all there is to see most of the time.
+/// Returns the summary line.
 function calm(waiting, running, agents) {
   const bad = agents.filter(isBad);
   const maybe = running.filter((run) => standing(run)[1] === 'maybe');
@@ -104,7 +104,7 @@ function calm(waiting, running, agents) {
   return ['calm', 'Nothing needs you.', also];
 }
 
-/// Shows the view in `main`; returns what updates it.
+/// Shows the view in `main`; returns the function that updates it.
 export function now(main) {
   const line = h('h1.calm', {'data-live': '', 'aria-live': 'polite'});
   const asks = h('div.requests');
@@ -158,7 +158,7 @@ export function now(main) {
     const some = state.agents?.agents ?? [];
     keyed(agents, some, (agent) => agent.id, agentRow, (element, agent) => element.update(agent));
     parts.agents.hidden = some.length === 0;
-    // Ticks that have ended are with their agents.
+    // Ended ticks are shown with their agents.
     const over = every.filter((run) => run.state === 'ended' && run.kind !== 'tick');
     const known = new Set(every.map((run) => run.runId));
     const before = [...(older?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');

@@ -22,7 +22,7 @@ export const iconOf = (kind) => icon(ICONS[kind] ?? 'tool');
 
 const text = (value) => (typeof value === 'string' ? value : undefined);
 
-/// What a call of a tool is about, in one line.
+/// Returns the summary of a tool call, in one line.
 export function subject(input, directory) {
   const found = subjectOf(input);
   return directory && found.startsWith(`${directory}/`) ? found.slice(directory.length + 1) : found;
@@ -39,7 +39,7 @@ function subjectOf(input) {
   return only.length === 1 ? only[0] : '';
 }
 
-/// What a call of a tool would do, in full, in the form that fits it.
+/// Shows the whole input of a tool call, in the form of its kind.
 export function details(input) {
   if (!input || typeof input !== 'object') return block(String(input ?? ''));
   const before = text(input.old_string) ?? text(input.oldString) ?? text(input.oldText);
@@ -53,7 +53,7 @@ export function details(input) {
   return block(JSON.stringify(input, null, 2));
 }
 
-/// The card. `short` leaves out what the page around it shows already.
+/// Returns the card. `short` omits facts that the page already shows.
 export function requestCard(request, run, {short = false} = {}) {
   const isQuestion = request.schema !== undefined;
   const line = subject(request.input, run.directory);
@@ -135,7 +135,7 @@ export function requestCard(request, run, {short = false} = {}) {
   return card;
 }
 
-/// Form fields for a JSON Schema of an object, and a function that reads them.
+/// Returns form fields for a JSON Schema of an object, and a function that reads them.
 function fieldsOf(schema) {
   const readers = [];
   const required = new Set(schema.required ?? []);

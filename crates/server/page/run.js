@@ -1,4 +1,4 @@
-// The view of one run: its log as cards, what it asks, what it has changed and used, and how to stop it.
+// The view Run: the log as cards, requests, changed files, usage, and the buttons that stop the run.
 
 import {get, getIfThere, post} from './api.js';
 import {ago, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
@@ -9,15 +9,15 @@ import {requestCard} from './request.js';
 import {composer} from './session.js';
 import {state} from './state.js';
 
-/// So many entries at the end of a log are shown at first.
+/// Number of entries at the end of a log that are shown at first.
 const MOST = 4000;
-/// Closer to the end than this, the view follows what comes.
+/// Distance from the end, in pixels, within which the view follows new entries.
 const NEAR = 160;
 
 const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
 const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
 
-/// Shows the view of the run in `main`; `whole` is set if the beginning of a long log is to be shown too.
+/// Shows the view of the run in `main`; with `whole`, from the beginning of a long log.
 export function run(main, id, whole) {
   const list = h('div.log', {role: 'log', 'aria-live': 'off'});
   const entries = new Entries(list, state.runs.get(id)?.directory);
@@ -51,7 +51,7 @@ export function run(main, id, whole) {
     problem.textContent = error.message;
   };
 
-  /// Reads pages of the log until all is there that is known of.
+  /// Reads pages of the log up to the newest known entry.
   async function load() {
     wanted = Math.max(wanted, current?.seq ?? 0, 1);
     if (loading) return;
@@ -64,7 +64,7 @@ export function run(main, id, whole) {
         const follows = isFirst ? current?.state !== 'ended' : isAtEnd();
         for (const entry of page?.entries ?? []) entries.take(entry);
         entries.finish();
-        // A 204 is the end as well: nothing follows.
+        // A 204 is also the end: nothing follows.
         entries.ended = page === undefined || page.ended;
         if (follows) toEnd();
         isFirst = false;
@@ -74,7 +74,7 @@ export function run(main, id, whole) {
         if (entries.seq === before) break;
       }
     } catch (error) {
-      // A server that is away is shown above; the next message of the stream loads on.
+      // An unreachable server is shown above; the next message of the stream continues loading.
       if (error.status !== undefined) fail(error);
     } finally {
       loading = false;
@@ -88,7 +88,7 @@ export function run(main, id, whole) {
     const {usage, costUsd, model, session} = entries.facts;
     const cost = current?.costUsd ?? costUsd;
     const used = tokens(current?.usage ?? usage);
-    // What is selected stays selected while nothing changes.
+    // A selection stays while nothing changes.
     const key = JSON.stringify([current?.runId, current?.durationMs, current?.state, current?.sessionId, cost, used, model, session]);
     if (facts.dataset.key !== key) {
       facts.dataset.key = key;
@@ -166,7 +166,7 @@ export function run(main, id, whole) {
     if (current.seq > entries.seq) load();
   }
 
-  /// The row of the history, of a run that has no log.
+  /// Shows the row of the history, for a run without a log.
   async function recorded(error) {
     if (error.code !== 'RUN_NOT_FOUND') throw error;
     const record = await getIfThere(`/v1/history/${encodeURIComponent(id)}`);
@@ -179,7 +179,7 @@ export function run(main, id, whole) {
 
   async function begin() {
     try {
-      // An id may be shortened, or be of a run that is not in the stream.
+      // The id may be a prefix, or belong to a run that is not in the stream.
       current ??= await get(`/v1/runs/${encodeURIComponent(id)}`).catch(recorded);
       entries.directory = current.directory;
       if (current.seq > MOST && !whole) {

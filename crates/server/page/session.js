@@ -1,11 +1,11 @@
-// The prompt box of a session: the next turn, or more in the turn in progress. A run has one prompt and no box.
+// The prompt box of a session, for the next turn or the turn in progress. A run has one prompt and no box.
 
 import {key, patch, post} from './api.js';
 import {fill, h} from './dom.js';
 
 const PERMISSIONS = [['', 'unchanged'], ['default', 'by its settings'], ['read-only', 'read only'], ['accept-edits', 'accept edits'], ['bypass', 'everything']];
 
-/// The box of the session `id` in `place`. `isBusy` is whether a turn is in progress.
+/// Shows the box of the session `id` in `place`. `isBusy` is true while a turn is in progress.
 export function composer(id, place, isBusy) {
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   const input = h('textarea', {rows: 2, 'aria-label': 'Prompt', required: true});
@@ -16,7 +16,7 @@ export function composer(id, place, isBusy) {
   const permission = h('select', PERMISSIONS.map(([value, name]) => h('option', {value}, name)));
   const change = h('button', {type: 'button'}, 'Change');
   const clear = h('button', {type: 'button', title: 'The agent forgets what was said'}, 'Empty the context');
-  // The same prompt sent again, such as after a broken connection, begins no second turn.
+  // A repeated prompt, such as after a broken connection, begins no second turn.
   let idempotency = key();
   let sent;
 

@@ -11,7 +11,7 @@ const PERMISSIONS = [
   ['bypass', 'Everything', 'Without any question. The server has to allow it.'],
 ];
 
-/// The last choices, for the next run of this browser.
+/// The last choices, which this browser remembers for the next run.
 const LAST = 'teamster.start';
 
 function last() {
@@ -38,7 +38,7 @@ export function start(main) {
   const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
   const note = h('p.error', {role: 'alert', hidden: true});
   const submit = h('button.primary', {type: 'submit'}, 'Start');
-  // The same form sent again, such as after a broken connection, starts no second run.
+  // A repeated form, such as after a broken connection, starts no second run.
   let idempotency = key();
   let sent;
   const form = h('form.start', {

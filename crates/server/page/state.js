@@ -1,40 +1,40 @@
-// What goes on: one stream of `/v1/events`, shared by all tabs of this browser, because a browser opens only six
+// The shared state: one stream of `/v1/events` for all tabs of this browser, because a browser opens only six
 // connections to an origin. The tab that holds the lock has the stream and passes its messages on.
 
 import {get, getIfThere, unauthorized} from './api.js';
 
-/// Without a first message for so long, the stream is held back by something on the way: ask instead.
+/// Time without a first message after which a proxy is taken to buffer the stream, and the page polls.
 const PATIENCE = 6000;
 const POLL = 3000;
-/// A stream that is cut and comes back within this is no loss worth showing.
+/// Time within which a broken stream can return without a notice.
 const LOST_AFTER = 3000;
 
 export const state = {
-  /// Whether the first message has come.
+  /// True once the first message has arrived.
   loaded: false,
   /// Runs by their ids.
   runs: new Map(),
-  /// What live sessions do, by their ids: the stream has it not.
+  /// Activity of live sessions by their ids, which is not in the stream.
   live: new Map(),
   /// The agents of the supervisor; undefined without a configuration.
   agents: undefined,
-  /// Since when there is no connection; 0 while there is one.
+  /// Start of the time without a connection; 0 while there is one.
   lostAt: 0,
-  /// Whether this tab has the stream.
+  /// True if this tab has the stream.
   leads: false,
-  /// How many times all of it has come.
+  /// Number of snapshots that have arrived.
   snapshots: 0,
 };
 
 const listeners = new Set();
 
-/// Calls this after each change; the returned function ends that.
+/// Calls the listener after each change; the returned function ends the subscription.
 export function watch(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/// Asks what the live sessions do that have gone on.
+/// Requests the activity of live sessions that have new entries.
 async function askSessions() {
   for (const run of state.runs.values()) {
     if (run.kind !== 'session' || run.state === 'ended' || state.live.get(run.runId)?.seq === run.seq) continue;
@@ -55,7 +55,7 @@ export function runs() {
   return [...state.runs.values()].sort((a, b) => b.acceptedAt - a.acceptedAt);
 }
 
-/// All requests that wait, the oldest first: it has waited longest.
+/// All pending requests, the oldest first.
 export function requests() {
   return runs().flatMap((run) => run.requests.map((request) => ({request, run}))).sort((a, b) => a.request.askedAt - b.request.askedAt);
 }
@@ -126,16 +126,16 @@ function open() {
   };
   source.onerror = () => {
     lost();
-    // A browser tries again by itself, but not after an HTTP error, and some not after a refused connection.
+    // A browser reconnects by itself, but not after an HTTP error, and some not after a refused connection.
     if (opened.readyState !== EventSource.CLOSED || opened !== source) return;
     retry = Math.min(retry + 1, 5);
     timers.open = setTimeout(open, 500 * 2 ** retry);
-    // Reports 401, if that is why.
+    // Reports a 401, if that is the reason.
     get('/v1/runs?limit=1').catch(() => {});
   };
 }
 
-/// Asks for what the stream does not bring.
+/// Requests state that is not in the stream.
 async function poll() {
   try {
     const [{runs}, agents] = await Promise.all([get('/v1/runs?limit=50'), get('/v1/agents')]);
@@ -158,7 +158,7 @@ unauthorized.addEventListener('unauthorized', () => {
   tabs?.postMessage({type: 'close'});
 });
 
-// What a phone that slept has missed of a connection that broke meanwhile, it may never notice.
+// A phone that slept may not notice that its connection broke.
 let hiddenAt = 0;
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) hiddenAt = Date.now();
@@ -181,7 +181,7 @@ export function join() {
     state.leads = true;
     open();
   };
-  // Locks are there on HTTPS and localhost only.
+  // Locks exist on HTTPS and localhost only.
   if (!tabs || !navigator.locks) {
     lead();
     return;
@@ -199,7 +199,7 @@ export function join() {
     }
   };
   tabs.postMessage({type: 'hello'});
-  // The lock is held until this tab is gone; then another one has it.
+  // This tab holds the lock until it is closed; then another tab gets it.
   navigator.locks.request('teamster', () => {
     lead();
     return new Promise(() => {});

@@ -1,4 +1,4 @@
-// The little of Markdown that agents' answers live by, as elements: code, bold, headings, lists. Everything else is
+// A subset of Markdown as elements: code, bold, headings, lists. Everything else is
 // shown as it is. Nothing is ever parsed as HTML, and links stay text.
 
 import {h} from './dom.js';
@@ -61,10 +61,10 @@ export function inline(text) {
   return parts;
 }
 
-/// The longest text of a tool that is shown at once.
+/// Maximum length of a tool's text that is shown without a click.
 const LONGEST = 20_000;
 
-/// What a tool was given or has printed, as it is.
+/// Shows the input or output of a tool unchanged.
 export function block(text, name = 'pre') {
   if (text.length <= LONGEST) return h(name, text);
   const element = h(name, text.slice(0, LONGEST));

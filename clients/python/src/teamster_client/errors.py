@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-#: What a proxy replies while the server is not ready.
+#: Statuses of a proxy while the server is not ready.
 TRANSIENT = {408, 429, 500, 502, 503, 504}
 
 
@@ -15,7 +15,7 @@ class Problem(Exception):
         super().__init__(detail)
         #: The HTTP status.
         self.status = status
-        #: The error as a word for programs; None if something before the server replied.
+        #: The error code; None if a proxy replied.
         self.code = code
         #: The error, for people.
         self.detail = detail
@@ -30,7 +30,7 @@ class Problem(Exception):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed later: a proxy or the server is not ready."""
+        """True if the same request may succeed later: a proxy or the server is not ready."""
         return self.code is None and self.status in TRANSIENT
 
 
@@ -39,4 +39,4 @@ class ConnectionLost(Exception):
 
 
 class Silence(Exception):
-    """No byte has come for too long, though a stream begins at once and has a heartbeat every 15 s."""
+    """No byte arrived for too long, although a stream has a heartbeat every 15 s."""

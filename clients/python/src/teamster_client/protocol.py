@@ -1,4 +1,4 @@
-"""What both clients share, without any input or output: requests, server-sent events, and when to try again."""
+"""Code shared by both clients, without I/O: requests, server-sent events, and retries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import httpx
 
 from .errors import ConnectionLost, Problem, Silence
 
-#: How long one page of a log may take to have something, in seconds.
+#: Time that one page of a log waits for entries, in seconds.
 PAGE_SECONDS = 20
 
 
 @dataclass
 class Options:
-    """Where the server is, and how long it may be away."""
+    """Address of the server, and time limits."""
 
     url: str
     token: str | None
@@ -32,12 +32,12 @@ class Options:
         return {"base_url": f"{self.url.rstrip('/')}/v1", "headers": headers, "timeout": timeout}
 
     def stream(self) -> dict[str, Any]:
-        """What a request for a stream has beside its path."""
+        """Arguments of a request for a stream."""
         timeout = httpx.Timeout(self.silence, connect=10)
         return {"headers": {"Accept": "text/event-stream"}, "timeout": timeout}
 
     def page(self) -> dict[str, Any]:
-        """What a request for a page of a log has beside its path."""
+        """Arguments of a request for a page of a log."""
         return {"timeout": httpx.Timeout(PAGE_SECONDS + self.silence, connect=10)}
 
 
@@ -53,17 +53,17 @@ def request_path(request_id: str) -> str:
 
 
 def start_headers(idempotency_key: str | None) -> dict[str, str]:
-    """Headers with which the same start twice is one."""
+    """Headers with which a repeated start has no effect."""
     return {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
 
 
 def query(**values: Any) -> dict[str, Any]:
-    """Parameters without those that are left out."""
+    """Parameters without those that are None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def body(response: httpx.Response) -> Any:
-    """The JSON of a response that was read; None of one without a body."""
+    """JSON of a response; None without a body."""
     if not response.is_success:
         raise Problem.of(response)
     return response.json() if response.content else None
@@ -71,19 +71,19 @@ def body(response: httpx.Response) -> Any:
 
 @dataclass
 class Patience:
-    """Delays between attempts to connect again, until the server was away for too long."""
+    """Delays between attempts to reconnect, until the server was unreachable for too long."""
 
     limit: float
     since: float = field(default_factory=time.monotonic)
     delay: float = 0.1
 
     def reached(self) -> None:
-        """Something has come."""
+        """Resets the delays: data has arrived."""
         self.since = time.monotonic()
         self.delay = 0.1
 
     def after(self, error: Exception | None) -> float:
-        """How long to wait after this error. One that no attempt puts right is raised."""
+        """Delay before the next attempt after this error. Raises an error that no attempt can resolve."""
         is_transient = error is None or isinstance(error, (httpx.TransportError, Silence))
         if not is_transient and not (isinstance(error, Problem) and error.is_transient):
             assert error is not None
@@ -96,7 +96,7 @@ class Patience:
 
 @dataclass
 class SseParser:
-    """Takes bytes in pieces and returns the events that are whole, as pairs of name and data."""
+    """Parses bytes in pieces and returns complete events, as pairs of name and data."""
 
     rest: bytes = b""
     event: str = ""

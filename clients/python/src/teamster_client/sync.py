@@ -38,12 +38,12 @@ class Teamster:
         return body(self._http.get(path, **more))
 
     def start(self, *, idempotency_key: str | None = None, **run: Unpack[types.StartRun]) -> Run:
-        """Starts a run. A connection that breaks meanwhile is made again, and the run is started once only."""
+        """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
         view = self._post_once("/runs", run, idempotency_key)
         return self.run(view["runId"])
 
     def start_session(self, *, idempotency_key: str | None = None, **session: Unpack[types.StartSession]) -> Session:
-        """Starts a session, once only as well. It waits for its first prompt."""
+        """Starts a session, also once. It waits for its first prompt."""
         view = self._post_once("/sessions", session, idempotency_key)
         return self.session(view["runId"])
 
@@ -57,11 +57,11 @@ class Teamster:
                 time.sleep(patience.after(error))
 
     def run(self, run_id: str) -> Run:
-        """The run with this id. Nothing is sent."""
+        """Returns the run with this id, without a request."""
         return Run(self, run_id)
 
     def session(self, session_id: str) -> Session:
-        """The session with this id. Nothing is sent."""
+        """Returns the session with this id, without a request."""
         return Session(self, session_id)
 
     def sessions(self, *, state: types.ViewState | None = None) -> list[types.RunSummary]:
@@ -73,7 +73,7 @@ class Teamster:
         return self._get("/runs", params=query(state=state, since=since, limit=limit, cursor=cursor))
 
     def requests(self) -> list[types.PendingRequest]:
-        """What waits for an answer, of all runs."""
+        """Pending requests of all runs."""
         return (self._get("/requests"))["requests"]
 
     def answer(self, request_id: str, answer: types.Answer) -> None:
@@ -81,7 +81,7 @@ class Teamster:
         body(self._http.post(request_path(request_id), json=answer))
 
     def watch(self) -> Generator[types.Change, None, None]:
-        """How all runs and agents stand, then what changes of it."""
+        """State of all runs and agents, then each change."""
         patience = Patience(self._options.reconnect)
         while True:
             error: Exception | None = None
@@ -107,11 +107,11 @@ class Teamster:
         return response.text if response.is_success else cast(str, body(response))
 
     def providers(self) -> list[dict[str, Any]]:
-        """The agents' CLIs of the server's machine, and what they can do."""
+        """The agents' CLIs on the server's machine, with their capabilities."""
         return (self._get("/providers"))["providers"]
 
     def limits(self) -> types.LimitList:
-        """Limits of subscriptions, such as those of 5 hours and of a week."""
+        """Limits of subscriptions, such as the 5-hour and the weekly one."""
         return self._get("/limits")
 
     def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
@@ -127,8 +127,8 @@ class Teamster:
     def _entries(self, path: str, after: int) -> Generator[types.Entry, None, None]:
         """The entries of the log at this path behind the one with this number, each once and in order.
 
-        A connection that breaks is made again behind the last entry. Where something on the way holds a stream back,
-        pages of the same log take its place."""
+        After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
+        of the same log."""
         patience = Patience(self._options.reconnect)
         streams = True
         while True:
@@ -193,7 +193,7 @@ class Run:
         return self._client._entries(path_of("runs", self.id, "events"), after)
 
     def view(self) -> types.RunView:
-        """How it is now: state, open requests, cost so far, and the result once it has ended."""
+        """Current state, pending requests, cost so far, and the result once it has ended."""
         return self._client._get(path_of("runs", self.id))
 
     def result(self) -> types.RunResult:
@@ -211,16 +211,16 @@ class Run:
         return result
 
     def answer(self, request_id: str, answer: types.Answer) -> None:
-        """Answers a request of it: the id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
+        """Answers a request of the run. The id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
         self._client.answer(request_id, answer)
 
     def cancel(self, *, kill: bool = False) -> types.RunView:
-        """Stops it; with ``kill`` at once, by force. Returns when its runner knows; the run ends a little later."""
+        """Stops the run; with ``kill`` it is killed at once. Returns before the run has ended."""
         return body(self._client._http.post(path_of("runs", self.id, "cancel"), json={"kill": kill}))
 
 
 class Session:
-    """A live session: it takes one prompt after the other."""
+    """A live session, which takes one prompt after the other."""
 
     def __init__(self, client: Teamster, session_id: str) -> None:
         self._client = client
@@ -239,7 +239,7 @@ class Session:
         return self._client._entries(path_of("sessions", self.id, "events"), after)
 
     def view(self) -> types.RunView:
-        """How it is now; ``live`` is what it is doing."""
+        """Current state; ``live`` is its activity."""
         return self._client._get(path_of("sessions", self.id))
 
     def answer(self, request_id: str, answer: types.Answer) -> None:
@@ -247,7 +247,7 @@ class Session:
         self._client.answer(request_id, answer)
 
     def steer(self, text: str, *, sender: str | None = None) -> None:
-        """Says more in the turn in progress, where the agent's CLI can take it."""
+        """Sends text to the turn in progress, if the agent's CLI supports it."""
         self._command("steer", {"text": text} | query(**{"from": sender}))
 
     def interrupt(self, *, kill: bool = False) -> None:
@@ -255,7 +255,7 @@ class Session:
         self._command("interrupt", {"kill": kill})
 
     def clear(self) -> None:
-        """Goes on with an empty context."""
+        """Clears the context and continues."""
         self._command("clear")
 
     def _command(self, command: str, content: Any = None) -> None:
@@ -266,7 +266,7 @@ class Session:
         return body(self._client._http.patch(path_of("sessions", self.id), json=query(model=model, permission=permission)))
 
     def end(self, *, kill: bool = False) -> types.RunView:
-        """Ends it; its log stays."""
+        """Ends the session; its log stays."""
         return body(self._client._http.delete(path_of("sessions", self.id), params=query(kill=kill or None)))
 
 
