@@ -124,11 +124,9 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
     let (params, _) = params::chat_params(&chat)
         .map_err(|error| AgentError::invalid_params(format!("{error:#}")))?;
     if let Some(mut error) = crate::chat::missing(info, params.env.get("PATH"), &config) {
-        if let Some(ErrorDetail::MissingProgram { install, .. }) = error.detail.as_deref()
-            && !install.is_empty()
-            && !error.message.contains(install)
-        {
-            error.message = format!("{}; install it with `{install}`", error.message);
+        if config.program.is_none() && !info.install.is_empty() {
+            error.message = format!("{}; install it with `{}`", error.message, info.install);
+            error = error.detail(ErrorDetail::missing_program(info.program, info.install));
         }
         return Err(error);
     }

@@ -130,6 +130,17 @@ pub(super) fn said(error: &AgentError) -> String {
     words::one_line(&hints::message(error))
 }
 
+/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
+fn shown_id(id: &str) -> String {
+    let short = |part: &str| part.chars().take(ID).collect::<String>();
+    match id.rsplit_once('.') {
+        Some((session, turn)) if turn.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}.{turn}", short(session))
+        }
+        _ => short(id),
+    }
+}
+
 fn row(run: &RunRecord, now_ms: u64) -> Row {
     let agent = match &run.model {
         Some(model) => format!("{} {}", run.provider, model),
@@ -151,7 +162,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
     }
     Row {
         cells: [
-            words::one_line(&run.run_id).chars().take(ID).collect(),
+            shown_id(&words::one_line(&run.run_id)),
             local(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
             word(run.status),
@@ -173,6 +184,15 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_id_of_a_turn_keeps_its_number() {
+        let session = "0199d7a0-1b2c-7e3a-8efe-8cde57247dd5";
+        assert_eq!(shown_id(session), "0199d7a0-1b2c");
+        assert_eq!(shown_id(&format!("{session}.12")), "0199d7a0-1b2c.12");
+        assert_eq!(shown_id("nightly.build"), "nightly.build");
+        assert_eq!(shown_id("short"), "short");
+    }
 
     #[test]
     fn a_list_fits_the_terminal() {
