@@ -45,12 +45,10 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
                 "those of a session go with its turns",
             ));
         }
-        let is_run = options.one_turn && self.provider().only_sessions();
-        if self.config().record_to.is_some()
-            && is_run
-            && !matches!(options.permissions, PermissionPolicy::Deny)
-        {
-            // A replay makes the same denials. Other answers it does not know.
+        // A replay makes the same denials. Other answers it does not know.
+        let is_replayed = self.provider().only_sessions()
+            && matches!(options.permissions, PermissionPolicy::Deny);
+        if self.config().record_to.is_some() && options.one_turn && !is_replayed {
             let problem = "a run in which permission requests are answered cannot be recorded";
             return Err(AgentError::refused("record_to", problem));
         }
