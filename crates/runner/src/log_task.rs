@@ -114,11 +114,16 @@ impl LogTask {
 
     /// Adds an event that is not the agent's.
     pub(crate) fn push_event(&mut self, event: AgentEvent) {
+        self.push(self.entry(event));
+    }
+
+    /// Returns the entry of an event that is not the agent's.
+    fn entry(&self, event: AgentEvent) -> RunLogEntry {
         let mut entry = LogEntry::from(event);
         entry.run_id = Some(self.run_id.clone());
         entry.at_ms = epoch_ms();
         entry.attempt = self.attempt;
-        self.push(RunLogEntry::Agent(entry));
+        RunLogEntry::Agent(entry)
     }
 
     /// Writes a user's message to the log.
@@ -289,9 +294,7 @@ impl LogTask {
                 AgentEvent::error(error),
                 AgentEvent::Done(Done::new(Box::new(result.clone()))),
             ] {
-                let mut entry = LogEntry::from(event);
-                entry.at_ms = epoch_ms();
-                self.writer.push(RunLogEntry::Agent(entry));
+                self.writer.push(self.entry(event));
             }
         }
         let until = Instant::now()
@@ -308,5 +311,35 @@ impl LogTask {
             sleep(RETRY).await;
         }
         self.writer.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LogLimits, RunInfo, Runs};
+
+    #[tokio::test]
+    async fn the_end_of_a_lost_log_names_its_run_and_attempt() {
+        let dir = tempfile::tempdir().unwrap();
+        let info = RunInfo::new("session", "claude");
+        let run = Runs::at(dir.path())
+            .accept(&info, LogLimits::default())
+            .unwrap();
+        let mut task = LogTask::new(run.log, "session");
+        task.set_run("turn");
+        task.attempt = 3;
+        task.lost = Some(io::Error::other("no space"));
+        task.end(&mut RunResult::default()).await.unwrap();
+        let mut lines = run.folder.log(0).unwrap();
+        let mut types = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            let RunLogEntry::Agent(entry) = line.entry().unwrap() else {
+                panic!("{line:?}");
+            };
+            assert_eq!((entry.run_id.as_deref(), entry.attempt), (Some("turn"), 3));
+            types.push(entry.event.type_name());
+        }
+        assert_eq!(types, ["error", "done"]);
     }
 }

@@ -17,6 +17,8 @@ use crate::protocol::{Answer, PendingRequest};
 
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const REMEMBERED: usize = 1000;
+/// Number of decisions that wait for their event. Some CLIs print none.
+const MAX_DECIDED: usize = 100;
 /// Reason that a withdrawn request needs no answer.
 const WITHDRAWN: &str = "the agent has withdrawn it";
 
@@ -188,6 +190,9 @@ impl Requests {
         };
         let mut shared = lock(&self.shared);
         shared.waiting.retain(|it| it.request.request_id != id);
+        if shared.decided.len() == MAX_DECIDED {
+            shared.decided.remove(0);
+        }
         shared.decided.push(decided);
         match (answered, limit) {
             (Some(Ok(answer)), _) => answer.into(),

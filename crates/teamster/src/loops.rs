@@ -101,11 +101,7 @@ impl Providers {
         env: &BTreeMap<String, String>,
         config: RuntimeConfig,
     ) -> Result<Candidate, AgentError> {
-        // The text after `acp:` is a command.
-        let (name, model) = match name.split_once(':') {
-            Some((provider, model)) if self.get(provider).is_some() => (provider, Some(model)),
-            _ => (name, None),
-        };
+        let (name, model) = self.agent_and_model(name);
         let invalid = |problem: String| AgentError::invalid_params(format!("FALLBACK: {problem}"));
         let agent = self.loop_agent(Some(name));
         let mut settings = Settings::new(agent.map_err(|error| invalid(error.message))?);
@@ -113,5 +109,13 @@ impl Providers {
         let params =
             fallback_params(&settings, folder, env).map_err(|error| invalid(error.to_string()))?;
         self.candidate(settings.agent.id, config, params)
+    }
+
+    /// Splits `AGENT:MODEL`. The text after `acp:` is a command.
+    pub(crate) fn agent_and_model<'n>(&self, name: &'n str) -> (&'n str, Option<&'n str>) {
+        match name.split_once(':') {
+            Some((agent, model)) if self.get(agent).is_some() => (agent, Some(model)),
+            _ => (name, None),
+        }
     }
 }

@@ -38,7 +38,7 @@ impl AgentLoop {
         match ended.await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(count)) => self.log.line(format!(
-                "ended what the loop with pid {pid} has left running: {count} processes"
+                "ended what the loop with pid {pid} has left running ({count} in all)"
             )),
             Ok(Err(error)) => self.log.line(format!(
                 "cannot end what the loop with pid {pid} has left running: {error}"

@@ -287,7 +287,7 @@ impl LoopBuilder {
             let mut config = config.clone();
             config.spill_limit_bytes = WAITING_OUTPUT;
             config.observer = Some(settings.stderr_to(&log));
-            let agent = name.split(':').next().unwrap_or_default();
+            let (agent, _) = providers.agent_and_model(name);
             if let Ok(info) = providers.loop_agent(Some(agent)) {
                 config.program = program(info, &own, &file);
             }
