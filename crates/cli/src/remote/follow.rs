@@ -121,7 +121,7 @@ impl Reader {
     }
 
     async fn connect(&self) -> Result<Option<Incoming>, Failure> {
-        let run_id = super::part(&self.run_id);
+        let run_id = super::encode_segment(&self.run_id);
         let path = format!("/v1/runs/{run_id}/events?after={}", self.after);
         let accept: (HeaderName, String) = (ACCEPT, "text/event-stream".to_owned());
         self.http.stream(&path, &[accept]).await

@@ -104,19 +104,23 @@ fn every_failure_is_reported_with_what_the_server_said() {
         fake("talks", "--garbage"),
         half,
         "--mcp=missing=no-such-server".to_owned(),
-        "--mcp=docs=https://user:sk-1@example.com/mcp?sk-2".to_owned(),
+        "--mcp=away=http://user:sk-1@127.0.0.1:1/mcp?sk-2".to_owned(),
+        r#"--mcp-config={"docs": {"type": "sse", "url": "https://user:sk-1@example.com/mcp?sk-2"}}"#
+            .to_owned(),
     ];
     let ended = check(args.iter().map(String::as_str));
     assert_eq!((ended.code, &*ended.stderr), (Some(1), ""));
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
+- docs
+    warning  https://example.com/mcp?… is not contacted: sse is not supported
 ✗ exits
     it ended before it answered `initialize` (exit status: 3)
     stderr  broken on purpose
 ✗ refuses
     it answered `initialize` with the error -32000: refused on purpose
-✓ talks  teamster-mcp-server [..]  5 tools
+✓ talks  teamster-mcp-server 0.1.0  5 tools
     echo  Gives the text back
     fail  Fails always
     slow  Answers after some seconds
@@ -128,8 +132,8 @@ fn every_failure_is_reported_with_what_the_server_said() {
     stderr  dying
 ✗ missing
     the program `no-such-server` was not found: searched /usr/bin, /bin
-- docs
-    warning  https://example.com/mcp?… is not contacted
+✗ away
+    it cannot be reached: Connection refused (os error 111)
 
 "#]]
     );

@@ -262,7 +262,7 @@ impl WriteLock {
             l_len: 1,
             l_pid: 0,
         };
-        fcntl(&file, FcntlArg::F_SETLK(&lock)).unwrap();
+        fcntl(&file, FcntlArg::F_SETLKW(&lock)).unwrap();
         Self(file)
     }
 }

@@ -51,8 +51,8 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
             "new_session_id: it must be a UUID",
         ),
         (
-            |p| p.mcp_servers = vec![McpServer::http("a", "http://x")],
-            "mcp_servers: a: type: Embedded takes no http",
+            |p| p.mcp_servers = vec![McpServer::sse("a", "http://x")],
+            "mcp_servers: a: type: Embedded takes no sse",
         ),
         (
             |p| {

@@ -140,7 +140,7 @@ fn a_token_is_given_by_the_environment_or_a_private_file() {
     is_refused(
         &run(&mut wrong),
         1,
-        &["refuses the token", "TEAMSTER_REMOTE_TOKEN"],
+        &["rejected the token", "TEAMSTER_REMOTE_TOKEN"],
     );
     let added = run(&mut machine.local(["token", "add", "reader", "--scope", "read"]));
     let reader = added.stdout.trim_end();

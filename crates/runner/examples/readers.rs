@@ -1,7 +1,7 @@
 //! Load test of detached runs with many late readers: every reader sees every entry once, in order.
 //!
 //! ```sh
-//! cargo run --release -p teamster-runner --example load -- --runs 200 --rate 50 --readers 20 --seconds 10
+//! cargo run --release -p teamster-runner --example readers -- --runs 200 --rate 50 --readers 20 --seconds 10
 //! ```
 //!
 //! Each writer process has 20 runs, and each reader is a process that follows all runs from their beginning.
