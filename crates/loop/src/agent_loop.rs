@@ -213,7 +213,7 @@ impl AgentLoop {
             never = beat => match never {},
         };
         self.unasked(true).await;
-        let over = || format!("{} ticks were played", self.ticks);
+        let over = || "all requested ticks are done".to_owned();
         let why = match (&ended, self.control.reason()) {
             (Err(_), _) => "the agent cannot be started".to_owned(),
             (Ok(()), reason) => reason.map_or_else(over, str::to_owned),

@@ -352,7 +352,7 @@ impl Turn {
 
     fn busy(&self) -> String {
         let from = match &self.from {
-            Some(from) => format!("{from} speaks"),
+            Some(from) => format!("a prompt of {from} is being answered"),
             None => "the agent works by itself".to_owned(),
         };
         let seconds = epoch_ms().saturating_sub(self.began_at) / 1000;

@@ -50,7 +50,9 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
         Some(local(run.started_at, "%Y-%m-%d %H:%M:%S %:z")),
     )?;
     line("time", time(run, now_ms).map(words::duration_ms))?;
-    line("tokens", run.usage.as_ref().and_then(words::tokens))?;
+    let tokens = run.usage.as_ref().and_then(words::tokens);
+    let tokens = tokens.map(|text| text.trim_start_matches("tokens ").to_owned());
+    line("tokens", tokens)?;
     line("cost", run.cost_usd.map(words::usd))?;
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
     let hash = words::one_line(&run.prompt_hash);
