@@ -243,9 +243,8 @@ impl Providers {
             Some(entry) => {
                 let provider = entry.provider();
                 let name = provider.info().name;
-                let problem = format!(
-                    "{name} cannot be kept for many turns: run it once for each, and resume its session"
-                );
+                let problem =
+                    format!("{name} cannot be kept for many prompts: run it once for each");
                 Err(AgentError::invalid_params(problem).about("provider"))
             }
             None => Err(self.missing(name)),

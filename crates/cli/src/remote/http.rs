@@ -105,8 +105,8 @@ impl Http {
                 }
                 if token.is_none() {
                     bail!(
-                        "no token for {url}: set TEAMSTER_REMOTE_TOKEN or --remote-token-file (`teamster token add NAME` on \
-                        the server's machine creates a token)"
+                        "no token for {url}: set TEAMSTER_REMOTE_TOKEN or --remote-token-file (`teamster token add NAME \
+                        --scope SCOPE` on the server's machine creates a token)"
                     );
                 }
                 Address::Url {
