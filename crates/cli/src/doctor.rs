@@ -46,7 +46,7 @@ struct Left {
     /// The program without its arguments, which may contain a prompt.
     program: String,
     run_id: String,
-    /// Whether `--kill-leftovers` killed it.
+    /// Set if `--kill-leftovers` killed it.
     killed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,

@@ -272,9 +272,9 @@ pub(crate) fn written(output: Option<Output<'_>>) -> bool {
 struct ConversationState {
     /// The store and recorder, set when the run is prepared.
     kept: OnceLock<Kept>,
-    /// Whether the session of the conversation no longer exists.
+    /// Set if the session of the conversation no longer exists.
     session_lost: AtomicBool,
-    /// Whether the session was not stored in time.
+    /// Set if the session was not stored in time.
     unkept: AtomicBool,
 }
 

@@ -37,7 +37,7 @@ const KEPT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
 pub(super) enum Played {
     /// The run was shown to its end, with this exit code.
     Whole(u8),
-    /// Nothing was shown, with the reason.
+    /// The run failed before it was shown, with the reason.
     Not(String),
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Tone {
     EndBadly,
 }
 
-/// One line: a mark, a head, a body and a tail.
+/// A line of a mark, a head, a body and a tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     /// The kind of the line.
@@ -43,7 +43,7 @@ pub(crate) struct Line {
     pub(crate) body: String,
     /// The text after the body, which is never cut.
     pub(crate) tail: String,
-    /// Whether the body is cut to fit into one line.
+    /// Cuts the body to fit into one line.
     pub(crate) fit: bool,
 }
 

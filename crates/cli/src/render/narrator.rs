@@ -29,7 +29,7 @@ pub(crate) struct Narrator {
     session: Option<Id>,
     /// Incomplete thinking or text of a sub-agent.
     murmur: Option<Murmur>,
-    /// Whether the main agent printed text in this attempt.
+    /// Set once the main agent has printed text in this attempt.
     said: bool,
     doing: Doing,
     since: Duration,
@@ -44,7 +44,7 @@ struct ShownTool {
     summary: String,
     since: Duration,
     kind: ToolKind,
-    /// Whether a line about its start was shown.
+    /// Set once a line about its start was shown.
     announced: bool,
     denied: Option<String>,
 }

@@ -40,9 +40,9 @@ pub(crate) struct Plain<O, E> {
     message: Option<Id>,
     /// Its text that is not written yet.
     pending: String,
-    /// Whether the beginning of that message is written.
+    /// Set while that message is partly written.
     open: bool,
-    /// Whether anything was written to `out`.
+    /// Set once anything was written to `out`.
     written: bool,
     /// The message that was written last, to report its retraction.
     last_written: Option<Id>,

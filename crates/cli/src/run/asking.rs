@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_hours(1);
 pub(crate) struct Asking {
     requests: Requests,
     limit: Option<Duration>,
-    /// Whether `--ask-timeout` was set, so that an agent that cannot ask is an error.
+    /// Set by `--ask-timeout`: an agent that cannot ask is an error.
     pub(crate) required: bool,
 }
 

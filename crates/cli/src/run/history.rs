@@ -23,7 +23,7 @@ pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
 /// Settings of a run's history and conversation.
 pub(crate) struct History {
     place: Option<String>,
-    /// Whether the user named the store.
+    /// Set if the user named the store.
     named: bool,
     quiet: bool,
     conversation: Option<Conversation>,

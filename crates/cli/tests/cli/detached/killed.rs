@@ -25,7 +25,7 @@ enum Victim {
 
 use Victim::{Guard, Reader, Runner};
 
-/// Who is killed at once, in this order.
+/// The processes that are killed together, in this order.
 const PLANS: [&[Victim]; 7] = [
     &[Runner],
     &[Victim::Agent],
@@ -36,7 +36,7 @@ const PLANS: [&[Victim]; 7] = [
     &[Reader, Guard, Victim::Agent, Runner],
 ];
 
-/// How long after its start the agent is killed, in microseconds.
+/// Delays between the start of the agent and the kill, in microseconds.
 const DELAYS: [u64; 4] = [0, 1_500, 6_000, 40_000];
 
 fn kill_pid(pid: u32) {

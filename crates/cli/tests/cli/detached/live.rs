@@ -15,7 +15,7 @@ use crate::cli::chat::Agent;
 use crate::cli::chat::terminal::Terminal;
 use crate::cli::{Ended, LIMIT, Running, done, events, run, teamster};
 
-/// Starts a session; its id.
+/// Starts a session and returns its id.
 fn detach(agent: &Agent, args: &[&str]) -> String {
     let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat());
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -40,7 +40,7 @@ fn log(agent: &Agent, id: &str) -> String {
     log
 }
 
-/// What came of a session.
+/// Returns the result of an ended session.
 fn ended(log: &str) -> RunResult {
     done(log.split_inclusive('\n').next_back().unwrap())
 }

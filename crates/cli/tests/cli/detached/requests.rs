@@ -1,4 +1,4 @@
-//! What a detached run asks for: `requests`, `answer`, and `attach` at a terminal.
+//! Permission requests of detached runs: `requests`, `answer`, and `attach` at a terminal.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ pub(super) fn command(agent: &Agent, args: &[&str]) -> Ended {
     run(command.stdin(Stdio::null()))
 }
 
-/// Starts a run; its id.
+/// Starts a run and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
     let ended = command(agent, &[&["run", "--detach", "claude"], args].concat());
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -44,7 +44,7 @@ pub(super) fn log(agent: &Agent, id: &str) -> String {
     ended.stdout
 }
 
-/// What was decided, and by which request.
+/// Returns the decisions of a log, each with its request id.
 fn decisions(log: &str) -> Vec<(Decision, Option<String>)> {
     let permission = |event| match event {
         AgentEvent::Permission(permission) => Some((permission.decision, permission.request_id)),

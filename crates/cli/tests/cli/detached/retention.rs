@@ -1,4 +1,4 @@
-//! How long logs are kept.
+//! Retention of logs.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! One writer for a session of a provider, across processes.
+//! The lock that allows one writer per agent session, across processes.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

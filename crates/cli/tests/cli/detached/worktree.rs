@@ -88,7 +88,7 @@ impl Repository {
     }
 }
 
-/// Where the agent was when it wrote `here`.
+/// Returns the working directory of the agent's last start.
 fn here(repository: &Repository) -> PathBuf {
     let place = fs::read_to_string(repository.agent.path("here")).unwrap();
     PathBuf::from(place.trim_end())
