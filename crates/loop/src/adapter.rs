@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_means() {
+    fn tick_end_by_status_error_and_liveness() {
         use RunStatus::{Aborted, Completed, Failed, TimedOut};
         let auth = Some((ErrorCode::CliError, ErrorKind::Auth));
         let lost = Some((ErrorCode::CliError, ErrorKind::SessionNotFound));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_died_if_its_cli_did_not_come_to_an_end() {
+    fn a_run_died_if_its_cli_ended_early() {
         use RunStatus::{Completed, Failed, Incomplete, TimedOut};
         for (status, error, expected) in [
             (Completed, None, false),

@@ -22,7 +22,7 @@ const MCP_AVAILABLE: &str = "mcp.json";
 /// Settings file that the CLI gets in addition to its own.
 pub(crate) const SESSION_SETTINGS: &str = "session-settings.json";
 /// Margin of the CLI's silence limits over the turn limit: the loop ends the turn first.
-const LONGER_THAN_A_TURN: Duration = Duration::from_mins(1);
+const SILENCE_MARGIN: Duration = Duration::from_mins(1);
 
 /// Builds the parameters for all ticks of an agent, and warnings about settings without effect. `env` has the
 /// variables of the agent's `.env`.
@@ -43,7 +43,7 @@ pub fn params(
     params.permission = PermissionMode::Bypass;
     params.model.clone_from(&settings.model);
     params.effort.clone_from(&settings.reasoning);
-    let silence = (settings.turn_limit).saturating_add(LONGER_THAN_A_TURN);
+    let silence = (settings.turn_limit).saturating_add(SILENCE_MARGIN);
     params.timeouts.idle = Some(silence);
     params.timeouts.tool = Some(silence);
     let mcp_config = folder.directory().join(MCP_CONFIG);
@@ -53,12 +53,12 @@ pub fn params(
     }
     if let Some((before, after)) = support.mcp_file {
         if mcp_config.is_file() {
-            let left_out = unset_servers(&mcp_config, env);
-            let file = match without(&mcp_config, &left_out, folder) {
+            let left_out = servers_with_unset_variables(&mcp_config, env);
+            let file = match write_copy_without(&mcp_config, &left_out, folder) {
                 Some(file) => file,
                 None => MCP_CONFIG.to_owned(),
             };
-            ignored.extend(left_out.iter().map(|it| it_is_left_out(&mcp_config, it)));
+            ignored.extend(left_out.iter().map(|it| left_out_warning(&mcp_config, it)));
             let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
             params.extra_args.extend(own(before));
             params.extra_args.push(file);
@@ -73,7 +73,7 @@ pub fn params(
                 let parsed =
                     parse_available(&text, &variables_of(env)).map_err(|error| wrong(&error))?;
                 let left_out = parsed.left_out.iter();
-                ignored.extend(left_out.map(|it| it_is_left_out(&mcp_config, it)));
+                ignored.extend(left_out.map(|it| left_out_warning(&mcp_config, it)));
                 params.mcp_servers = parsed.servers;
                 ignored.extend(parsed.ignored);
             }
@@ -125,20 +125,27 @@ fn variables_of(env: &BTreeMap<String, String>) -> impl Fn(&str) -> Option<Strin
 
 /// Returns the servers of a file that need a variable which is not set, each with the reason. Other errors in
 /// the file are left to the CLI.
-fn unset_servers(file: &Path, env: &BTreeMap<String, String>) -> Vec<(String, String)> {
+fn servers_with_unset_variables(
+    file: &Path,
+    env: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
     let text = read(file).unwrap_or_default();
     let parsed = parse_available(&text, &variables_of(env));
     parsed.map(|it| it.left_out).unwrap_or_default()
 }
 
-fn it_is_left_out(file: &Path, (server, why): &(String, String)) -> String {
+fn left_out_warning(file: &Path, (server, why): &(String, String)) -> String {
     let file = file.display();
     format!("{file}: the server {server} is left out: {why}")
 }
 
 /// Writes a copy of the file without these servers and returns its path from the agent's directory. A CLI may
 /// start such a server with a literal `${NAME}` (measured with Claude Code 2.1.197 and 2.1.330).
-fn without(file: &Path, servers: &[(String, String)], folder: &AgentFolder) -> Option<String> {
+fn write_copy_without(
+    file: &Path,
+    servers: &[(String, String)],
+    folder: &AgentFolder,
+) -> Option<String> {
     if servers.is_empty() {
         // An earlier start may have left it.
         let _ = folder.remove(MCP_AVAILABLE);
@@ -292,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_may_take_as_long_as_can_be_said() {
+    fn the_turn_limit_may_be_the_longest_duration() {
         let (_directory, folder) = folder();
         let mut settings = Settings::new(&PLAIN);
         settings.turn_limit = Duration::MAX;

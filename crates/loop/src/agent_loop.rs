@@ -3,10 +3,10 @@
 mod account;
 mod context;
 mod cut_off;
+mod failure;
 mod files;
 pub(crate) mod heartbeat;
 mod rest;
-mod trouble;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ use crate::settings::{AdapterKind, Settings};
 use crate::status::{SessionFile, SleepFile};
 use crate::tick_record::{TickBegin, TickRecord, TickResult};
 use crate::tick_run::TickOptions;
-use account::ByItself;
+use account::UnaskedTurn;
 use cut_off::CutOffTick;
-use heartbeat::{Heartbeat, beat};
-use trouble::{Trouble, trouble};
+use failure::{TickFailure, failure_of};
+use heartbeat::{Heartbeat, write_heartbeats};
 use turn::Played;
 
 /// Pause before the next attempt to lock a session that is in use, in milliseconds.
@@ -57,7 +57,7 @@ pub struct AgentLoop {
     /// Orchestrator of the ticks, created with the first one.
     orchestrator: Option<Orchestrator>,
     /// The turn in progress that the agent began by itself.
-    playing_by_itself: Option<ByItself>,
+    unasked_turn: Option<UnaskedTurn>,
     ticks: u64,
     ticks_limit: Option<u64>,
     /// The tick that is being played.
@@ -74,7 +74,7 @@ pub struct AgentLoop {
     /// Warnings about the parameters that the log has.
     logged: Vec<String>,
     /// Failure of the last tick, or of a start since then.
-    trouble: Option<Trouble>,
+    failure: Option<TickFailure>,
     /// Set when the agent's directory is no longer usable.
     lost: Option<AgentError>,
 }
@@ -133,7 +133,7 @@ impl AgentLoop {
             options: TickOptions::default(),
             writer: None,
             orchestrator: None,
-            playing_by_itself: None,
+            unasked_turn: None,
             ticks: 0,
             ticks_limit: None,
             playing: None,
@@ -143,7 +143,7 @@ impl AgentLoop {
             stuck: Vec::new(),
             variables: None,
             logged: Vec::new(),
-            trouble: None,
+            failure: None,
             lost: None,
         }
     }
@@ -204,15 +204,15 @@ impl AgentLoop {
     /// Fails if the agent refuses the settings at the first start, or if the agent's directory is lost.
     pub async fn run(mut self) -> Result<Option<AgentError>, AgentError> {
         self.meter = (self.meter.take()).map(|meter| meter.prices(self.prices.clone()));
-        self.end_what_is_left().await;
-        self.account_for_cut_off_tick().await;
-        let beat = beat(self.clock.clone(), self.folder.path(Heartbeat::NAME));
+        self.end_leftovers().await;
+        self.record_cut_off_tick().await;
+        let heartbeats = write_heartbeats(self.clock.clone(), self.folder.path(Heartbeat::NAME));
         let ended = tokio::select! {
             biased;
-            ended = self.steps() => ended,
-            never = beat => match never {},
+            ended = self.run_actions() => ended,
+            never = heartbeats => match never {},
         };
-        self.unasked(true).await;
+        self.finish_unasked_turns(true).await;
         let over = || "all requested ticks are done".to_owned();
         let why = match (&ended, self.control.reason()) {
             (Err(_), _) => "the agent cannot be started".to_owned(),
@@ -227,31 +227,31 @@ impl AgentLoop {
             && self.folder.is_locked()
             && let Err(error) = self.folder.remove(SessionFile::NAME)
         {
-            self.failed(SessionFile::NAME, &error);
+            self.log_file_error(SessionFile::NAME, &error);
         }
         self.log.line("agent-loop exit");
         if let Some(lost) = self.lost {
             return Err(lost);
         }
-        let asked = self.control.is_stopping();
+        let stop_requested = self.control.is_stopping();
         ended.map(|()| {
-            let trouble = self.trouble.filter(|_| !asked);
-            trouble.map(|it| it.error)
+            let failure = self.failure.filter(|_| !stop_requested);
+            failure.map(|it| it.error)
         })
     }
 
-    async fn steps(&mut self) -> Result<(), AgentError> {
+    async fn run_actions(&mut self) -> Result<(), AgentError> {
         loop {
-            let seen = self.look();
-            let step = self.machine.next(&seen);
-            if !matches!(step, Action::Sleep(_) | Action::End) {
+            let input = self.observe();
+            let action = self.machine.next(&input);
+            if !matches!(action, Action::Sleep(_) | Action::End) {
                 // The action may discard unasked turns. A reset interrupts them.
-                self.unasked(step == Action::Reset).await;
+                self.finish_unasked_turns(action == Action::Reset).await;
                 if self.control.is_stopping() {
                     continue;
                 }
             }
-            match step {
+            match action {
                 Action::Start { resume, why } => self.start(resume, why).await?,
                 Action::Clear => self.clear().await,
                 Action::Reset => self.reset().await,
@@ -262,7 +262,7 @@ impl AgentLoop {
         }
     }
 
-    fn look(&self) -> Input {
+    fn observe(&self) -> Input {
         let over = self.ticks_limit.is_some_and(|limit| self.ticks >= limit);
         Input {
             now: self.clock.elapsed(),
@@ -293,7 +293,7 @@ impl AgentLoop {
             None => format!("starting {runtime}{reason}"),
         });
         self.write_session_settings();
-        self.look_at_params();
+        self.refresh_params();
         self.adapter.end().await;
         let locked = self.lock_session(resume.as_ref()).map_err(|mut error| {
             error.retry_after_ms = Some(IN_USE_PAUSE_MS);
@@ -302,7 +302,7 @@ impl AgentLoop {
         match locked.and_then(|()| self.adapter.begin(resume.clone())) {
             Ok(()) => {
                 self.machine.started();
-                self.note_session(resume);
+                self.save_session(resume);
                 Ok(())
             }
             Err(error) => self.not_started(error, why),
@@ -316,20 +316,20 @@ impl AgentLoop {
         match (error.retry_after_ms, why) {
             (Some(ms), _) => {
                 self.log
-                    .line(format!("{runtime} cannot go on yet: {message}"));
+                    .line(format!("{runtime} cannot be started yet: {message}"));
                 self.machine.start_later(ms.div_ceil(1000));
             }
             (None, StartReason::First) => return Err(error),
             (None, StartReason::Recovered) => {
                 self.log
-                    .line(format!("the session cannot go on: {message}"));
-                self.machine.start_anew();
+                    .line(format!("cannot resume the session: {message}"));
+                self.machine.start_without_session();
             }
             (None, _) => {
                 self.log
                     .line(format!("{runtime} cannot be started: {message}"));
                 self.machine.start_failed();
-                self.trouble = Some(Trouble::new(error, self.clock.now()));
+                self.failure = Some(TickFailure::new(error, self.clock.now()));
             }
         }
         Ok(())
@@ -346,9 +346,9 @@ impl AgentLoop {
         if self.has_ended() {
             return;
         }
-        self.unstick();
+        self.retry_stuck_flags();
         if self.settings.adapter_kind() == AdapterKind::Cold {
-            self.look_at_params();
+            self.refresh_params();
         }
         let number = self.ticks + 1;
         let now = self.clock.elapsed();
@@ -359,13 +359,13 @@ impl AgentLoop {
             begin: self.clock.now(),
             run_id: Some(run_id.clone()),
         };
-        self.note_tick(Some(begin.clone()));
+        self.save_current_tick(Some(begin.clone()));
         if let (true, Some(left)) = (
             self.is_set(Flag::ClearSession),
             self.machine.clear_held_back(now),
         ) {
             self.log.line(format!(
-                "clear-session: held back, the last clear was too short ago ({left} s to go)"
+                "clear-session: delayed for {left} s by CLEAR_MIN_GAP"
             ));
         }
         let reason = format!("tick {number} ({})", prompt.as_str());
@@ -376,7 +376,7 @@ impl AgentLoop {
         ));
         // The writes may have taken long.
         if self.has_ended() {
-            return self.note_tick(None);
+            return self.save_current_tick(None);
         }
         self.ticks = number;
         self.log
@@ -392,34 +392,34 @@ impl AgentLoop {
         }
         self.mend();
         let session = self.adapter.session();
-        self.note_session(session.clone());
+        self.save_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
         let end = match tick_end(&result, overran, self.adapter.is_alive()) {
             // The failure is that of the fallback's session.
             TickEnd::Unusable | TickEnd::Refused if fallback.is_some() => TickEnd::Failed,
             end => end,
         };
-        let failure = trouble(&result, end).filter(|_| !stopped);
-        self.trouble = failure.map(|error| Trouble::new(error, self.clock.now()));
-        let why = match &self.trouble {
-            Some(trouble) => format!(": {}", trouble.error.message),
+        let failure = failure_of(&result, end).filter(|_| !stopped);
+        self.failure = failure.map(|error| TickFailure::new(error, self.clock.now()));
+        let why = match &self.failure {
+            Some(failure) => format!(": {}", failure.error.message),
             None => String::new(),
         };
         self.log.line(match end {
-            _ if stopped => format!("tick {number} broken off after {took:.1} s"),
+            _ if stopped => format!("tick {number} aborted after {took:.1} s"),
             TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
             TickEnd::Failed | TickEnd::Refused => {
                 format!("tick {number} failed after {took:.1} s{why}")
             }
             TickEnd::TimedOut => format!("tick {number} interrupted after {took:.1} s"),
             TickEnd::Stuck => {
-                format!("tick {number} interrupted after {took:.1} s; the process did not obey and was ended")
+                format!("tick {number} interrupted after {took:.1} s; the process ignored the interrupt and was ended")
             }
-            TickEnd::Died if self.trouble.as_ref().is_some_and(Trouble::is_of_the_start) => {
+            TickEnd::Died if self.failure.as_ref().is_some_and(TickFailure::is_start_failure) => {
                 format!("tick {number}: the agent cannot be started{why}")
             }
             TickEnd::Died => format!("tick {number}: the agent died after {took:.1} s{why}"),
-            TickEnd::Unusable => format!("tick {number}: the session cannot go on{why}"),
+            TickEnd::Unusable => format!("tick {number}: the session is unusable{why}"),
         });
         let flags = Flag::ALL.into_iter().filter(|flag| self.is_set(*flag));
         let flags = flags.map(|flag| flag.file_name().to_owned()).collect();
@@ -431,11 +431,11 @@ impl AgentLoop {
         } else {
             end.into()
         };
-        let short = self.trouble.as_ref().map(Trouble::short);
+        let tick_error = self.failure.as_ref().map(TickFailure::to_tick_error);
         self.write_tick(TickRecord {
             flags,
-            error_kind: short.as_ref().map(|error| error.kind),
-            error: short.map(|error| error.message),
+            error_kind: tick_error.as_ref().map(|error| error.kind),
+            error: tick_error.map(|error| error.message),
             ..TickRecord::of(
                 begin,
                 std::process::id(),
@@ -445,7 +445,7 @@ impl AgentLoop {
                 &used,
             )
         });
-        self.note_tick(None);
+        self.save_current_tick(None);
         if stopped {
             return;
         }
@@ -468,7 +468,7 @@ impl AgentLoop {
             self.machine.played_by_fallback();
         }
         if end != TickEnd::Completed
-            && let Some(seconds) = self.limited_for(&result)
+            && let Some(seconds) = self.seconds_until_reset(&result)
         {
             self.machine.hold_off(seconds);
         }

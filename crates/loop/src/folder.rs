@@ -119,7 +119,7 @@ impl AgentFolder {
         };
         fs::create_dir_all(&orchestrator).map_err(failed(&orchestrator))?;
         let (lock, predecessor) = lock(&orchestrator.join(LOCK), &found)?;
-        sweep(&orchestrator);
+        remove_stale_drafts(&orchestrator);
         let memory = found.join("MEMORY.md");
         match OpenOptions::new()
             .write(true)
@@ -346,7 +346,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> 
 }
 
 /// Removes drafts of killed writers. A draft that cannot be removed does no harm.
-fn sweep(folder: &Path) {
+fn remove_stale_drafts(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_new = entry
             .file_name()

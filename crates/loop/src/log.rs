@@ -16,9 +16,9 @@ use crate::clock::{Clock, stamp};
 /// Maximum length of a line, in bytes. A longer line is cut.
 const LONGEST_LINE: usize = 4000;
 /// Capacity of the queue of a copy, in writes.
-const WAITING: usize = 1000;
+const QUEUE_CAPACITY: usize = 1000;
 /// Time limit for the last writes of a copy.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// Log file whose lines have a timestamp.
 ///
@@ -155,7 +155,7 @@ impl LossyWriter {
     ///
     /// Fails if the thread cannot be started.
     pub fn new(mut to: impl Write + Send + 'static) -> io::Result<Self> {
-        let (lines, waiting) = sync_channel::<Vec<u8>>(WAITING);
+        let (lines, waiting) = sync_channel::<Vec<u8>>(QUEUE_CAPACITY);
         let (end, ended) = sync_channel(1);
         thread::Builder::new()
             .name("lossy writer".to_owned())
@@ -185,7 +185,10 @@ impl LossyWriter {
             return Ok(());
         };
         if self.missed > 0 {
-            let mut all = format!("({} times something was not read in time)\n", self.missed);
+            let mut all = format!(
+                "({} writes were not read in time and are missing)\n",
+                self.missed
+            );
             all.push_str(&String::from_utf8_lossy(&lines));
             lines = all.into_bytes();
         }
@@ -202,7 +205,7 @@ impl Drop for LossyWriter {
     fn drop(&mut self) {
         self.lines = None;
         // Waits for the last lines.
-        let _ = self.ended.recv_timeout(PATIENCE);
+        let _ = self.ended.recv_timeout(FLUSH_LIMIT);
     }
 }
 
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_does_not_grow_without_bound_and_others_may_append() {
+    async fn the_log_is_rotated_while_others_append() {
         let (directory, path, log) = log(1000);
         for n in 0..200 {
             log.line(format!("line {n}"));
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nor_with_a_message_of_many_lines() {
+    async fn a_message_of_many_lines_is_rotated_too() {
         let (directory, path, log) = log(1000);
         let lines: Vec<_> = (0..1000).map(|n| format!("line {n:03}")).collect();
         log.line("before");
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_lost_if_several_write_when_it_begins_again() {
+    async fn concurrent_writers_lose_no_line_at_a_rotation() {
         const EACH: usize = 20;
         for _ in 0..50 {
             let (directory, path, log) = log(2000);
@@ -328,13 +331,13 @@ mod tests {
         }
         let (_directory, path, log) = log(1 << 20);
         let (gate, closed) = sync_channel(0);
-        let (copied, copy) = sync_channel(WAITING * 2);
+        let (copied, copy) = sync_channel(QUEUE_CAPACITY * 2);
         log.copy_to(Gate(closed, copied));
-        for n in 0..WAITING + 500 {
+        for n in 0..QUEUE_CAPACITY + 500 {
             log.line(format!("line {n}"));
         }
         let text = fs::read_to_string(path).unwrap();
-        assert_eq!(text.lines().count(), WAITING + 500);
+        assert_eq!(text.lines().count(), QUEUE_CAPACITY + 500);
         drop(gate);
         while copy.recv().unwrap() != b"[2026-11-21T20:00:00Z] line 900\n" {}
         log.line("read again");
@@ -347,7 +350,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
-    async fn what_is_in_the_place_of_its_files_is_not_waited_for_and_ends_nothing() {
+    async fn a_directory_or_pipe_in_place_of_a_file_does_not_block_the_log() {
         let (directory, path, log) = log(100);
         fs::create_dir(directory.path().join("agent-loop.log.1")).unwrap();
         for n in 0..20 {

@@ -41,9 +41,9 @@ impl Default for Pace {
 /// Seconds to wait after a failure, for each failure in a row.
 const FAILURE_STEP: u64 = 5;
 /// The longest wait after a failure, in seconds.
-const LONGEST_FAILURE_WAIT: u64 = 60;
+const MAX_FAILURE_WAIT: u64 = 60;
 /// Failures in a row after which a session is given up.
-const FAILURES_OF_A_SESSION: u32 = 2;
+const MAX_SESSION_FAILURES: u32 = 2;
 
 /// State that the driver observes before each action.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +171,7 @@ pub(crate) struct Machine {
     /// Session to resume at the next start.
     session: Option<Id>,
     /// The next tick needs the full prompt.
-    fresh: bool,
+    needs_full_prompt: bool,
     /// Pending sleep after the last tick.
     rest: Option<Sleep>,
     /// A tick was requested and has not begun.
@@ -202,7 +202,7 @@ impl Machine {
             keeps_context,
             to_start: Some(why),
             session: recovered,
-            fresh: true,
+            needs_full_prompt: true,
             rest: None,
             woken: false,
             current_sleep: pace.min_sleep,
@@ -230,9 +230,9 @@ impl Machine {
     }
 
     /// Returns the next action. A repeated call without new input returns the same action.
-    pub(crate) fn next(&mut self, seen: &Input) -> Action {
-        self.woken |= seen.woken;
-        if seen.stop {
+    pub(crate) fn next(&mut self, input: &Input) -> Action {
+        self.woken |= input.woken;
+        if input.stop {
             return Action::End;
         }
         if self.woken {
@@ -241,23 +241,23 @@ impl Machine {
         if let Some(rest) = &self.rest {
             return Action::Sleep(rest.clone());
         }
-        if self.to_start.is_none() && !seen.alive {
-            self.session.clone_from(&seen.session);
+        if self.to_start.is_none() && !input.alive {
+            self.session.clone_from(&input.session);
             self.to_start = Some(StartReason::Died);
         }
         if let Some(why) = self.to_start {
             return self.start(why);
         }
-        if seen.reset {
+        if input.reset {
             return Action::Reset;
         }
-        if seen.clear && self.clear_held_back(seen.now).is_none() {
+        if input.clear && self.clear_held_back(input.now).is_none() {
             return Action::Clear;
         }
         // This tick serves all requests so far.
         self.woken = false;
-        let whole = self.fresh || !self.keeps_context;
-        Action::Tick(if whole { Prompt::Full } else { Prompt::Light })
+        let full = self.needs_full_prompt || !self.keeps_context;
+        Action::Tick(if full { Prompt::Full } else { Prompt::Light })
     }
 
     fn start(&self, why: StartReason) -> Action {
@@ -277,7 +277,7 @@ impl Machine {
     /// Returns whether the session has reached its failure limit.
     fn is_given_up(&self) -> bool {
         (self.failed.as_ref()).is_some_and(|(id, times)| {
-            self.session.as_ref() == Some(id) && *times >= FAILURES_OF_A_SESSION
+            self.session.as_ref() == Some(id) && *times >= MAX_SESSION_FAILURES
         })
     }
 
@@ -296,14 +296,14 @@ impl Machine {
             self.failed = None;
         }
         self.to_start = None;
-        self.fresh = true;
+        self.needs_full_prompt = true;
         // `clear_min_gap` applies within one session.
         self.last_clear = None;
     }
 
     /// Reports the success of [`Action::Clear`].
     pub(crate) fn cleared(&mut self, now: Duration) {
-        self.fresh = true;
+        self.needs_full_prompt = true;
         self.last_clear = Some(now);
     }
 
@@ -325,20 +325,20 @@ impl Machine {
         self.failed_ticks = self.failed_ticks.saturating_add(1);
         // A requested tick does not skip the wait after a failure.
         self.woken = false;
-        self.failed_with(session);
+        self.restart_after_failure(session);
     }
 
     /// Delays the start by these seconds. This is no failure, and the session is kept.
     pub(crate) fn start_later(&mut self, seconds: u64) {
         self.woken = false;
         self.rest = Some(Sleep {
-            seconds: seconds.clamp(1, LONGEST_FAILURE_WAIT),
-            reason: "waiting until the session can go on".to_owned(),
+            seconds: seconds.clamp(1, MAX_FAILURE_WAIT),
+            reason: "waiting until the session is available".to_owned(),
         });
     }
 
     /// Drops a session that cannot be resumed and starts the agent without it.
-    pub(crate) fn start_anew(&mut self) {
+    pub(crate) fn start_without_session(&mut self) {
         self.session = None;
         self.to_start = Some(StartReason::First);
     }
@@ -352,7 +352,7 @@ impl Machine {
         };
         match end {
             TickEnd::Completed => {
-                self.fresh = false;
+                self.needs_full_prompt = false;
                 self.failures = 0;
                 self.failed = None;
             }
@@ -365,11 +365,11 @@ impl Machine {
             }
             TickEnd::Stuck => self.count_failure(session),
             TickEnd::Died => {
-                self.failed_with(session);
+                self.restart_after_failure(session);
                 return false;
             }
             TickEnd::Unusable => {
-                self.failed_with(session);
+                self.restart_after_failure(session);
                 self.session = None;
                 self.to_start = Some(StartReason::Unusable);
                 return false;
@@ -391,11 +391,11 @@ impl Machine {
         did_work
     }
 
-    fn failed_with(&mut self, session: Option<Id>) {
+    fn restart_after_failure(&mut self, session: Option<Id>) {
         self.count_failure(session);
         self.to_start = Some(StartReason::Died);
         self.rest = Some(Sleep {
-            seconds: (u64::from(self.failures) * FAILURE_STEP).min(LONGEST_FAILURE_WAIT),
+            seconds: (u64::from(self.failures) * FAILURE_STEP).min(MAX_FAILURE_WAIT),
             reason: match self.failures {
                 1 => "waiting after a failure".to_owned(),
                 times => format!("waiting after {times} failures in a row"),
@@ -405,7 +405,7 @@ impl Machine {
 
     fn count_failure(&mut self, session: Option<Id>) {
         self.failures = self.failures.saturating_add(1);
-        self.fresh = true;
+        self.needs_full_prompt = true;
         // A session whose id is not known cannot be resumed, so it cannot fail again.
         self.failed = session.clone().map(|id| match &self.failed {
             Some((before, times)) if *before == id => (id, times + 1),
@@ -416,7 +416,7 @@ impl Machine {
 
     /// Reports that a fallback played the tick: the agent's own context lacks the prompt.
     pub(crate) fn played_by_fallback(&mut self) {
-        self.fresh = true;
+        self.needs_full_prompt = true;
     }
 
     /// Extends the pending sleep to these seconds, at most `max_sleep`, because the service is limited.
@@ -424,7 +424,7 @@ impl Machine {
         let seconds = seconds.min(self.pace.max_sleep);
         if let Some(rest) = (self.rest.as_mut()).filter(|rest| rest.seconds < seconds) {
             rest.seconds = seconds;
-            "waiting for a limit of the service".clone_into(&mut rest.reason);
+            "waiting for a service limit to reset".clone_into(&mut rest.reason);
         }
     }
 

@@ -24,15 +24,15 @@ impl Settings {
             self.turn_limit.as_secs(),
         ));
         if pace.max_sleep < pace.min_sleep {
-            log.line("warning: MAX_SLEEP is less than MIN_SLEEP, which goes first");
+            log.line("warning: MAX_SLEEP is less than MIN_SLEEP and is ignored");
         }
         if !has_variables {
-            log.line("warning: there is no .env in the agent's directory");
+            log.line("warning: no .env in the agent's directory");
         }
         if !has_instructions(directory, &self.instructions) {
             log.line(format!(
-                "warning: no instructions: there is neither {} in {}",
-                self.instructions.join(" nor "),
+                "warning: no instructions: create {} in {}",
+                self.instructions.join(" or "),
                 directory.display()
             ));
         }

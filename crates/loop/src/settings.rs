@@ -189,7 +189,7 @@ impl Settings {
             Some("hot") => Some(AdapterKind::Hot),
             Some("cold") => Some(AdapterKind::Cold),
             Some(other) => {
-                let problem = format!("there is hot and cold, and not `{other}`");
+                let problem = format!("expected `hot` or `cold`, not `{other}`");
                 return Err(SettingsError::new("ADAPTER", problem));
             }
         };
@@ -210,7 +210,7 @@ impl Settings {
             &mut seconds,
         )?;
         if seconds == 0 {
-            let problem = "no turn can be played in 0 seconds";
+            let problem = "expected at least 1 second";
             return Err(SettingsError::new("TIMEOUT_SECS", problem));
         }
         settings.turn_limit = Duration::from_secs(seconds);
@@ -222,7 +222,7 @@ impl Settings {
         )?;
         if settings.log_max_bytes < SMALLEST_LOG {
             let problem = format!(
-                "at least {SMALLEST_LOG} bytes are needed, there is `{}`",
+                "expected at least {SMALLEST_LOG} bytes, not `{}`",
                 settings.log_max_bytes
             );
             return Err(SettingsError::new("LOG_MAX_BYTES", problem));
@@ -309,17 +309,17 @@ impl Settings {
 fn number<T: FromStr>(
     name: &str,
     value: Option<String>,
-    what: &str,
+    expected: &str,
     number: &mut T,
 ) -> Result<(), SettingsError> {
     if let Some(value) = value {
         *number = value.parse().map_err(|_| {
-            let what = if what.is_empty() {
+            let expected = if expected.is_empty() {
                 "whole number"
             } else {
-                &format!("whole number {what}")
+                &format!("whole number {expected}")
             };
-            unfit(name, what, &value)
+            invalid_value(name, expected, &value)
         })?;
     }
     Ok(())
@@ -329,16 +329,16 @@ fn number<T: FromStr>(
 fn optional<T: FromStr + Default + PartialEq>(
     name: &str,
     variable: &dyn Fn(&str) -> Option<String>,
-    what: &str,
+    expected: &str,
 ) -> Result<Option<T>, SettingsError> {
     let Some(value) = variable(name) else {
         return Ok(None);
     };
     let mut found = T::default();
-    number(name, Some(value.clone()), what, &mut found)?;
+    number(name, Some(value.clone()), expected, &mut found)?;
     if found == T::default() && name != "MAX_WAIT" {
-        let what = format!("number {what} of at least 1");
-        return Err(unfit(name, &what, &value));
+        let expected = format!("number {expected} of at least 1");
+        return Err(invalid_value(name, &expected, &value));
     }
     Ok(Some(found))
 }
@@ -348,13 +348,13 @@ fn usd(name: &str, value: Option<String>) -> Result<Option<f64>, SettingsError> 
     let usd = value.parse::<f64>().ok();
     match usd.filter(|usd| usd.is_finite() && *usd > 0.0) {
         Some(usd) => Ok(Some(usd)),
-        None => Err(unfit(name, "number of dollars above 0", &value)),
+        None => Err(invalid_value(name, "number of dollars above 0", &value)),
     }
 }
 
-fn unfit(name: &str, what: &str, value: &str) -> SettingsError {
+fn invalid_value(name: &str, expected: &str, value: &str) -> SettingsError {
     let value = teamster_core::text::excerpt(value, 40);
-    SettingsError::new(name, format!("a {what} is needed, there is `{value}`"))
+    SettingsError::new(name, format!("expected a {expected}, not `{value}`"))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod agent;
 mod client;
 mod config;
 mod event;
+mod handle;
 mod last_start;
 mod lock_holder;
 mod managed;
@@ -42,9 +43,10 @@ pub use client::{Client, Updates};
 use config::Obstacle;
 pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
 pub use event::Event;
+pub use handle::Handle;
 pub use offline::status as offline_status;
 pub use process::log_path;
-pub use task::{Handle, Supervisor};
+pub use task::Supervisor;
 
 /// Looks up the CLI of a runtime's name, or the default CLI for `None`. The error is the reason that the name
 /// is unknown.
@@ -118,7 +120,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// Another supervisor is running.
     #[error(
-        "a supervisor is already running in {}{}: `teamster agents` talks to it",
+        "a supervisor is already running in {}{}: control it with `teamster agents`",
         folder.display(),
         pid.map(|pid| format!(", pid {pid}")).unwrap_or_default()
     )]
@@ -140,7 +142,7 @@ pub enum Error {
     },
     /// The supervisor in this folder has another configuration.
     #[error(
-        "the supervisor in this folder has the configuration {}, and not {}",
+        "the supervisor in this folder has the configuration {}, not {}",
         theirs.display(),
         ours.display()
     )]
@@ -152,8 +154,8 @@ pub enum Error {
     },
     /// The state in this folder is that of another configuration.
     #[error(
-        "the supervisor of this folder had the configuration {}, and that of {} would end its loops and forget \
-         its stops: put one of the two files into a folder of its own, or move the first one away",
+        "this folder has the state of a supervisor with the configuration {}; one with {} would end its loops and \
+         discard its stops: move one of the two files to a folder of its own",
         theirs.display(),
         ours.display()
     )]
@@ -165,8 +167,8 @@ pub enum Error {
     },
     /// The state of the previous supervisor cannot be read.
     #[error(
-        "cannot read which agents were stopped from {}: {error}; put it right, or move it away: then all agents \
-         are switched on, and loops that run are taken over",
+        "cannot read which agents are stopped from {}: {error}; repair the file, or move it away: then all agents \
+         are enabled and running loops are adopted",
         path.display()
     )]
     State {

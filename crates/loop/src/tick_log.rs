@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Time for which writing a log is retried. After it the tick continues without its log.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
 /// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
@@ -112,7 +112,7 @@ pub(crate) struct TickLog {
     folder: RunFolder,
     writer: RunLogWriter,
     announce: watch::Sender<Position>,
-    door: JoinHandle<io::Result<()>>,
+    server: JoinHandle<io::Result<()>>,
     /// Number of entries since the last flush.
     waiting: usize,
     /// Start of a series of write errors, and the last error.
@@ -138,7 +138,7 @@ impl TickLog {
             folder,
             writer,
             announce,
-            door: tokio::spawn(serve(listener, control)),
+            server: tokio::spawn(serve(listener, control)),
             waiting: 0,
             failing: None,
             lost: false,
@@ -187,7 +187,7 @@ impl TickLog {
             }
             Err(error) => {
                 let since = (self.failing.take()).map_or_else(Instant::now, |(since, _)| since);
-                if since.elapsed() >= PATIENCE {
+                if since.elapsed() >= WRITE_RETRY_LIMIT {
                     self.writer.discard_unwritten();
                     self.lost = true;
                 }
@@ -199,7 +199,7 @@ impl TickLog {
     /// Ends the log. Returns the error if the log is incomplete; its next reader completes it.
     pub(crate) fn end(mut self) -> Option<io::Error> {
         self.end_frame();
-        self.door.abort();
+        self.server.abort();
         self.folder.close_socket();
         match self.failing.take() {
             Some((_, error)) => Some(error),
@@ -210,6 +210,6 @@ impl TickLog {
 
 impl Drop for TickLog {
     fn drop(&mut self) {
-        self.door.abort();
+        self.server.abort();
     }
 }

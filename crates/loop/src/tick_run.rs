@@ -78,7 +78,7 @@ impl TickOptions {
     ///
     /// Fails with the reason if one of them does not.
     pub fn check(&self, settings: &Settings, agent: &dyn Adapter) -> Result<(), AgentError> {
-        let (turns, _) = Turns::new(settings.name(), agent.capabilities().clone());
+        let (turns, _) = TickRuntime::new(settings.name(), agent.capabilities().clone());
         let own = Candidate::new(Arc::new(turns), ExecuteParams::new(""));
         let mut candidates = std::iter::once(&own).chain(&self.fallbacks);
         candidates.try_for_each(|candidate| self.budget.check(candidate))
@@ -99,13 +99,13 @@ pub(crate) struct AttemptRequest {
 }
 
 /// Runtime of one tick: the loop begins each attempt as a turn of its agent.
-pub(crate) struct Turns {
+pub(crate) struct TickRuntime {
     id: String,
     capabilities: Capabilities,
     attempts: mpsc::UnboundedSender<AttemptRequest>,
 }
 
-impl Turns {
+impl TickRuntime {
     /// Creates the runtime and the receiver of its attempts.
     pub(crate) fn new(
         id: &str,
@@ -121,7 +121,7 @@ impl Turns {
     }
 }
 
-impl AgentRuntime for Turns {
+impl AgentRuntime for TickRuntime {
     fn id(&self) -> &str {
         &self.id
     }

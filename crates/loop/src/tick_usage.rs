@@ -76,7 +76,7 @@ fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
 }
 
 /// Sources for the usage records of a tick.
-pub(crate) struct Known<'a> {
+pub(crate) struct UsageSources<'a> {
     pub(crate) provider: Option<Provider>,
     pub(crate) prices: &'a PriceList,
     pub(crate) result: &'a RunResult,
@@ -90,17 +90,17 @@ pub(crate) struct Known<'a> {
 ///
 /// Tokens are taken from the stream by model, else from the CLI's files, else from the stream's total. The cost
 /// is the CLI's own, else an estimate.
-pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
-    let Known {
+pub(crate) fn records(sources: &UsageSources<'_>) -> Vec<UsageRecord> {
+    let UsageSources {
         result, measured, ..
-    } = known;
+    } = sources;
     // The agent's own estimate, such as that of the embedded agent.
     let is_estimate = result.cost_source == Some(CostSource::Estimated);
     let mut records: Vec<UsageRecord> = if !result.usage_by_model.is_empty() {
         let models = result.usage_by_model.iter();
         models
             .map(|(model, used)| {
-                let mut record = known.record(Some(model), used.usage);
+                let mut record = sources.record(Some(model), used.usage);
                 if let Some(of_files) = measured_of(measured, model) {
                     record.premium_requests = of_files.premium_requests.unwrap_or_default();
                 }
@@ -116,7 +116,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
         let models = measured.iter();
         models
             .map(|used| {
-                let mut record = known.record(used.model.as_deref(), used.usage);
+                let mut record = sources.record(used.model.as_deref(), used.usage);
                 record.premium_requests = used.premium_requests.unwrap_or_default();
                 record.reported(used.reported_cost_usd);
                 record.estimated(used.estimated_cost_usd);
@@ -125,7 +125,7 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
             .collect()
     } else {
         let used = result.usage.filter(|usage| !usage.is_empty());
-        let used = used.map(|usage| known.record(result.model.as_deref(), usage));
+        let used = used.map(|usage| sources.record(result.model.as_deref(), usage));
         used.into_iter().collect()
     };
     if let [only] = &mut *records
@@ -139,13 +139,13 @@ pub(crate) fn records(known: &Known<'_>) -> Vec<UsageRecord> {
     // that answered.
     let of_files = result.usage_by_model.is_empty() && !measured.is_empty();
     for record in records.iter_mut().filter(|_| !of_files) {
-        if let (None, Some(provider)) = (record.cost_usd, known.provider) {
+        if let (None, Some(provider)) = (record.cost_usd, sources.provider) {
             let estimate = |model: &str| {
-                (known.prices).estimate_sum(provider, model, &record.usage(), None, known.now)
+                (sources.prices).estimate_sum(provider, model, &record.usage(), None, sources.now)
             };
             let cost = record.model.as_deref().and_then(estimate);
             // The stream may have the requested model, such as `auto`; the files have the one that answered.
-            let cost = cost.or_else(|| match known.measured {
+            let cost = cost.or_else(|| match sources.measured {
                 [only] => only.model.as_deref().and_then(estimate),
                 _ => None,
             });
@@ -162,7 +162,7 @@ fn measured_of<'a>(measured: &'a [ModelTick], model: &str) -> Option<&'a ModelTi
     (measured.iter()).find(|tick| tick.model.as_deref() == Some(model))
 }
 
-impl Known<'_> {
+impl UsageSources<'_> {
     fn record(&self, model: Option<&str>, usage: Usage) -> UsageRecord {
         let figure = |figure: Option<u64>| figure.unwrap_or_default();
         UsageRecord {
@@ -205,11 +205,11 @@ impl UsageRecord {
 }
 
 /// Formats the tick's line in the log: cost and its source, the estimate from the CLI's own files, and tokens.
-pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
+pub(crate) fn line(sources: &UsageSources<'_>, records: &[UsageRecord]) -> String {
     if records.is_empty() {
         return "cost unknown: no usage was reported for this tick".to_owned();
     }
-    let result = known.result;
+    let result = sources.result;
     let reported = match (result.total_cost_usd, result.cost_source) {
         (Some(_), Some(CostSource::Estimated)) | (None, _) => sum_of(records, CostSource::Reported),
         (cost, _) => cost,
@@ -221,9 +221,9 @@ pub(crate) fn line(known: &Known<'_>, records: &[UsageRecord]) -> String {
     };
     // The estimate from the files, if the cost has another source.
     if reported.is_some() || !result.usage_by_model.is_empty() {
-        let estimates = known.measured.iter().map(|tick| tick.estimated_cost_usd);
+        let estimates = sources.measured.iter().map(|tick| tick.estimated_cost_usd);
         let estimate: Option<f64> = estimates.sum();
-        if let (Some(estimate), false) = (estimate, known.measured.is_empty()) {
+        if let (Some(estimate), false) = (estimate, sources.measured.is_empty()) {
             // Writing to a string cannot fail.
             let _ = write!(line, " (~${estimate:.6} by its transcript)");
         }

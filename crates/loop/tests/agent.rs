@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod cut_off;
-mod in_the_way;
 mod limits;
+mod obstacles;
 mod unasked;
 
 use std::collections::VecDeque;
@@ -78,8 +78,8 @@ struct Agent {
     /// Session of each call of `begin`.
     resumed: Arc<Mutex<Vec<Option<Id>>>>,
     /// Number of calls of `unasked` after which the process ends.
-    dies: Option<u32>,
-    asked: u32,
+    dies_after: Option<u32>,
+    unasked_calls: u32,
     /// Tick count at each successful `begin`, and the ticks with the full prompt.
     begun: Arc<Mutex<Vec<u32>>>,
     full: Arc<Mutex<Vec<u32>>>,
@@ -92,7 +92,7 @@ impl Adapter for Agent {
             return Err(error);
         }
         if !self.begun.lock().unwrap().is_empty() {
-            self.dies = None;
+            self.dies_after = None;
         }
         self.begun.lock().unwrap().push(*self.ticks.lock().unwrap());
         Ok(())
@@ -103,7 +103,8 @@ impl Adapter for Agent {
     }
 
     fn is_alive(&self) -> bool {
-        self.dies.is_none_or(|dies| self.asked < dies)
+        self.dies_after
+            .is_none_or(|dies_after| self.unasked_calls < dies_after)
     }
 
     fn keeps_context(&self) -> bool {
@@ -131,7 +132,7 @@ impl Adapter for Agent {
     fn tick_ended(&mut self, _: &RunResult) {}
 
     fn unasked(&mut self) -> Option<EventStream> {
-        self.asked += 1;
+        self.unasked_calls += 1;
         self.unasked.lock().unwrap().pop_front()
     }
 

@@ -54,11 +54,11 @@ struct Account {
     deaths: u32,
     hangs: u32,
     clears: u32,
-    asked_clears: u32,
+    requested_clears: u32,
     /// `clear-session` was set, and the context has not been emptied since.
     clear_due: bool,
     resets: u32,
-    asked_resets: u32,
+    requested_resets: u32,
     resumed: Vec<Option<Id>>,
     problems: Vec<String>,
 }
@@ -188,12 +188,12 @@ impl Adapter for Agent {
                     fs::write(flags.join("did-work"), "").unwrap();
                 }
                 if chance.one_in(5) && !flags.join("clear-session").exists() {
-                    account.asked_clears += 1;
+                    account.requested_clears += 1;
                     account.clear_due = true;
                     fs::write(flags.join("clear-session"), "").unwrap();
                 }
                 if chance.one_in(50) {
-                    account.asked_resets += 1;
+                    account.requested_resets += 1;
                     fs::write(flags.join("reset-session"), "").unwrap();
                 }
             }
@@ -254,7 +254,7 @@ async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>
     );
     let woken = Arc::new(Mutex::new(Vec::new()));
     let at = woken.clone();
-    let asks = control.clone();
+    let waker = control.clone();
     tokio::spawn(async move {
         if idle {
             return;
@@ -263,7 +263,7 @@ async fn day(directory: &Path, seed: u64, idle: bool) -> (Account, Vec<Duration>
             let pause = chance.lock().unwrap().below(7200);
             sleep(Duration::from_secs(pause)).await;
             at.lock().unwrap().push(begun.elapsed());
-            asks.wake();
+            waker.wake();
         }
     });
     tokio::spawn(async move {
@@ -308,8 +308,8 @@ async fn a_day_of_ticks() {
 
         // No flag is lost or invented. Each tick has checked that no clear was lost.
         assert!(account.clears > 0, "seed {seed}");
-        assert!(account.clears <= account.asked_clears, "seed {seed}");
-        assert!(account.resets >= account.asked_resets, "seed {seed}");
+        assert!(account.clears <= account.requested_clears, "seed {seed}");
+        assert!(account.resets >= account.requested_resets, "seed {seed}");
 
         // After a death the session is resumed, unless it was given up.
         let resumed = account.resumed.iter().filter(|it| it.is_some()).count();

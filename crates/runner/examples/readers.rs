@@ -188,7 +188,7 @@ async fn run_of(run: NewRun, load: Load) -> Result<(), Failure> {
     } = run;
     let (announce, position) = watch::channel(Position::default());
     let control = Control::new(position, AbortHandle::default(), Requests::default());
-    let door = tokio::spawn(serve(listener, control));
+    let server = tokio::spawn(serve(listener, control));
     let mut ticks = interval(Duration::from_nanos(1_000_000_000 / load.rate));
     for number in 0..=load.events() {
         ticks.tick().await;
@@ -205,7 +205,7 @@ async fn run_of(run: NewRun, load: Load) -> Result<(), Failure> {
         announce.send_replace(log.flush()?);
     }
     // Slow readers read the rest from the file.
-    door.abort();
+    server.abort();
     folder.close_socket();
     drop(lock);
     Ok(())

@@ -192,7 +192,7 @@ pub async fn answer(run: &RunFolder, request_id: &str, answer: Answer) -> Result
 pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
     match call(run, &Command::Status).await? {
         Reply::Status { status } => Ok(*status),
-        other => Err(odd(&other)),
+        other => Err(unexpected_reply(&other)),
     }
 }
 
@@ -282,7 +282,7 @@ pub async fn begin_turn(
             seq,
             is_new: !known,
         }),
-        other => Err(odd(&other)),
+        other => Err(unexpected_reply(&other)),
     }
 }
 
@@ -330,7 +330,7 @@ pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result
 }
 
 /// Returns the error for a reply that does not fit the command.
-fn odd(reply: &Reply) -> RunsError {
+fn unexpected_reply(reply: &Reply) -> RunsError {
     RunsError::Refused {
         code: RefusalCode::Other,
         message: format!("the runner is of another version: it replied {reply:?}"),

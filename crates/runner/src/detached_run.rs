@@ -6,7 +6,7 @@ use teamster_core::{AbortHandle, AgentEvent, RunResult};
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use tokio::sync::mpsc;
 
-use crate::log_task::{BeforeDone, LogTask, Side};
+use crate::log_task::{BeforeDone, LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::{NewRun, Requests, RunFolder, RunLock};
 
@@ -17,7 +17,7 @@ pub struct DetachedRun {
     task: LogTask,
     listener: Listener,
     lock: RunLock,
-    side: Side,
+    side: SideChannels,
     log: teamster_orchestrator::RunLog,
 }
 
@@ -32,7 +32,7 @@ pub struct Finished {
 }
 
 impl DetachedRun {
-    /// Creates the runner of this request. `requests` and `asked` come from [`Requests::of`].
+    /// Creates the runner of this request. `requests` and `request_events` come from [`Requests::of`].
     ///
     /// # Panics
     ///
@@ -42,7 +42,7 @@ impl DetachedRun {
         orchestrator: &Orchestrator,
         request: RunRequest,
         requests: Requests,
-        asked: mpsc::UnboundedReceiver<AgentEvent>,
+        request_events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> Self {
         let NewRun {
             folder,
@@ -57,9 +57,9 @@ impl DetachedRun {
             folder,
             listener,
             lock,
-            side: Side {
+            side: SideChannels {
                 requests,
-                asked,
+                request_events,
                 notes: mpsc::unbounded_channel().1,
                 before_done: None,
             },
@@ -85,12 +85,12 @@ impl DetachedRun {
             self.side.requests.clone(),
         )
         .status(self.task.status().clone());
-        let door = tokio::spawn(serve(self.listener, control));
+        let server = tokio::spawn(serve(self.listener, control));
         let mut result = (self.task)
             .record(&mut self.log, &mut self.side, &mut |_| {})
             .await;
         let log = self.task.end(&mut result).await;
-        door.abort();
+        server.abort();
         self.folder.close_socket();
         drop(self.lock);
         Finished { result, log }

@@ -11,7 +11,7 @@ use teamster_orchestrator::{Orchestrator, RunLogEntry};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::log_task::{BeforeDone, LogTask, Side};
+use crate::log_task::{BeforeDone, LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
 use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
@@ -59,14 +59,14 @@ pub struct DetachedSession {
 }
 
 impl DetachedSession {
-    /// Creates the runner of this plan. `requests` and `asked` come from [`Requests::of`], and the policies of
-    /// the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
+    /// Creates the runner of this plan. `requests` and `request_events` come from [`Requests::of`], and the
+    /// policies of the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
     pub fn new(
         run: NewRun,
         orchestrator: Orchestrator,
         plan: SessionPlan,
         requests: Requests,
-        asked: mpsc::UnboundedReceiver<AgentEvent>,
+        request_events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> Self {
         let NewRun {
             folder,
@@ -81,9 +81,9 @@ impl DetachedSession {
             SessionControl::new(sessions, task.status().clone(), plan.runs.budget);
         let turns = Turns {
             task,
-            side: Side {
+            side: SideChannels {
                 requests,
-                asked,
+                request_events,
                 notes,
                 before_done: None,
             },
@@ -117,11 +117,11 @@ impl DetachedSession {
         )
         .status(turns.task.status().clone());
         turns.task.status().idle();
-        let door = tokio::spawn(serve(self.listener, control));
+        let server = tokio::spawn(serve(self.listener, control));
         turns.play_all().await;
         let mut result = turns.end().await;
         let log = turns.task.end(&mut result).await;
-        door.abort();
+        server.abort();
         self.folder.close_socket();
         drop(self.lock);
         Finished { result, log }
@@ -131,7 +131,7 @@ impl DetachedSession {
 /// State of a session's turns.
 struct Turns {
     task: LogTask,
-    side: Side,
+    side: SideChannels,
     orchestrator: Orchestrator,
     plan: SessionPlan,
     control: SessionControl,
@@ -152,9 +152,9 @@ enum Next {
 impl Turns {
     async fn play_all(&mut self) {
         while !self.task.is_lost() {
-            self.rests(true);
+            self.notify_at_rest(true);
             let next = self.next().await;
-            self.rests(false);
+            self.notify_at_rest(false);
             match next {
                 Next::Prompt(prompt) => self.turn(Some(prompt), None).await,
                 Next::Unasked(begun) => self.turn(None, Some(begun)).await,
@@ -163,9 +163,9 @@ impl Turns {
         }
     }
 
-    fn rests(&self, rests: bool) {
+    fn notify_at_rest(&self, is_at_rest: bool) {
         if let Some(at_rest) = &self.plan.at_rest {
-            at_rest(rests);
+            at_rest(is_at_rest);
         }
     }
 
@@ -183,7 +183,7 @@ impl Turns {
                 biased;
                 () = self.control.ended() => return Next::End,
                 Some(prompt) = self.prompts.recv() => return Next::Prompt(prompt),
-                Some(event) = self.side.asked.recv() => self.task.push_event(event),
+                Some(event) = self.side.request_events.recv() => self.task.push_event(event),
                 Some(note) = self.side.notes.recv() => self.task.push_note(note),
                 begun = unasked(&*session, &self.control) => return Next::Unasked(begun),
                 () = self.task.due() => {}
@@ -226,7 +226,7 @@ impl Turns {
         let control = &self.control;
         control.set_current(runs.current());
         let mut log = self.orchestrator.log(request);
-        control.begins(log.abort_handle(), from);
+        control.turn_began(log.abort_handle(), from);
         let status = self.task.status().clone();
         let mut see = |entry: &RunLogEntry| {
             runs.see(entry);
@@ -237,7 +237,7 @@ impl Turns {
                 // Before the entry is in the log, so that a client that sees it can send a prompt.
                 status.add(&done.result);
                 status.idle();
-                control.has_ended();
+                control.turn_ended();
             }
         };
         let result = self.task.record(&mut log, &mut self.side, &mut see).await;

@@ -17,7 +17,7 @@ pub enum RunsError {
         id: String,
     },
     /// Several runs have this id prefix.
-    #[error("`{prefix}` is the beginning of several runs: {}", matches.join(", "))]
+    #[error("`{prefix}` matches several runs: {}", matches.join(", "))]
     Ambiguous {
         /// The prefix.
         prefix: String,

@@ -24,7 +24,7 @@ const INFO: &str = "run.json";
 /// Prefix of the names of folders that are drafts or being removed.
 pub(crate) const HIDDEN: &str = ".";
 /// Time that a reader waits for another one that completes the log.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval of the attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
@@ -352,7 +352,7 @@ impl RunFolder {
             Ok(()) => {}
         }
         let _ended = RunLock(file);
-        let until = Instant::now() + LOCK_PATIENCE;
+        let until = Instant::now() + LOCK_TIMEOUT;
         while !self.has_end()? {
             if let Some(_recovering) = lock_exclusively(&self.path, RECOVERY)? {
                 // Another reader may have completed the log.

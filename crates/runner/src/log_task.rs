@@ -16,11 +16,11 @@ use crate::status::StatusBoard;
 use crate::{Position, Requests, RunLogWriter};
 
 /// Time for which a log that cannot be written delays its run, before the run is stopped.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
 /// Interval of the write attempts.
-const RETRY: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Time limit for writing the end of a run that was stopped for that reason.
-const PATIENCE_AT_THE_END: Duration = Duration::from_secs(5);
+const END_RETRY_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
@@ -28,10 +28,10 @@ const BATCH: usize = 256;
 pub type BeforeDone = Box<dyn FnOnce() -> AgentEvent + Send>;
 
 /// Sources of log entries other than runs.
-pub(crate) struct Side {
+pub(crate) struct SideChannels {
     pub(crate) requests: Requests,
     /// Events about requests, which are not events of the agent.
-    pub(crate) asked: mpsc::UnboundedReceiver<AgentEvent>,
+    pub(crate) request_events: mpsc::UnboundedReceiver<AgentEvent>,
     /// Actions of a session's clients.
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
     pub(crate) before_done: Option<BeforeDone>,
@@ -151,7 +151,7 @@ impl LogTask {
     /// Waits until a write is due. Cancel-safe.
     pub(crate) async fn due(&self) {
         match (self.failing, self.writer.due()) {
-            (Some(_), _) => sleep(RETRY).await,
+            (Some(_), _) => sleep(RETRY_INTERVAL).await,
             (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
             (None, None) => pending().await,
         }
@@ -170,7 +170,7 @@ impl LogTask {
         };
         let given_up = self
             .failing
-            .is_some_and(|since| since.elapsed() >= PATIENCE);
+            .is_some_and(|since| since.elapsed() >= WRITE_RETRY_LIMIT);
         if given_up {
             self.lost = Some(error);
             self.failing = None;
@@ -200,7 +200,7 @@ impl LogTask {
     pub(crate) async fn record(
         &mut self,
         log: &mut RunLog,
-        side: &mut Side,
+        side: &mut SideChannels,
         see: &mut (dyn FnMut(&RunLogEntry) + Send),
     ) -> RunResult {
         let abort = log.abort_handle();
@@ -234,7 +234,7 @@ impl LogTask {
                         };
                     }
                 }
-                Some(event) = side.asked.recv(), if self.failing.is_none() => {
+                Some(event) = side.request_events.recv(), if self.failing.is_none() => {
                     self.push_event(event);
                 }
                 Some(note) = side.notes.recv(), if self.failing.is_none() => {
@@ -253,7 +253,7 @@ impl LogTask {
     }
 
     /// Adds an entry of the run.
-    fn take(&mut self, entry: RunLogEntry, side: &mut Side) {
+    fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
                 if matches!(entry.event, AgentEvent::Done(_))
@@ -299,16 +299,16 @@ impl LogTask {
         }
         let until = Instant::now()
             + if self.is_lost() {
-                PATIENCE_AT_THE_END
+                END_RETRY_LIMIT
             } else {
-                PATIENCE
+                WRITE_RETRY_LIMIT
             };
         // The next reader completes a log without its end.
         while let Err(error) = self.try_write() {
             if Instant::now() >= until {
                 return Err(error);
             }
-            sleep(RETRY).await;
+            sleep(RETRY_INTERVAL).await;
         }
         self.writer.sync()
     }

@@ -26,19 +26,19 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     let path = folder.join(FILE);
     let mut log =
         RunLogWriter::open(folder, LogLimits::default()).map_err(RunsError::io("open", &path))?;
-    let known = Known::read(folder)?;
+    let recovered = RecoveredRun::read(folder)?;
     let error = AgentError::new(
         ErrorCode::Interrupted,
         ErrorKind::Interrupted,
-        "the runner of this run was killed or its machine went down: what the agent did until then is \
-         done; go on with its session, or start over",
+        "the runner of this run was killed, or its machine went down; changes that the agent made \
+         remain: resume its session, or start a new run",
     );
     let run_id = Some(run_id_of(folder));
-    let attempt = known.attempt;
+    let attempt = recovered.attempt;
     // A reader that was killed between the two may have written the error.
-    let is_noted = known.is_noted();
-    let done = AgentEvent::Done(Done::new(Box::new(known.into_result(error.clone()))));
-    let error = (!is_noted).then(|| AgentEvent::error(error));
+    let has_error = recovered.has_error();
+    let done = AgentEvent::Done(Done::new(Box::new(recovered.into_result(error.clone()))));
+    let error = (!has_error).then(|| AgentEvent::error(error));
     for event in error.into_iter().chain([done]) {
         let mut entry = LogEntry::from(event);
         entry.run_id.clone_from(&run_id);
@@ -53,7 +53,7 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
 
 /// State of a run, reconstructed from its incomplete log.
 #[derive(Default)]
-struct Known {
+struct RecoveredRun {
     started_at: Option<u64>,
     last_at: u64,
     attempt: u32,
@@ -64,20 +64,20 @@ struct Known {
     turns: Totals,
 }
 
-impl Known {
+impl RecoveredRun {
     fn read(folder: &Path) -> Result<Self, RunsError> {
         let mut reader = RunLogReader::open(folder, 0)?;
-        let mut known = Self {
+        let mut recovered = Self {
             attempt: 1,
             ..Self::default()
         };
         while let Some(line) = reader.next_line()? {
             // An entry of a later version that cannot be parsed is skipped.
             if let Ok(entry) = line.entry() {
-                known.take(entry);
+                recovered.take(entry);
             }
         }
-        Ok(known)
+        Ok(recovered)
     }
 
     fn take(&mut self, entry: RunLogEntry) {
@@ -133,13 +133,13 @@ impl Known {
     }
 
     /// Returns whether the log has the error already.
-    fn is_noted(&self) -> bool {
+    fn has_error(&self) -> bool {
         let last = self.result.errors.last();
         last.is_some_and(|error| error.code == ErrorCode::Interrupted)
     }
 
     fn into_result(self, error: AgentError) -> RunResult {
-        let is_noted = self.is_noted();
+        let has_error = self.has_error();
         let mut result = self.result;
         if self.turns.turns > 0 {
             let mut turns = self.turns;
@@ -153,7 +153,7 @@ impl Known {
         result.pieces = self.text.text_pieces();
         result.text = self.text.into_text();
         result.open_tool_ids = self.tools.into_open();
-        if !is_noted {
+        if !has_error {
             result.errors.push(error);
         }
         result

@@ -16,11 +16,11 @@ use crate::RefusalCode;
 use crate::protocol::{Answer, PendingRequest};
 
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
-const REMEMBERED: usize = 1000;
+const MAX_SETTLED: usize = 1000;
 /// Number of decisions that wait for their event. Some CLIs print none.
 const MAX_DECIDED: usize = 100;
 /// Reason that a withdrawn request needs no answer.
-const WITHDRAWN: &str = "the agent has withdrawn it";
+const WITHDRAWN: &str = "the agent withdrew it";
 
 /// Pending requests of a run. Clones share their state.
 #[derive(Debug, Clone, Default)]
@@ -32,22 +32,22 @@ pub struct Requests {
 struct Shared {
     run_id: String,
     last: u64,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingRequest>,
     /// Ids of settled requests, each with the reason.
     settled: VecDeque<(String, String)>,
     /// Decisions whose event has not arrived.
-    decided: Vec<Decided>,
+    decided: Vec<DecidedRequest>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingRequest {
     request: PendingRequest,
     reply: oneshot::Sender<Answer>,
 }
 
 #[derive(Debug)]
-struct Decided {
+struct DecidedRequest {
     request_id: String,
     tool_name: String,
     tool_id: Option<teamster_core::Id>,
@@ -94,17 +94,15 @@ impl Requests {
             return Err(match settled {
                 Some((_, why)) => (
                     RefusalCode::AlreadyAnswered,
-                    format!("request {id} needs no answer any more: {why}"),
+                    format!("request {id} is already settled: {why}"),
                 ),
                 None => (
                     RefusalCode::UnknownRequest,
-                    format!(
-                        "no request {id} waits for an answer: `teamster requests` shows those that do"
-                    ),
+                    format!("no pending request {id}: list them with `teamster requests`"),
                 ),
             });
         };
-        if let Some(why) = unfit(&shared.waiting[index].request, &answer) {
+        if let Some(why) = mismatch(&shared.waiting[index].request, &answer) {
             return Err((RefusalCode::InvalidAnswer, why));
         }
         let why = match &answer {
@@ -117,7 +115,7 @@ impl Requests {
             shared.settle(id, WITHDRAWN);
             return Err((
                 RefusalCode::AlreadyAnswered,
-                format!("request {id} needs no answer any more: {WITHDRAWN}"),
+                format!("request {id} is already settled: {WITHDRAWN}"),
             ));
         }
         shared.settle(id, why);
@@ -138,7 +136,7 @@ impl Requests {
             // The request has an own event with its id.
             Decision::Requested => return None,
             Decision::Allowed | Decision::Denied => {
-                let of_it = |it: &Decided| {
+                let of_it = |it: &DecidedRequest| {
                     it.tool_name == permission.tool_name && it.tool_id == permission.tool_id
                 };
                 if let Some(index) = shared.decided.iter().position(of_it) {
@@ -166,7 +164,7 @@ impl Requests {
             event.tool_id.clone_from(&request.tool_id);
             event.reason.clone_from(&request.message);
             event.request_id = Some(id.clone());
-            let decided = Decided {
+            let decided = DecidedRequest {
                 request_id: id.clone(),
                 tool_name: request.tool_name.clone(),
                 tool_id: request.tool_id.clone(),
@@ -174,7 +172,7 @@ impl Requests {
             let mut pending = PendingRequest::new(id.clone(), &shared.run_id, request);
             pending.takes_reason = takes_reason;
             pending.expires_at = limit.map(|limit| epoch_ms().saturating_add(millis(limit)));
-            shared.waiting.push(Waiting {
+            shared.waiting.push(WaitingRequest {
                 request: pending,
                 reply,
             });
@@ -218,7 +216,7 @@ impl Shared {
 
     /// Drops requests that the agent has withdrawn.
     fn drop_withdrawn(&mut self) {
-        let closed = |it: &&Waiting| it.reply.is_closed();
+        let closed = |it: &&WaitingRequest| it.reply.is_closed();
         let withdrawn = self.waiting.iter().filter(closed);
         let withdrawn: Vec<_> = withdrawn.map(|it| it.request.request_id.clone()).collect();
         for id in withdrawn {
@@ -228,7 +226,7 @@ impl Shared {
     }
 
     fn settle(&mut self, id: &str, why: impl Into<String>) {
-        if self.settled.len() >= REMEMBERED {
+        if self.settled.len() >= MAX_SETTLED {
             self.settled.pop_front();
         }
         self.settled.push_back((id.to_owned(), why.into()));
@@ -236,10 +234,10 @@ impl Shared {
 }
 
 /// Returns why the answer does not fit the request.
-fn unfit(request: &PendingRequest, answer: &Answer) -> Option<String> {
+fn mismatch(request: &PendingRequest, answer: &Answer) -> Option<String> {
     match answer {
         Answer::AllowWith { .. } if !request.takes_input => {
-            Some("this request takes allow or deny, and no text".to_owned())
+            Some("this request takes only allow or deny".to_owned())
         }
         Answer::Allow | Answer::AllowAlways if request.schema.is_some() => Some(
             "this is a question: answer it with the text, with a JSON object of all fields, or with deny"

@@ -46,7 +46,7 @@ pub struct Pruned {
 }
 
 /// Log that may be removed.
-struct Found {
+struct LogFile {
     id: String,
     changed_at: u64,
     bytes: u64,
@@ -69,7 +69,7 @@ impl Runs {
         };
         let now = epoch_ms();
         let removable = now.saturating_sub(millis(GRACE));
-        let mut failed = self.remove_left_behind(removable).err();
+        let mut failed = self.remove_stale_drafts(removable).err();
         let oldest = keep.age.map(|age| now.saturating_sub(millis(age)));
         let mut kept: u64 = 0;
         for found in self.logs_by_age()? {
@@ -95,14 +95,14 @@ impl Runs {
     }
 
     /// Returns all logs, newest first, without reading their content.
-    fn logs_by_age(&self) -> Result<Vec<Found>, RunsError> {
+    fn logs_by_age(&self) -> Result<Vec<LogFile>, RunsError> {
         let mut all = Vec::new();
         for id in self.ids()? {
             let about = fs::metadata(self.root().join(&id).join(crate::log::FILE));
             if let Ok(about) = about
                 && let Ok(changed) = about.modified()
             {
-                all.push(Found {
+                all.push(LogFile {
                     id,
                     changed_at: epoch_ms_of(changed),
                     bytes: about.len(),
@@ -114,12 +114,12 @@ impl Runs {
     }
 
     /// Removes incomplete folders that have not changed since this time, in milliseconds since the Unix epoch.
-    fn remove_left_behind(&self, since: u64) -> Result<(), RunsError> {
+    fn remove_stale_drafts(&self, since: u64) -> Result<(), RunsError> {
         let list = |error| RunsError::io("list", self.root())(error);
         for entry in fs::read_dir(self.root()).map_err(list)? {
             let path = entry.map_err(list)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(HIDDEN) && path.is_dir() && is_left_behind(&path, since)? {
+            if name.starts_with(HIDDEN) && path.is_dir() && is_stale_draft(&path, since)? {
                 match fs::remove_dir_all(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(RunsError::io("remove", &path)(error));
@@ -134,7 +134,7 @@ impl Runs {
 }
 
 /// Returns whether no process holds this draft, and it has not changed since this time.
-fn is_left_behind(path: &Path, since: u64) -> Result<bool, RunsError> {
+fn is_stale_draft(path: &Path, since: u64) -> Result<bool, RunsError> {
     let Ok(changed) = fs::metadata(path).and_then(|about| about.modified()) else {
         return Ok(false);
     };

@@ -122,7 +122,7 @@ async fn client(stream: UnixStream, control: Control) {
             }
             Ok(command) => send(&mut writer, &answer(command, &control).await).await,
             Err(error) => {
-                let message = format!("this is no command: {error}");
+                let message = format!("invalid command: {error}");
                 send(&mut writer, &refused(RefusalCode::Unsupported, message)).await
             }
         };
@@ -180,7 +180,7 @@ async fn answer(command: Command, control: &Control) -> Reply {
 fn unknown() -> Reply {
     refused(
         RefusalCode::Unsupported,
-        "the runner of this run is of another version and does not know this command",
+        "the runner of this run has another version and does not support this command",
     )
 }
 

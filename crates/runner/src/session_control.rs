@@ -125,7 +125,7 @@ impl SessionControl {
     }
 
     /// Reports the start of a turn, with the handle that stops it.
-    pub(crate) fn begins(&self, abort: AbortHandle, from: Option<String>) {
+    pub(crate) fn turn_began(&self, abort: AbortHandle, from: Option<String>) {
         let mut state = self.state();
         let turn = state.turn.get_or_insert_with(|| Turn::new(from));
         match turn.interrupted {
@@ -138,7 +138,7 @@ impl SessionControl {
     }
 
     /// Reports the end of the turn.
-    pub(crate) fn has_ended(&self) {
+    pub(crate) fn turn_ended(&self) {
         self.state().turn = None;
     }
 
@@ -192,32 +192,34 @@ impl SessionControl {
                 }
             }
             Command::Clear => {
-                let what = "a new session begins, which knows nothing of the previous one";
-                self.order(
+                let notice = "the context is cleared: a new session begins";
+                self.apply_setting(
                     |session| Box::pin(async move { session.clear().await }),
-                    what,
+                    notice,
                 )
                 .await
             }
             Command::SetModel { model } => {
-                let what = format!("model from the next turn on: {model}");
+                let notice = format!("model from the next turn on: {model}");
                 let set = |session: Arc<dyn AgentSession>| {
-                    let set: Order = Box::pin(async move { session.set_model(model).await });
+                    let set: SettingFuture =
+                        Box::pin(async move { session.set_model(model).await });
                     set
                 };
-                self.order(set, &what).await
+                self.apply_setting(set, &notice).await
             }
             Command::SetPermission { mode } => {
-                let what = format!("permission from the next turn on: {mode}");
+                let notice = format!("permission from the next turn on: {mode}");
                 let set = |session: Arc<dyn AgentSession>| {
-                    let set: Order = Box::pin(async move { session.set_permission(mode).await });
+                    let set: SettingFuture =
+                        Box::pin(async move { session.set_permission(mode).await });
                     set
                 };
-                self.order(set, &what).await
+                self.apply_setting(set, &notice).await
             }
             _ => refused(
                 RefusalCode::Unsupported,
-                "the runner of this session is of another version and does not know this command",
+                "the runner of this session has another version and does not support this command",
             ),
         }
     }
@@ -319,16 +321,16 @@ impl SessionControl {
         }
     }
 
-    async fn order<F>(&self, order: F, what: &str) -> Reply
+    async fn apply_setting<F>(&self, setting: F, notice: &str) -> Reply
     where
-        F: FnOnce(Arc<dyn AgentSession>) -> Order,
+        F: FnOnce(Arc<dyn AgentSession>) -> SettingFuture,
     {
         if self.is_ending() {
             return ending();
         }
-        match order(self.session()).await {
+        match setting(self.session()).await {
             Ok(()) => {
-                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, what);
+                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, notice);
                 // The receiver lives as long as the session.
                 let _ = self.0.notes.send(Note::Event(event));
                 Reply::Done
@@ -338,7 +340,7 @@ impl SessionControl {
     }
 }
 
-type Order = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
+type SettingFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
 
 impl Turn {
     fn new(from: Option<String>) -> Self {
@@ -352,18 +354,16 @@ impl Turn {
 
     fn busy(&self) -> String {
         let from = match &self.from {
-            Some(from) => format!("a prompt of {from} is being answered"),
-            None => "the agent works by itself".to_owned(),
+            Some(from) => format!("{from} began a turn"),
+            None => "the agent began a turn by itself".to_owned(),
         };
         let seconds = epoch_ms().saturating_sub(self.began_at) / 1000;
-        format!(
-            "{from}, since {seconds} s: wait for the end of the turn, interrupt it, or say more in it"
-        )
+        format!("{from} {seconds} s ago: wait for its end, interrupt it, or steer it")
     }
 }
 
 fn ending() -> Reply {
-    refused(RefusalCode::Ending, "the session is being ended")
+    refused(RefusalCode::Ending, "the session is ending")
 }
 
 fn no_turn() -> Reply {

@@ -175,7 +175,7 @@ impl SessionRuns {
         if by_itself {
             request.retry.retries = 0;
         }
-        request.budget = left(self.budget, &self.totals);
+        request.budget = remaining(self.budget, &self.totals);
         request.observer.clone_from(&self.observer);
         request
     }
@@ -188,25 +188,25 @@ impl SessionRuns {
                     writer.see(&entry.event);
                 }
                 if let AgentEvent::Done(done) = &entry.event {
-                    self.has_ended(&done.result);
+                    self.turn_ended(&done.result);
                 }
             }
             RunLogEntry::Run(entry) => {
                 if let RunEvent::Fallback { next, .. } = &entry.event {
-                    self.falls_back(&next.provider);
+                    self.switch_to(&next.provider);
                 }
             }
             _ => {}
         }
     }
 
-    fn has_ended(&mut self, result: &RunResult) {
+    fn turn_ended(&mut self, result: &RunResult) {
         self.totals.add(result);
         self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
     }
 
     /// Switches to the candidate of this provider after the current one.
-    fn falls_back(&mut self, provider: &str) {
+    fn switch_to(&mut self, provider: &str) {
         let rest = self.candidates.iter().enumerate().skip(self.current + 1);
         if let Some((index, _)) = rest.into_iter().find(|(_, it)| it.provider() == provider) {
             self.current = index;
@@ -232,16 +232,18 @@ impl SessionRuns {
 
 /// Returns the remaining budget of a session. Each limit stays above zero: a spent budget is checked before a
 /// turn.
-fn left(budget: Budget, totals: &Totals) -> Budget {
-    let mut left = budget;
+fn remaining(budget: Budget, totals: &Totals) -> Budget {
+    let mut remaining = budget;
     let tokens = totals.usage.and_then(|usage| usage.total_tokens());
-    left.tokens = (left.tokens).map(|most| most.saturating_sub(tokens.unwrap_or_default()).max(1));
-    left.usd =
-        (left.usd).map(|most| (most - totals.cost_usd.unwrap_or_default()).max(f64::MIN_POSITIVE));
-    left.turns = (left.turns).map(|most| most.saturating_sub(totals.answers).max(1));
+    remaining.tokens =
+        (remaining.tokens).map(|most| most.saturating_sub(tokens.unwrap_or_default()).max(1));
+    remaining.usd = (remaining.usd)
+        .map(|most| (most - totals.cost_usd.unwrap_or_default()).max(f64::MIN_POSITIVE));
+    remaining.turns = (remaining.turns).map(|most| most.saturating_sub(totals.answers).max(1));
     let time = Duration::from_millis(totals.duration_ms);
-    left.time = (left.time).map(|most| most.saturating_sub(time).max(Duration::from_millis(1)));
-    left
+    remaining.time =
+        (remaining.time).map(|most| most.saturating_sub(time).max(Duration::from_millis(1)));
+    remaining
 }
 
 /// Returns why no turn can begin, if this budget is spent.

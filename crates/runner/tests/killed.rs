@@ -19,7 +19,7 @@ use teamster_testkit::proc::wait_until;
 /// Variables of the victim process: the folder of its runs, its action, and the number of the change on disk
 /// before which it aborts.
 const ROOT: &str = "TEAMSTER_TEST_ROOT";
-const DOES: &str = "TEAMSTER_TEST_DOES";
+const ACTION: &str = "TEAMSTER_TEST_ACTION";
 const KILL_AT: &str = "TEAMSTER_TEST_KILL_AT";
 const ENTRIES: u64 = 12;
 
@@ -44,7 +44,7 @@ fn victim() {
     let runs = Runs::at(&root);
     let mut out = std::io::stdout();
     let mut announce = |what: &str| writeln!(out, "announced {what}").unwrap();
-    match env::var(DOES).unwrap().as_str() {
+    match env::var(ACTION).unwrap().as_str() {
         "write" => {
             let locks = SessionLocks::at(Path::new(&root).with_extension("sessions"));
             let mut session = ExecuteParams::new("x");
@@ -85,7 +85,7 @@ struct Killed {
 }
 
 /// Starts a victim process with this action and kills it at the change with this number.
-fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
+fn kill_at(root: &Path, action: &str, number: u64) -> Killed {
     let output = Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
@@ -94,7 +94,7 @@ fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
             "--test-threads=1",
         ])
         .env(ROOT, root)
-        .env(DOES, does)
+        .env(ACTION, action)
         .env(KILL_AT, number.to_string())
         .output()
         .unwrap();
@@ -109,7 +109,7 @@ fn kill_at(root: &Path, does: &str, number: u64) -> Killed {
         announced: after("announced "),
     };
     let ended = killed.announced.as_deref() == Some("end");
-    assert!(ended || killed.at.is_some(), "{does} at {number}: {text}");
+    assert!(ended || killed.at.is_some(), "{action} at {number}: {text}");
     killed
 }
 

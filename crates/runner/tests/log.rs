@@ -187,7 +187,7 @@ fn the_first_delta_of_a_message_is_written_at_once_and_those_that_follow_it_clos
 }
 
 #[test]
-fn what_the_log_knows_is_in_the_result_of_a_killed_run() {
+fn the_result_of_a_killed_run_is_recovered_from_its_log() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let mut run = accept(&runs, "r");

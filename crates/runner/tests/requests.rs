@@ -81,13 +81,13 @@ async fn the_first_answer_counts() {
     let mut runner = runner();
     let policy = runner.requests.policy(None, true);
     let asking = tokio::spawn(ask(&policy, 1));
-    let AgentEvent::Permission(asked) =
+    let AgentEvent::Permission(requested) =
         timeout(LIMIT, runner.events.recv()).await.unwrap().unwrap()
     else {
         panic!("no permission");
     };
     assert_eq!(
-        (asked.decision, asked.request_id.as_deref()),
+        (requested.decision, requested.request_id.as_deref()),
         (Decision::Requested, Some("r/1"))
     );
     let waiting = client::requests(&runner.folder).await.unwrap();

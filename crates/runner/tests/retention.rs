@@ -41,7 +41,7 @@ fn left(runs: &Runs, keep: &Retention) -> Vec<String> {
 }
 
 #[test]
-fn old_logs_go_and_then_the_oldest_of_too_many() {
+fn old_logs_are_removed_and_then_the_oldest_beyond_the_size() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path().join("runs"));
     // A missing folder is not created.
@@ -65,7 +65,7 @@ fn old_logs_go_and_then_the_oldest_of_too_many() {
 }
 
 #[test]
-fn what_goes_on_is_never_removed_and_one_whose_runner_was_killed_is() {
+fn a_live_run_is_kept_and_a_killed_one_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let live = run(&runs, "live", 10, 100_000, false);
@@ -80,7 +80,7 @@ fn what_goes_on_is_never_removed_and_one_whose_runner_was_killed_is() {
 }
 
 #[test]
-fn what_killed_processes_have_left_is_removed_once_it_is_old() {
+fn old_drafts_of_killed_processes_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let draft = |name: &str, hours: u64| {

@@ -25,7 +25,7 @@ struct Scripted {
     provider: &'static str,
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
-    wanted: Arc<Mutex<Vec<String>>>,
+    calls: Arc<Mutex<Vec<String>>>,
 }
 
 impl Scripted {
@@ -34,17 +34,17 @@ impl Scripted {
             provider,
             capabilities: SessionCapabilities::none(),
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
-            wanted: Arc::default(),
+            calls: Arc::default(),
         }
     }
 
-    fn want(&self, what: impl Into<String>) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.wanted.lock().unwrap().push(what.into());
+    fn record(&self, what: impl Into<String>) -> SessionFuture<'_, Result<(), AgentError>> {
+        self.calls.lock().unwrap().push(what.into());
         Box::pin(async { Ok(()) })
     }
 
-    fn wanted(&self) -> Vec<String> {
-        self.wanted.lock().unwrap().clone()
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
     }
 }
 
@@ -62,7 +62,7 @@ impl AgentSession for Scripted {
     }
 
     fn send(&self, turn: Turn) -> EventStream {
-        drop(self.want(turn.prompt));
+        drop(self.record(turn.prompt));
         let events = self.turns.lock().unwrap().pop_front().unwrap();
         let abort = AbortHandle::new(&turn.cancel);
         let stop = abort.clone();
@@ -84,19 +84,19 @@ impl AgentSession for Scripted {
     fn interrupt(&self) {}
 
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.want(format!("[steer {text}]"))
+        self.record(format!("[steer {text}]"))
     }
 
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.want("[clear]")
+        self.record("[clear]")
     }
 
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.want(format!("[model {model}]"))
+        self.record(format!("[model {model}]"))
     }
 
     fn set_permission(&self, _: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.want("[permission]")
+        self.record("[permission]")
     }
 
     fn unasked(&self) -> Option<EventStream> {
@@ -104,7 +104,7 @@ impl AgentSession for Scripted {
     }
 
     fn close(&self) -> SessionFuture<'_, ()> {
-        drop(self.want("[close]"));
+        drop(self.record("[close]"));
         Box::pin(async {})
     }
 
@@ -114,7 +114,7 @@ impl AgentSession for Scripted {
 }
 
 /// Returns a turn with this text and a usage of 10 tokens.
-fn says(text: &str) -> Vec<AgentEvent> {
+fn answers(text: &str) -> Vec<AgentEvent> {
     let usage = Usage::default().input_tokens(8).output_tokens(2);
     let mut result = RunResult::default()
         .status(RunStatus::Completed)
@@ -167,10 +167,10 @@ impl Live {
             runs.add_fallback(candidate);
         }
         set(&mut runs);
-        let (requests, asked) = Requests::of("s");
+        let (requests, request_events) = Requests::of("s");
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let plan = SessionPlan::new(runs);
-        let session = DetachedSession::new(run, orchestrator, plan, requests, asked);
+        let session = DetachedSession::new(run, orchestrator, plan, requests, request_events);
         Self {
             folder,
             work: tokio::spawn(session.work()),
@@ -235,7 +235,7 @@ async fn a_turn_is_retried_in_its_session() {
     let overloaded = || fails(ErrorKind::Overloaded);
     let agent = Scripted::new(
         "claude",
-        [overloaded(), says("one"), overloaded(), overloaded()],
+        [overloaded(), answers("one"), overloaded(), overloaded()],
     );
     let live = Live::start(&[&agent], retry_at_once);
     let first = live.turn("a").await;
@@ -258,7 +258,7 @@ async fn a_turn_is_retried_in_its_session() {
         (status(&second), of_type(&second, "run:retry")),
         ("failed", 1)
     );
-    assert_eq!(agent.wanted(), ["a", "a", "b", "b"]);
+    assert_eq!(agent.calls(), ["a", "a", "b", "b"]);
     let result = live.end().await;
     assert_eq!(
         (result.status, result.num_turns),
@@ -271,7 +271,7 @@ async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it()
     let first = Scripted::new("claude", [fails(ErrorKind::Auth)]);
     let second = Scripted::new(
         "codex",
-        [says("one"), fails(ErrorKind::Auth), says("three")],
+        [answers("one"), fails(ErrorKind::Auth), answers("three")],
     );
     let live = Live::start(&[&first, &second], |_| {});
     let one = live.turn("a").await;
@@ -284,31 +284,31 @@ async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it()
     // Only this agent knows the conversation.
     assert_eq!(status(&live.turn("b").await), "failed");
     assert_eq!(status(&live.turn("c").await), "completed");
-    assert_eq!(first.wanted(), ["a"]);
-    assert_eq!(second.wanted(), ["a", "b", "c"]);
+    assert_eq!(first.calls(), ["a"]);
+    assert_eq!(second.calls(), ["a", "b", "c"]);
     live.end().await;
-    assert_eq!(first.wanted().last().unwrap(), "[close]");
-    assert_eq!(second.wanted().last().unwrap(), "[close]");
+    assert_eq!(first.calls().last().unwrap(), "[close]");
+    assert_eq!(second.calls().last().unwrap(), "[close]");
 }
 
 #[tokio::test]
-async fn while_nothing_has_come_of_it_each_turn_begins_with_the_first_agent() {
+async fn each_turn_begins_with_the_first_agent_until_one_succeeds() {
     let auth = || fails(ErrorKind::Auth);
-    let first = Scripted::new("claude", [auth(), says("two")]);
+    let first = Scripted::new("claude", [auth(), answers("two")]);
     let second = Scripted::new("codex", [auth()]);
     let live = Live::start(&[&first, &second], |_| {});
     assert_eq!(status(&live.turn("a").await), "failed");
     assert_eq!(status(&live.turn("b").await), "completed");
     assert_eq!(
-        (first.wanted(), second.wanted()),
+        (first.calls(), second.calls()),
         (vec!["a".into(), "b".into()], vec!["a".into()])
     );
     live.end().await;
 }
 
 #[tokio::test]
-async fn a_turn_is_steered_and_interrupted_and_the_session_goes_on() {
-    let agent = Scripted::new("claude", [waits(), says("two")]);
+async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
+    let agent = Scripted::new("claude", [waits(), answers("two")]);
     let live = Live::start(&[&agent], |_| {});
     for refused in [
         client::steer(&live.folder, "x", None).await,
@@ -352,13 +352,13 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_goes_on() {
     client::interrupt(&live.folder, false).await.unwrap();
     assert_eq!(status(&live.rest_of_turn(from).await), "aborted");
     assert_eq!(status(&live.turn("b").await), "completed");
-    assert_eq!(agent.wanted(), ["a", "[steer hurry]", "b"]);
+    assert_eq!(agent.calls(), ["a", "[steer hurry]", "b"]);
     assert_eq!(live.end().await.status, RunStatus::Completed);
 }
 
 #[tokio::test]
-async fn what_clients_set_reaches_the_agent_and_the_log() {
-    let agent = Scripted::new("claude", [says("one")]);
+async fn settings_of_clients_reach_the_agent_and_the_log() {
+    let agent = Scripted::new("claude", [answers("one")]);
     let live = Live::start(&[&agent], |_| {});
     client::clear(&live.folder).await.unwrap();
     client::set_model(&live.folder, "opus").await.unwrap();
@@ -371,13 +371,13 @@ async fn what_clients_set_reaches_the_agent_and_the_log() {
         .await;
     assert_eq!(of_type(&notices, "notice"), 2);
     live.turn("a").await;
-    assert_eq!(agent.wanted(), ["[clear]", "[model opus]", "a"]);
+    assert_eq!(agent.calls(), ["[clear]", "[model opus]", "a"]);
     live.end().await;
 }
 
 #[tokio::test]
 async fn no_turn_begins_once_the_budget_of_the_session_is_spent() {
-    let agent = Scripted::new("claude", [says("one"), says("two")]);
+    let agent = Scripted::new("claude", [answers("one"), answers("two")]);
     let live = Live::start(&[&agent], |runs| runs.budget.tokens = Some(20));
     assert_eq!(status(&live.turn("a").await), "completed");
     assert_eq!(status(&live.turn("b").await), "completed");
@@ -405,5 +405,5 @@ async fn a_turn_is_cut_off_by_the_end_of_its_session() {
     live.until(from, |entry| entry["text"] == "waiting").await;
     let result = live.end().await;
     assert_eq!((result.status, result.aborted), (RunStatus::Aborted, true));
-    assert_eq!(agent.wanted(), ["a", "[close]"]);
+    assert_eq!(agent.calls(), ["a", "[close]"]);
 }

@@ -17,7 +17,7 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 use crate::Providers;
 
 /// Number of lines without a message after which the agent is given up.
-const MOST_GARBAGE: usize = 10_000;
+const MAX_GARBAGE_LINES: usize = 10_000;
 
 /// Time that the agent may take to cancel an unanswered request.
 const GRACE: Duration = Duration::from_millis(500);
@@ -166,7 +166,7 @@ async fn read(mut events: EventStream) -> Option<RunResult> {
             AgentEvent::Notice(notice) if notice.source == NoticeSource::Stdout => garbage += 1,
             _ => {}
         }
-        if garbage > MOST_GARBAGE {
+        if garbage > MAX_GARBAGE_LINES {
             return None;
         }
     }
@@ -178,9 +178,9 @@ fn agent(name: &str) -> Result<Arc<dyn SessionProvider>, AgentError> {
         return Ok(Arc::new(agent?));
     }
     let known = Providers::builtin().all_with_sessions().into_iter();
-    let mut talking = known.filter(SessionProvider::only_sessions);
-    let wanted = crate::provider(name).map(|provider| provider.info().id);
-    let found = talking.find(|provider| Some(provider.info().id) == wanted);
+    let mut candidates = known.filter(SessionProvider::only_sessions);
+    let id = crate::provider(name).map(|provider| provider.info().id);
+    let found = candidates.find(|provider| Some(provider.info().id) == id);
     found.ok_or_else(|| {
         AgentError::invalid_params(format!(
             "`{}` cannot be tried: name an ACP agent by its command, after `acp:`, as in `acp:my-agent --acp`",
@@ -219,13 +219,13 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
             match session {
                 _ if version.is_none() => is(
                     Verdict::NotAnAgent,
-                    "its answer to `initialize` names no version of the protocol".to_owned(),
+                    "its response to `initialize` has no protocol version".to_owned(),
                     "see the agent's own documentation",
                 ),
                 _ if version != Some(VERSION) => is(
                     Verdict::OtherVersion,
                     format!(
-                        "it speaks version {} of the protocol, and teamster version {VERSION}",
+                        "it speaks version {} of the protocol; teamster supports version {VERSION}",
                         version.unwrap_or_default()
                     ),
                     "try another version of the agent",
@@ -233,7 +233,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
                 Some(Ok(_)) => {}
                 Some(Err(error)) if error.kind == ErrorKind::Auth => is(
                     Verdict::LoginNeeded,
-                    format!("it opens no session without a login: {}", error.message),
+                    format!("it requires a login: {}", error.message),
                     "log in with the agent's own program, or set its key in the environment",
                 ),
                 Some(Err(error)) => is(
@@ -271,7 +271,7 @@ fn no_agent(seen: &Introduction, result: Option<&RunResult>, seconds: f64) -> (V
         |line| format!("printed {line:?}, which is no message of the protocol"),
     );
     let Some(result) = result else {
-        if seen.lines > MOST_GARBAGE as u64 {
+        if seen.lines > MAX_GARBAGE_LINES as u64 {
             return (Verdict::NotAnAgent, format!("it {printed}, and so on"));
         }
         return (

@@ -151,7 +151,7 @@ pub fn login_of(info: &CliInfo) -> Login {
 
 /// Examines all CLIs of these providers concurrently. The reports have the order of [`Providers::all`].
 pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<AgentReport> {
-    let asked: Vec<_> = providers
+    let tasks: Vec<_> = providers
         .all()
         .into_iter()
         .map(|provider| {
@@ -160,14 +160,14 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
         })
         .collect();
     let mut reports = Vec::new();
-    for report in asked {
+    for report in tasks {
         reports.extend(report.await);
     }
     reports
 }
 
-/// Examines one CLI: it is searched, and run with `--version`. A program that does not answer in time is
-/// ended, with what it started.
+/// Examines one CLI: finds its program and runs it with `--version`. A program that exceeds the limit is
+/// killed, with its child processes.
 ///
 /// ```no_run
 /// use teamster::doctor::{DoctorOptions, examine};
@@ -241,8 +241,13 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     }
 }
 
-/// The answer of a command to `--version`: the first line that is not empty. An error has what went
-/// wrong. The command is ended after `limit`, with what it started.
+/// Runs a command and returns the first line of its stdout that is not empty. After `limit` the command is
+/// killed, with its child processes.
+///
+/// # Errors
+///
+/// Fails with a description of the problem if the command cannot be started, fails, prints nothing or exceeds
+/// the limit.
 pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
     command
         .stdin(Stdio::null())
@@ -275,11 +280,11 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
     match ended {
         Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
         Ok(Ok(status)) => {
-            let said = [stderr, stdout]
+            let output = [stderr, stdout]
                 .into_iter()
                 .find(|text| !text.is_empty())
                 .unwrap_or_else(|| "it printed nothing".to_owned());
-            Err(format!("reports no version ({status}): {said}"))
+            Err(format!("reports no version ({status}): {output}"))
         }
         Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
         Err(_) => Err(format!("reports no version within {limit:?}")),
@@ -303,7 +308,7 @@ fn first_line(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-/// The version number in an answer such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
+/// Returns the version in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
 pub fn version_in(answer: &str) -> Option<String> {
     answer
         .split_whitespace()

@@ -159,7 +159,7 @@ mod tests {
 
     #[cfg(feature = "usage")]
     #[test]
-    fn it_has_the_prices_of_the_users_file_and_refuses_one_that_cannot_be_read() {
+    fn the_users_prices_apply_and_an_unreadable_file_is_refused() {
         use std::path::Path;
 
         use teamster_embedded::{Embedded, EmbeddedConfig};

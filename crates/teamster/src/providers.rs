@@ -174,9 +174,11 @@ impl Providers {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        let name = normal(name);
+        let name = normalize(name);
         let id = known_id(&name).unwrap_or(&name);
-        self.entries.iter().find(|entry| normal(entry.id()) == id)
+        self.entries
+            .iter()
+            .find(|entry| normalize(entry.id()) == id)
     }
 
     /// Creates a runtime for the provider with this name. See [`create_cli_runtime`].
@@ -243,8 +245,9 @@ impl Providers {
             Some(entry) => {
                 let provider = entry.provider();
                 let name = provider.info().name;
-                let problem =
-                    format!("{name} cannot be kept for many prompts: run it once for each");
+                let problem = format!(
+                    "{name} has no live sessions: run it once for each turn, and resume its session"
+                );
                 Err(AgentError::invalid_params(problem).about("provider"))
             }
             None => Err(self.missing(name)),
@@ -271,19 +274,19 @@ impl Providers {
     pub(crate) fn missing(&self, name: &str) -> AgentError {
         let is_text = name.trim_start().starts_with("cmd:");
         let is_command = name.trim_start().starts_with("acp:");
-        let message = match known_id(&normal(name)) {
+        let message = match known_id(&normalize(name)) {
             None if is_text => {
-                "this build is without programs that print text: turn on the feature `command` of the \
+                "programs that print text are not in this build: turn on the feature `command` of the \
                  crate `teamster`"
                     .to_owned()
             }
             None if is_command => {
-                "this build is without agents that are named by a command: turn on the feature \
+                "agents that are named by a command are not in this build: turn on the feature \
                  `acp` of the crate `teamster`"
                     .to_owned()
             }
             Some(id) => format!(
-                "this build is without the provider `{id}`: turn on the feature `{id}` of the crate \
+                "the provider `{id}` is not in this build: turn on the feature `{id}` of the crate \
                  `teamster`"
             ),
             None => {
@@ -352,7 +355,7 @@ pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRun
 }
 
 /// Normalizes a name to lower case, with one dash between its words.
-fn normal(name: &str) -> String {
+fn normalize(name: &str) -> String {
     let words: Vec<_> = name
         .split(|c: char| c.is_whitespace() || c == '-' || c == '_')
         .filter(|word| !word.is_empty())
@@ -361,7 +364,7 @@ fn normal(name: &str) -> String {
     words.join("-")
 }
 
-/// Returns the id for a [normalized](normal) name.
+/// Returns the id for a [normalized](normalize) name.
 fn known_id(name: &str) -> Option<&'static str> {
     KNOWN
         .iter()
@@ -434,10 +437,10 @@ mod tests {
             ("GitHub Copilot CLI", "copilot"),
             ("github-copilot", "copilot"),
         ] {
-            assert_eq!(known_id(&normal(name)), Some(id), "{name:?}");
+            assert_eq!(known_id(&normalize(name)), Some(id), "{name:?}");
         }
         for name in ["", "claud", "claude code 2", "gpt"] {
-            assert_eq!(known_id(&normal(name)), None, "{name:?}");
+            assert_eq!(known_id(&normalize(name)), None, "{name:?}");
         }
     }
 
@@ -480,7 +483,7 @@ mod tests {
         );
         assert_eq!(
             Providers::builtin().missing("Codex CLI").message,
-            "this build is without the provider `codex`: turn on the feature `codex` of the crate \
+            "the provider `codex` is not in this build: turn on the feature `codex` of the crate \
              `teamster`"
         );
     }

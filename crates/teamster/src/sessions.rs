@@ -25,7 +25,7 @@ pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
 /// let runtime = teamster::create_session_runtime("claude", RuntimeConfig::default())?;
 /// let session = runtime.open(SessionOptions::default())?;
 /// let first = session.send(Turn::new("What does this repository do?")).result().await;
-/// // The same process, which is there already.
+/// // The same process answers.
 /// let second = session.send(Turn::new("And how is it tested?")).result().await;
 /// # drop((first, second));
 /// session.close().await;

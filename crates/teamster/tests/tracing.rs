@@ -104,11 +104,11 @@ fn shell(info: &'static CliInfo, config: Option<&Path>) -> CliRuntime<Shell> {
 }
 
 #[tokio::test]
-async fn a_run_says_what_becomes_of_it() {
+async fn runs_report_spans_and_events() {
     static FIRST: CliInfo = CliInfo::new("first", "First", "sh");
     static SECOND: CliInfo = CliInfo::new("second", "Second", "sh");
-    let seen = Seen::default();
-    tracing_core::dispatcher::set_global_default(seen.clone().into()).unwrap();
+    let recorder = Recorder::default();
+    tracing_core::dispatcher::set_global_default(recorder.clone().into()).unwrap();
     let temp = tempfile::tempdir().unwrap();
 
     // A run with a lease that leaves a process in a session of its own. The process changes its session before
@@ -121,7 +121,7 @@ async fn a_run_says_what_becomes_of_it() {
         .execute(ExecuteParams::new(left))
         .await;
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
-    let events = seen.take();
+    let events = recorder.take();
     assert_eq!(
         names(&events),
         [
@@ -156,7 +156,7 @@ async fn a_run_says_what_becomes_of_it() {
     stream.next().await;
     stream.abort();
     assert_eq!(stream.result().await.status, RunStatus::Aborted);
-    let events = seen.take();
+    let events = recorder.take();
     assert_eq!(
         names(&events),
         [
@@ -177,7 +177,7 @@ async fn a_run_says_what_becomes_of_it() {
     let missing = RuntimeConfig::default().program("/nowhere/cli");
     let missing = CliRuntime::with_config(shell(&FIRST, None).provider().clone(), missing);
     missing.execute(ExecuteParams::new("x")).await;
-    assert_eq!(names(&seen.take()), ["not started"]);
+    assert_eq!(names(&recorder.take()), ["not started"]);
 
     // A run with a retry and a fallback.
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
@@ -199,7 +199,7 @@ async fn a_run_says_what_becomes_of_it() {
         .retry(retry);
     let outcome = orchestrator.run(request).await;
     assert!(outcome.is_success(), "{outcome:?}");
-    let events = seen.take();
+    let events = recorder.take();
     let run = ["started", "first output", "ended"];
     let expected = [&run[..], &["retry"], &run, &["hold", "fallback"], &run].concat();
     assert_eq!(names(&events), expected);
@@ -209,7 +209,7 @@ async fn a_run_says_what_becomes_of_it() {
         let process = ["started", "first output", "ended"].contains(&&*event.name);
         assert_eq!(event.spans.len(), 1 + usize::from(process));
     }
-    let again = |event: &Reported| {
+    let again = |event: &RecordedEvent| {
         let [attempt, provider, reason] =
             ["attempt", "provider", "reason"].map(|field| event.fields[field].clone());
         (attempt, provider, reason)
@@ -225,7 +225,7 @@ async fn a_run_says_what_becomes_of_it() {
     );
 }
 
-fn names(events: &[Reported]) -> Vec<&str> {
+fn names(events: &[RecordedEvent]) -> Vec<&str> {
     events.iter().map(|event| &*event.name).collect()
 }
 
@@ -233,7 +233,7 @@ type Fields = HashMap<&'static str, String>;
 
 /// Recorded event.
 #[derive(Debug)]
-struct Reported {
+struct RecordedEvent {
     target: &'static str,
     name: String,
     fields: Fields,
@@ -243,13 +243,13 @@ struct Reported {
 
 /// Subscriber that records all events.
 #[derive(Clone, Default)]
-struct Seen(Arc<Shared>);
+struct Recorder(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     last_id: AtomicU64,
     spans: Mutex<HashMap<u64, Span>>,
-    events: Mutex<Vec<Reported>>,
+    events: Mutex<Vec<RecordedEvent>>,
 }
 
 #[derive(Clone)]
@@ -272,13 +272,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Seen {
-    fn take(&self) -> Vec<Reported> {
+impl Recorder {
+    fn take(&self) -> Vec<RecordedEvent> {
         std::mem::take(&mut *lock(&self.0.events))
     }
 }
 
-impl Subscriber for Seen {
+impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("teamster")
     }
@@ -316,7 +316,7 @@ impl Subscriber for Seen {
             spans.insert(0, (span.metadata.name(), span.fields.clone()));
             next = span.parent;
         }
-        lock(&self.0.events).push(Reported {
+        lock(&self.0.events).push(RecordedEvent {
             target: event.metadata().target(),
             name: fields.0.remove("message").unwrap_or_default(),
             fields: fields.0,

@@ -44,7 +44,7 @@ fn start_stop_wake_restart() {
     assert_eq!(ended.code, Some(1));
     assert_eq!(
         ended.stderr,
-        "error: a does not run: `teamster agents start a` starts it\n"
+        "error: a is not running: start it with `teamster agents start a`\n"
     );
     let started = company.good(["agents", "start", "a"]);
     let second = pid(&company.agent("a")).unwrap();
@@ -118,7 +118,7 @@ fn one_that_fails_at_once_does_not_run() {
         assert!(
             ended
                 .stdout
-                .starts_with("a: cannot run: ended with code 2: "),
+                .starts_with("a: cannot run: exited with code 2: "),
             "{order}: {}",
             ended.stdout
         );

@@ -78,7 +78,7 @@ fn why_an_agent_does_nothing_is_reported() {
     let agent = company.wait("b", |it| it["state"] == "failed");
     assert_eq!(
         agent["reason"],
-        "ended with code 2: MIN_SLEEP: a whole number of seconds is needed, there is `soon`"
+        "exited with code 2: MIN_SLEEP: expected a whole number of seconds, not `soon`"
     );
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));

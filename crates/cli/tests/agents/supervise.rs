@@ -57,7 +57,7 @@ fn it_is_killed_and_the_next_one_takes_its_loops_over() {
     assert!(
         company
             .output()
-            .contains(&format!("a: runs already, pid {first}"))
+            .contains(&format!("a: already running, pid {first}"))
     );
     assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
@@ -85,7 +85,7 @@ fn a_loop_that_is_killed_is_started_again_and_its_agent_does_not_live_on() {
     let agent = company.wait("a", |it| it["activity"]["state"] == "sleeping");
     assert_eq!(
         (&agent["restarts"], &agent["reason"]),
-        (&json!(1), &json!("was ended by SIGKILL"))
+        (&json!(1), &json!("killed by SIGKILL"))
     );
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
@@ -153,9 +153,7 @@ fn a_broken_configuration_does_not_prevent_a_stop() {
     let ended = company.run(["agents", "reload"]);
     assert_eq!(ended.code, Some(2));
     assert!(
-        ended
-            .stderr
-            .contains("agents.config.json:1: this is no JSON"),
+        ended.stderr.contains("agents.config.json:1: invalid JSON"),
         "{}",
         ended.stderr
     );
@@ -196,7 +194,7 @@ fn it_is_refused_where_it_cannot_be() {
             "{\"agents\": [\n{\"id\": \"a\"},\n{\"id\": \"a/b\"}]}",
             ":3: the id \"a/b\" has a path separator",
         ),
-        ("{\"agents\": [\n", ":2: this is no JSON"),
+        ("{\"agents\": [\n", ":2: invalid JSON"),
     ] {
         fs::write(company.config(), text).unwrap();
         let ended = company.run(["supervise"]);

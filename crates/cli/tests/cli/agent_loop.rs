@@ -138,7 +138,7 @@ fn a_setting_that_cannot_be_is_reported_before_anything_starts() {
         (
             "MIN_SLEEP",
             "soon",
-            "MIN_SLEEP: a whole number of seconds is needed, there is `soon`",
+            "MIN_SLEEP: expected a whole number of seconds, not `soon`",
         ),
     ] {
         let ended = run(agent.command().env(name, value));
@@ -273,7 +273,7 @@ fn an_end_in_a_tick_breaks_it_off() {
     agent.waits_for("the tick", || agent.pids().len() == 2);
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));
-    assert!(agent.log().contains("tick 1 broken off"), "{}", agent.log());
+    assert!(agent.log().contains("tick 1 aborted"), "{}", agent.log());
     agent.nothing_is_left();
 }
 

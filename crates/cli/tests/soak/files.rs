@@ -67,7 +67,7 @@ fn servers_are_looked_for_whenever_a_process_is_started() {
         fs::write(&servers, "{").unwrap();
     }
     let log = fs::read_to_string(world.orchestrator("agent-loop.log")).unwrap();
-    let reports = log.matches("what was read before holds").count();
+    let reports = log.matches("the previous values are kept").count();
     assert_eq!(reports, 1, "{log}");
     assert_eq!(world.end().code(), Some(0));
 }

@@ -8,28 +8,28 @@ use teamster_usage::ModelTick;
 use super::AgentLoop;
 use super::turn::result_of;
 use crate::log::Log;
-use crate::tick_usage::{self, Known, UsageRecord};
+use crate::tick_usage::{self, UsageRecord, UsageSources};
 
 /// Reads of the CLI's files while they lag behind the stream. Claude writes its last message about 0.1 s after
 /// printing it.
-const LOOKS_AT_FILES: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+const USAGE_READS: u32 = 10;
+const USAGE_READ_INTERVAL: Duration = Duration::from_millis(100);
 /// Reads while the files have no usage of the tick: the CLI may write none.
-const LOOKS_FOR_FILES: u32 = 2;
+const USAGE_READS_WITHOUT_DATA: u32 = 2;
 /// Interval at which a sleeping loop polls for unasked turns.
-const BETWEEN_LOOKS_FOR_UNASKED: Duration = Duration::from_secs(30);
+const UNASKED_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A turn that the agent began by itself.
-pub(super) struct ByItself {
+pub(super) struct UnaskedTurn {
     stream: EventStream,
     /// Deadline by the loop's clock. `None` after the interrupt.
     until: Option<Duration>,
 }
 
-impl ByItself {
+impl UnaskedTurn {
     fn interrupt(&mut self, log: &Log) {
         if self.until.take().is_some() {
-            log.line("interrupting a turn that the agent plays by itself");
+            log.line("interrupting a turn that the agent began by itself");
             self.stream.abort();
         }
     }
@@ -38,55 +38,55 @@ impl ByItself {
 impl AgentLoop {
     /// Plays and records the turns that the agent began by itself since the last tick. They belong to no tick.
     /// A turn in progress has the usual time limit, or is interrupted at once with `interrupt`.
-    pub(super) async fn unasked(&mut self, interrupt: bool) {
+    pub(super) async fn finish_unasked_turns(&mut self, interrupt: bool) {
         let control = self.control.clone();
-        while self.take_unasked() {
+        while self.take_unasked_turn() {
             let result = tokio::select! {
                 biased;
-                result = self.end_of_unasked() => Some(result),
+                result = self.unasked_turn_end() => Some(result),
                 () = control.stopping() => None,
                 () = std::future::ready(()), if interrupt => None,
             };
             let result = match result {
                 Some(result) => result,
                 None => {
-                    if let Some(turn) = &mut self.playing_by_itself {
+                    if let Some(turn) = &mut self.unasked_turn {
                         turn.interrupt(&self.log);
                     }
-                    self.end_of_unasked().await
+                    self.unasked_turn_end().await
                 }
             };
-            self.played_by_itself(&result);
+            self.record_unasked_turn(&result);
         }
     }
 
     /// Waits for the end of the next unasked turn. Needed during a sleep: the session keeps only the last few.
     /// Cancel-safe.
-    pub(super) async fn next_unasked(&mut self) -> RunResult {
+    pub(super) async fn next_unasked_end(&mut self) -> RunResult {
         loop {
-            if self.take_unasked() {
-                return self.end_of_unasked().await;
+            if self.take_unasked_turn() {
+                return self.unasked_turn_end().await;
             }
-            self.clock.sleep(BETWEEN_LOOKS_FOR_UNASKED).await;
+            self.clock.sleep(UNASKED_POLL_INTERVAL).await;
         }
     }
 
     /// Takes the next unasked turn, unless one is in progress. Returns whether one is in progress.
-    fn take_unasked(&mut self) -> bool {
-        if self.playing_by_itself.is_none() {
+    fn take_unasked_turn(&mut self) -> bool {
+        if self.unasked_turn.is_none() {
             let limit = self.settings.turn_limit;
             let until = self.clock.elapsed().saturating_add(limit);
-            self.playing_by_itself = (self.adapter.unasked()).map(|stream| ByItself {
+            self.unasked_turn = (self.adapter.unasked()).map(|stream| UnaskedTurn {
                 stream,
                 until: Some(until),
             });
         }
-        self.playing_by_itself.is_some()
+        self.unasked_turn.is_some()
     }
 
     /// Waits for the end of the unasked turn and interrupts it at its deadline. Cancel-safe.
-    async fn end_of_unasked(&mut self) -> RunResult {
-        while let Some(turn) = &mut self.playing_by_itself {
+    async fn unasked_turn_end(&mut self) -> RunResult {
+        while let Some(turn) = &mut self.unasked_turn {
             let left = turn.until.map(|it| it.saturating_sub(self.clock.elapsed()));
             tokio::select! {
                 biased;
@@ -94,7 +94,7 @@ impl AgentLoop {
                     turn.interrupt(&self.log);
                 }
                 result = result_of(&mut turn.stream) => {
-                    self.playing_by_itself = None;
+                    self.unasked_turn = None;
                     return result;
                 }
             }
@@ -102,8 +102,9 @@ impl AgentLoop {
         RunResult::default()
     }
 
-    pub(super) fn played_by_itself(&self, result: &RunResult) {
-        self.log.line("the agent played a turn by itself");
+    pub(super) fn record_unasked_turn(&self, result: &RunResult) {
+        self.log
+            .line("a turn that the agent began by itself has ended");
         let session = result.session_id.clone();
         let session = session.or_else(|| self.adapter.session());
         // The meter still counts from the previous tick, so its files include this turn.
@@ -146,7 +147,7 @@ impl AgentLoop {
         fallback: Option<&str>,
     ) -> Vec<UsageRecord> {
         let provider = fallback.unwrap_or(self.settings.agent.id);
-        let known = Known {
+        let sources = UsageSources {
             provider: provider.parse().ok(),
             prices: &self.prices,
             result,
@@ -154,12 +155,12 @@ impl AgentLoop {
             session: session.map(|id| &**id),
             now: self.clock.now(),
         };
-        let records = tick_usage::records(&known);
-        self.log.line(tick_usage::line(&known, &records));
+        let records = tick_usage::records(&sources);
+        self.log.line(tick_usage::line(&sources, &records));
         if !records.is_empty()
             && let Err(error) = (self.folder).append_json_lines(UsageRecord::NAME, &records)
         {
-            self.failed(UsageRecord::NAME, &error);
+            self.log_file_error(UsageRecord::NAME, &error);
         }
         records
     }
@@ -177,7 +178,7 @@ impl AgentLoop {
         // Kimi Code's stream has no usage, and its files have it only after the end of the turn.
         let is_only_in_files = reported.is_none() && result.is_success();
         let mut measured = Vec::new();
-        for look in 1..=LOOKS_AT_FILES {
+        for read_count in 1..=USAGE_READS {
             let (meter, session) = (meter.clone(), session.clone());
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
             measured = read.await.unwrap_or_default();
@@ -187,11 +188,11 @@ impl AgentLoop {
                 None if is_only_in_files => output > 0,
                 _ => output >= reported.unwrap_or(0),
             };
-            let is_without_files = measured.is_empty() && look == LOOKS_FOR_FILES;
+            let is_without_files = measured.is_empty() && read_count == USAGE_READS_WITHOUT_DATA;
             if is_complete || (is_without_files && !is_only_in_files) {
                 break;
             }
-            self.clock.sleep(BETWEEN_LOOKS).await;
+            self.clock.sleep(USAGE_READ_INTERVAL).await;
         }
         measured
     }

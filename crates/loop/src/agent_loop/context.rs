@@ -15,7 +15,7 @@ impl AgentLoop {
         }
         self.log.line("clear-session: clearing the context");
         // A clear may start another process.
-        self.look_at_params();
+        self.refresh_params();
         let limit = self.clock.sleep(CLEAR_LIMIT);
         let cleared = tokio::select! {
             cleared = self.adapter.clear() => cleared.map_err(|error| error.message),
@@ -26,14 +26,15 @@ impl AgentLoop {
         match cleared {
             Ok(()) => {
                 self.machine.cleared(self.clock.elapsed());
-                self.note_session(None);
+                self.save_session(None);
             }
             Err(why) => {
-                self.log
-                    .line(format!("it could not be cleared ({why}): starting over"));
+                self.log.line(format!(
+                    "cannot clear the context ({why}): restarting the agent"
+                ));
                 self.adapter.end().await;
                 self.machine.not_cleared();
-                self.note_session(None);
+                self.save_session(None);
             }
         }
         self.done(Flag::ClearSession);
@@ -43,13 +44,12 @@ impl AgentLoop {
         if !self.take(Flag::ResetSession) {
             return;
         }
-        self.log
-            .line("reset-session: ending the agent to restart it");
+        self.log.line("reset-session: restarting the agent");
         // A new session has nothing to clear.
         let clear = self.take(Flag::ClearSession);
         self.adapter.end().await;
         self.machine.reset();
-        self.note_session(None);
+        self.save_session(None);
         self.done(Flag::ResetSession);
         if clear {
             self.done(Flag::ClearSession);

@@ -30,24 +30,24 @@ impl AgentLoop {
     /// Ends the processes that a killed loop's agent left running.
     ///
     /// Takes `&mut self` because adapters are not `Sync`.
-    pub(super) async fn end_what_is_left(&mut self) {
+    pub(super) async fn end_leftovers(&mut self) {
         let Some(pid) = self.folder.predecessor() else {
             return;
         };
-        let ended = tokio::task::spawn_blocking(move || left_behind::end_all_of(pid));
+        let ended = tokio::task::spawn_blocking(move || left_behind::end_runs_of_loop(pid));
         match ended.await {
             Ok(Ok(0)) | Err(_) => {}
             Ok(Ok(count)) => self.log.line(format!(
-                "ended what the loop with pid {pid} has left running ({count} in all)"
+                "ended what the loop with pid {pid} left running ({count} in all)"
             )),
             Ok(Err(error)) => self.log.line(format!(
-                "cannot end what the loop with pid {pid} has left running: {error}"
+                "cannot end the processes that the loop with pid {pid} left running: {error}"
             )),
         }
     }
 
     /// Records the tick in which an earlier loop was killed, with the usage that the CLI's own files have.
-    pub(super) async fn account_for_cut_off_tick(&mut self) {
+    pub(super) async fn record_cut_off_tick(&mut self) {
         let Some(CutOffTick {
             begin,
             pid,
@@ -68,7 +68,7 @@ impl AgentLoop {
         if let (Some(logs), Some(run_id)) = (&self.options.logs, &begin.run_id)
             && let Err(error) = logs.settle(run_id)
         {
-            self.log.line(format!("its log has no end: {error}"));
+            self.log.line(format!("cannot complete its log: {error}"));
         }
         let mut measured = Vec::new();
         if let (Some(meter), Some(id)) = (self.meter.clone(), session.clone()) {

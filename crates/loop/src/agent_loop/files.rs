@@ -3,7 +3,7 @@
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
 use super::AgentLoop;
-use super::trouble::Trouble;
+use super::failure::TickFailure;
 use crate::agent::{self, SESSION_SETTINGS};
 use crate::folder::{Flag, FolderError, append_json_lines_within};
 use crate::status::{SessionFile, SleepFile};
@@ -16,10 +16,11 @@ impl AgentLoop {
         match self.folder.mend() {
             Ok(false) => {}
             Ok(true) => {
-                self.log.line(".orchestrator was gone and is made again");
+                self.log
+                    .line(".orchestrator was removed and is created again");
                 let session = self.written_session.clone();
                 self.written = false;
-                self.note_session(session);
+                self.save_session(session);
                 self.write_session_settings();
             }
             Err(error @ (FolderError::Busy { .. } | FolderError::Unreachable { .. })) => {
@@ -45,15 +46,15 @@ impl AgentLoop {
         });
         if !skills.is_empty() {
             let skills = skills.join(", ");
-            self.log.line(format!("of the skills only these: {skills}"));
+            self.log.line(format!("skills limited to {skills}"));
         }
         if let Err(error) = agent::write_session_settings(&self.folder, file, &skills) {
-            self.failed(SESSION_SETTINGS, &error);
+            self.log_file_error(SESSION_SETTINGS, &error);
         }
     }
 
     /// Reads the agent's parameters from their files again. After an error the previous parameters hold.
-    pub(super) fn look_at_params(&mut self) {
+    pub(super) fn refresh_params(&mut self) {
         let Some(variables) = &self.variables else {
             return;
         };
@@ -62,11 +63,11 @@ impl AgentLoop {
                 self.adapter.set_params(params);
                 ignored
             }
-            Err(error) => vec![format!("{error}; what was read before holds")],
+            Err(error) => vec![format!("{error}; the previous values are kept")],
         };
         if warnings != self.logged {
-            for what in &warnings {
-                self.log.line(format!("warning: {what}"));
+            for warning in &warnings {
+                self.log.line(format!("warning: {warning}"));
             }
             self.logged = warnings;
         }
@@ -81,7 +82,7 @@ impl AgentLoop {
     }
 
     /// Records the session that continues if the loop is cut off now.
-    pub(super) fn note_session(&mut self, session: Option<Id>) {
+    pub(super) fn save_session(&mut self, session: Option<Id>) {
         // The session is in use already, so a failed lock changes nothing.
         let _ = self.lock_session(session.as_ref());
         if self.written && self.written_session == session {
@@ -98,23 +99,23 @@ impl AgentLoop {
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
             Err(error) => {
-                self.failed(SessionFile::NAME, &error);
+                self.log_file_error(SessionFile::NAME, &error);
                 self.written = false;
                 // The old file would resume a session that was left. Removing it works on a full disk too.
                 if self.written_session != session
                     && let Err(error) = self.folder.remove(SessionFile::NAME)
                 {
-                    self.failed(SessionFile::NAME, &error);
+                    self.log_file_error(SessionFile::NAME, &error);
                 }
             }
         }
     }
 
     /// Records the tick in progress, or that there is none.
-    pub(super) fn note_tick(&mut self, tick: Option<TickBegin>) {
+    pub(super) fn save_current_tick(&mut self, tick: Option<TickBegin>) {
         self.playing = tick;
         self.written = false;
-        self.note_session(self.written_session.clone());
+        self.save_session(self.written_session.clone());
     }
 
     /// Keeps the session for the next loop at a clean exit.
@@ -128,7 +129,7 @@ impl AgentLoop {
             tick: None,
         };
         if let Err(error) = self.folder.write_json(SessionFile::NAME, &file) {
-            self.failed(SessionFile::NAME, &error);
+            self.log_file_error(SessionFile::NAME, &error);
         }
     }
 
@@ -138,16 +139,16 @@ impl AgentLoop {
         let written =
             append_json_lines_within(&self.folder.path(TickRecord::NAME), &[record], max_bytes);
         if let Err(error) = written {
-            self.failed(TickRecord::NAME, &error);
+            self.log_file_error(TickRecord::NAME, &error);
         }
     }
 
     /// Writes `sleep.json`, with the failure count and the last error.
     pub(super) fn write_sleep(&self, mut file: SleepFile) {
         file.failed_ticks = self.machine.failed_ticks();
-        file.last_error = self.trouble.as_ref().map(Trouble::short);
+        file.last_error = self.failure.as_ref().map(TickFailure::to_tick_error);
         if let Err(error) = self.folder.write_json(SleepFile::NAME, &file) {
-            self.failed(SleepFile::NAME, &error);
+            self.log_file_error(SleepFile::NAME, &error);
         }
     }
 
@@ -157,7 +158,7 @@ impl AgentLoop {
 
     pub(super) fn take(&mut self, flag: Flag) -> bool {
         self.folder.take(flag).unwrap_or_else(|error| {
-            self.failed(flag.file_name(), &error);
+            self.log_file_error(flag.file_name(), &error);
             self.stuck.push(flag);
             false
         })
@@ -165,18 +166,18 @@ impl AgentLoop {
 
     /// Makes flags that could not be taken visible again, once a tick to avoid a busy loop. `did-work` stays
     /// ignored until its file is gone: otherwise each tick would count as work.
-    pub(super) fn unstick(&mut self) {
+    pub(super) fn retry_stuck_flags(&mut self) {
         let folder = &self.folder;
         (self.stuck).retain(|flag| *flag == Flag::DidWork && folder.is_set(*flag));
     }
 
     pub(super) fn done(&self, flag: Flag) {
         if let Err(error) = self.folder.done(flag) {
-            self.failed(flag.file_name(), &error);
+            self.log_file_error(flag.file_name(), &error);
         }
     }
 
-    pub(super) fn failed(&self, name: &str, error: &std::io::Error) {
+    pub(super) fn log_file_error(&self, name: &str, error: &std::io::Error) {
         self.log.line(format!(".orchestrator/{name}: {error}"));
     }
 }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::folder::write_json;
 
 /// Interval between two heartbeats.
-const BETWEEN: Duration = Duration::from_secs(30);
+const INTERVAL: Duration = Duration::from_secs(30);
 
 /// `heartbeat.json`: written every 30 s while the loop runs, in ticks and in sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Heartbeat {
 }
 
 /// Writes the file at each interval.
-pub(super) async fn beat(clock: Arc<dyn Clock>, path: PathBuf) -> Infallible {
+pub(super) async fn write_heartbeats(clock: Arc<dyn Clock>, path: PathBuf) -> Infallible {
     loop {
         let heartbeat = Heartbeat {
             epoch_ms: clock.now().as_millisecond(),
@@ -35,6 +35,6 @@ pub(super) async fn beat(clock: Arc<dyn Clock>, path: PathBuf) -> Infallible {
         };
         // A missing folder is restored at the next tick.
         let _ = write_json(&path, &heartbeat);
-        clock.sleep(BETWEEN).await;
+        clock.sleep(INTERVAL).await;
     }
 }

@@ -14,11 +14,11 @@ use crate::machine::Sleep;
 use crate::status::SleepFile;
 
 /// Interval at which a sleeping loop checks that the agent's directory exists.
-const BETWEEN_LOOKS_FOR_DIRECTORY: Duration = Duration::from_secs(30);
+const DIRECTORY_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 impl AgentLoop {
     /// Returns the seconds until the limit resets that the tick ran into, if the service reported them.
-    pub(super) fn limited_for(&self, result: &RunResult) -> Option<u64> {
+    pub(super) fn seconds_until_reset(&self, result: &RunResult) -> Option<u64> {
         let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
         let limits = (result.errors.iter())
             .filter(|error| matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota));
@@ -33,24 +33,27 @@ impl AgentLoop {
         let Sleep { seconds, reason } = sleep;
         let line = format!("sleeping {seconds} s: {reason}");
         let mut file = SleepFile::sleeping(seconds, reason, self.clock.now());
-        if let Some(trouble) = &self.trouble {
-            file = file.after(&trouble.short().message);
+        if let Some(failure) = &self.failure {
+            file = file.after(&failure.to_tick_error().message);
         }
         // The file comes first: a reader of the log line may open it.
         self.write_sleep(file);
         self.log.line(line);
         let (clock, control) = (self.clock.clone(), self.control.clone());
         let mut rest = pin!(rest(&*clock, seconds));
-        let mut gone = pin!(gone(&*clock, self.folder.directory().to_owned()));
+        let mut removed = pin!(directory_removed(
+            &*clock,
+            self.folder.directory().to_owned()
+        ));
         let woken = loop {
             tokio::select! {
                 biased;
                 () = control.stopping() => break false,
                 () = control.woken() => break true,
                 () = &mut rest => break false,
-                result = self.next_unasked() => self.played_by_itself(&result),
+                result = self.next_unasked_end() => self.record_unasked_turn(&result),
                 // The next tick reports it and ends the loop.
-                () = &mut gone => break false,
+                () = &mut removed => break false,
             }
         };
         if woken {
@@ -62,12 +65,12 @@ impl AgentLoop {
 }
 
 /// Waits until the directory of an agent has been removed.
-async fn gone(clock: &dyn Clock, directory: PathBuf) {
+async fn directory_removed(clock: &dyn Clock, directory: PathBuf) {
     let is_there = || match fs::metadata(&directory) {
         Err(error) => error.kind() != io::ErrorKind::NotFound,
         Ok(_) => true,
     };
     while is_there() {
-        clock.sleep(BETWEEN_LOOKS_FOR_DIRECTORY).await;
+        clock.sleep(DIRECTORY_POLL_INTERVAL).await;
     }
 }

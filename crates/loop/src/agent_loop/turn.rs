@@ -17,7 +17,7 @@ use super::AgentLoop;
 use crate::machine::Prompt;
 use crate::settings::AdapterKind;
 use crate::tick_log::TickLog;
-use crate::tick_run::Turns;
+use crate::tick_run::TickRuntime;
 
 /// Result of a played tick.
 pub(super) struct Played {
@@ -70,7 +70,7 @@ impl AgentLoop {
         params
     }
 
-    fn request(&self, prompt: Prompt, run_id: &str, turns: Turns) -> RunRequest {
+    fn request(&self, prompt: Prompt, run_id: &str, turns: TickRuntime) -> RunRequest {
         let params = self.tick_params(self.prompts.text(prompt));
         let mut request = RunRequest::new(Arc::new(turns), params).run_id(run_id);
         for candidate in &self.options.fallbacks {
@@ -99,10 +99,13 @@ impl AgentLoop {
         let begun = logs.begin(&info, abort);
         if let Err(error) = room {
             self.log
-                .line(format!("the log of an earlier tick stays: {error}"));
+                .line(format!("cannot remove the log of an earlier tick: {error}"));
         }
         begun
-            .map_err(|error| self.log.line(format!("this tick has no log: {error}")))
+            .map_err(|error| {
+                self.log
+                    .line(format!("cannot create the log of this tick: {error}"));
+            })
             .ok()
     }
 
@@ -126,13 +129,13 @@ impl AgentLoop {
             self.release_hold().await;
         }
         let (turns, mut attempts) =
-            Turns::new(self.settings.name(), self.adapter.capabilities().clone());
+            TickRuntime::new(self.settings.name(), self.adapter.capabilities().clone());
         let mut run = orchestrator.log(self.request(prompt, run_id, turns));
         let abort = run.abort_handle();
         let mut log = self.begin_log(run_id, abort.clone());
         // A cold adapter's process ends with the tick, so its text is logged.
-        let goes = self.settings.adapter_kind() == AdapterKind::Cold;
-        let mut said = TextLedger::without_text();
+        let is_cold = self.settings.adapter_kind() == AdapterKind::Cold;
+        let mut ledger = TextLedger::without_text();
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
@@ -149,7 +152,7 @@ impl AgentLoop {
                 }
                 () = &mut limit, if !played.overran => {
                     let seconds = self.settings.turn_limit.as_secs();
-                    self.log.line(format!("the turn takes longer than {seconds} s: interrupting it"));
+                    self.log.line(format!("the turn exceeds TIMEOUT_SECS ({seconds} s): interrupting it"));
                     played.overran = true;
                     abort.abort();
                 }
@@ -162,7 +165,7 @@ impl AgentLoop {
                     let result = result_in(&entry);
                     match &entry {
                         RunLogEntry::Agent(entry) => {
-                            said.event(&entry.event);
+                            ledger.event(&entry.event);
                             self.event(&entry.event, played.fallback.is_none());
                         }
                         RunLogEntry::Run(entry) => self.run_event(&entry.event, &mut played),
@@ -189,10 +192,10 @@ impl AgentLoop {
         };
         if let Some(error) = log.and_then(TickLog::end) {
             self.log
-                .line(format!("the log of this tick is not complete: {error}"));
+                .line(format!("the log of this tick is incomplete: {error}"));
         }
-        if goes || played.fallback.is_some() {
-            for (_, text) in said.pieces_of(&result.text) {
+        if is_cold || played.fallback.is_some() {
+            for (_, text) in ledger.pieces_of(&result.text) {
                 self.log.lines("> ", text);
             }
         }
@@ -209,17 +212,15 @@ impl AgentLoop {
                 if self.written_session.as_ref() != Some(&id) {
                     self.log.line(format!("session_id={id}"));
                 }
-                self.note_session(Some(id));
+                self.save_session(Some(id));
             }
             AgentEvent::Notice(notice) if notice.level != NoticeLevel::Info => {
                 self.log.line(format!("{runtime}: {}", notice.message));
             }
             AgentEvent::Retry(retry) => {
                 let message = &retry.error.message;
-                self.log.line(format!(
-                    "{runtime} tries again ({}): {message}",
-                    retry.attempt
-                ));
+                self.log
+                    .line(format!("{runtime} retries ({}): {message}", retry.attempt));
             }
             _ => {}
         }
@@ -249,7 +250,7 @@ impl AgentLoop {
                 reason: Some(reason),
                 ..
             } => self.log.line(format!(
-                "waiting for a limit of the service: {}",
+                "waiting for a service limit to reset: {}",
                 reason.message
             )),
             _ => {}

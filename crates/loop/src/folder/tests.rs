@@ -32,7 +32,7 @@ fn names(folder: &AgentFolder) -> Vec<String> {
 }
 
 #[test]
-fn what_is_missing_is_made_and_what_is_there_stays() {
+fn open_creates_missing_files_and_keeps_existing_ones() {
     let directory = tempfile::tempdir().unwrap();
     let memory = directory.path().join("MEMORY.md");
     drop(AgentFolder::open(directory.path()).unwrap());
@@ -43,7 +43,7 @@ fn what_is_missing_is_made_and_what_is_there_stays() {
 }
 
 #[test]
-fn a_directory_that_is_none_is_reported() {
+fn a_missing_or_invalid_directory_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("x");
     let error = AgentFolder::open(&missing).unwrap_err();
@@ -67,7 +67,7 @@ fn a_second_loop_is_refused_and_informed_of_the_first() {
 }
 
 #[test]
-fn what_was_removed_meanwhile_is_made_again_with_its_lock() {
+fn mend_restores_a_removed_folder_and_its_lock() {
     let (directory, mut first) = folder();
     assert!(!first.mend().unwrap());
     fs::remove_dir_all(first.path("")).unwrap();
@@ -118,7 +118,7 @@ fn a_flag_that_was_taken_and_not_done_is_set_again() {
 }
 
 #[test]
-fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
+fn an_invalid_flag_does_not_prevent_a_start() {
     let (_directory, folder) = folder();
     let errors = |errors: Vec<io::Error>| {
         let text = errors.iter().map(io::Error::to_string);
@@ -141,7 +141,7 @@ fn a_flag_that_is_odd_keeps_no_loop_from_beginning() {
 }
 
 #[test]
-fn what_a_killed_writer_has_left_is_removed() {
+fn stale_drafts_are_removed() {
     let (directory, first) = folder();
     for (name, seconds) in [(".new-old", 3600), (".new-young", 1), ("old", 3600)] {
         let file = File::create(first.path(name)).unwrap();

@@ -14,7 +14,7 @@ fn id(text: &str) -> Option<Id> {
 }
 
 /// Input of a loop whose agent is alive, without flags.
-fn there(session: &str) -> Input {
+fn alive_with(session: &str) -> Input {
     Input {
         alive: true,
         session: id(session),
@@ -37,13 +37,13 @@ fn running() -> Machine {
         }
     );
     machine.started();
-    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
+    assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
     assert!(!machine.tick_ended(TickEnd::Completed, false, id("a")));
     machine
 }
 
-fn sleep_of(machine: &mut Machine, seen: &Input) -> u64 {
-    match machine.next(seen) {
+fn sleep_of(machine: &mut Machine, input: &Input) -> u64 {
+    match machine.next(input) {
         Action::Sleep(sleep) => sleep.seconds,
         other => panic!("{other:?}"),
     }
@@ -52,16 +52,16 @@ fn sleep_of(machine: &mut Machine, seen: &Input) -> u64 {
 #[test]
 fn sleep_grows_while_idle_up_to_its_limit_and_work_resets_it() {
     let mut machine = running();
-    let seen = there("a");
-    let mut seconds = vec![sleep_of(&mut machine, &seen)];
+    let input = alive_with("a");
+    let mut seconds = vec![sleep_of(&mut machine, &input)];
     for did_work in [false, false, false, true, false] {
         machine.rested();
-        assert_eq!(machine.next(&seen), Action::Tick(Prompt::Light));
+        assert_eq!(machine.next(&input), Action::Tick(Prompt::Light));
         assert_eq!(
             machine.tick_ended(TickEnd::Completed, did_work, id("a")),
             did_work
         );
-        seconds.push(sleep_of(&mut machine, &seen));
+        seconds.push(sleep_of(&mut machine, &input));
     }
     assert_eq!(seconds, [120, 180, 200, 200, 60, 120]);
 }
@@ -71,13 +71,13 @@ fn a_wake_in_a_tick_is_not_lost_and_one_before_it_is_answered_by_it() {
     let mut machine = running();
     let woken = Input {
         woken: true,
-        ..there("a")
+        ..alive_with("a")
     };
     // Woken during the last tick: no sleep.
     assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
     // The wake is served: the next sleep is not skipped.
-    assert_eq!(sleep_of(&mut machine, &there("a")), 180);
+    assert_eq!(sleep_of(&mut machine, &alive_with("a")), 180);
     // Woken during the sleep.
     assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
 }
@@ -100,36 +100,36 @@ fn a_wake_ends_the_wait_after_a_failure_once() {
 fn a_clear_comes_before_the_tick_and_the_next_one_is_held_back() {
     let mut machine = running();
     machine.rested();
-    let mut seen = there("a");
-    seen.clear = true;
-    seen.now = Duration::from_secs(1000);
-    assert_eq!(machine.next(&seen), Action::Clear);
-    machine.cleared(seen.now);
-    seen.clear = false;
-    assert_eq!(machine.next(&seen), Action::Tick(Prompt::Full));
+    let mut input = alive_with("a");
+    input.clear = true;
+    input.now = Duration::from_secs(1000);
+    assert_eq!(machine.next(&input), Action::Clear);
+    machine.cleared(input.now);
+    input.clear = false;
+    assert_eq!(machine.next(&input), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
     // Within the gap the flag stays set, and the tick is played.
-    seen.clear = true;
-    seen.now = Duration::from_secs(1599);
-    assert_eq!(machine.clear_held_back(seen.now), Some(1));
-    assert_eq!(machine.next(&seen), Action::Tick(Prompt::Light));
+    input.clear = true;
+    input.now = Duration::from_secs(1599);
+    assert_eq!(machine.clear_held_back(input.now), Some(1));
+    assert_eq!(machine.next(&input), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
-    seen.now = Duration::from_secs(1600);
-    assert_eq!(machine.next(&seen), Action::Clear);
+    input.now = Duration::from_secs(1600);
+    assert_eq!(machine.next(&input), Action::Clear);
 }
 
 #[test]
 fn a_reset_starts_over() {
     let mut machine = running();
     machine.rested();
-    let seen = Input {
+    let input = Input {
         clear: true,
         reset: true,
-        ..there("a")
+        ..alive_with("a")
     };
-    assert_eq!(machine.next(&seen), Action::Reset);
+    assert_eq!(machine.next(&input), Action::Reset);
     machine.reset();
     assert_eq!(
         machine.next(&Input::default()),
@@ -154,7 +154,7 @@ fn a_dead_agent_is_resumed_with_the_full_prompt() {
     machine.rested();
     let dead = Input {
         alive: false,
-        ..there("a")
+        ..alive_with("a")
     };
     assert_eq!(
         machine.next(&dead),
@@ -164,7 +164,7 @@ fn a_dead_agent_is_resumed_with_the_full_prompt() {
         }
     );
     machine.started();
-    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
+    assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
 }
 
 #[test]
@@ -181,14 +181,17 @@ fn a_session_that_fails_twice_in_a_row_is_given_up_and_delays_grow() {
             other => panic!("{other:?}"),
         }
         machine.started();
-        assert_eq!(machine.next(&there(session)), Action::Tick(Prompt::Full));
+        assert_eq!(
+            machine.next(&alive_with(session)),
+            Action::Tick(Prompt::Full)
+        );
     }
     assert_eq!(resumed, [id("a"), None, id("b"), None]);
     assert_eq!(waits, [5, 10, 15, 20]);
     // A completed tick ends the series.
     machine.tick_ended(TickEnd::Completed, true, id("c"));
     assert_eq!(machine.failures(), 0);
-    assert_eq!(sleep_of(&mut machine, &there("c")), 60);
+    assert_eq!(sleep_of(&mut machine, &alive_with("c")), 60);
 }
 
 #[test]
@@ -216,30 +219,30 @@ fn a_session_that_is_stuck_twice_is_given_up_too() {
         machine.rested();
         let dead = Input {
             alive: false,
-            ..there("a")
+            ..alive_with("a")
         };
         match machine.next(&dead) {
             Action::Start { resume: found, .. } => assert_eq!(found, resume),
             other => panic!("{other:?}"),
         }
         machine.started();
-        machine.next(&there("a"));
+        machine.next(&alive_with("a"));
     }
 }
 
 #[test]
-fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
+fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
     let mut machine = running();
     for sleep in [180, 200] {
         machine.rested();
-        assert!(matches!(machine.next(&there("a")), Action::Tick(_)));
+        assert!(matches!(machine.next(&alive_with("a")), Action::Tick(_)));
         // The usual sleep applies: a refusal costs no tokens.
         machine.tick_ended(TickEnd::Refused, false, id("a"));
-        assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
+        assert_eq!(sleep_of(&mut machine, &alive_with("a")), sleep);
     }
     machine.rested();
     assert_eq!(
-        machine.next(&there("a")),
+        machine.next(&alive_with("a")),
         Action::Start {
             resume: None,
             why: StartReason::GivenUp
@@ -247,10 +250,10 @@ fn a_session_in_which_all_is_refused_is_given_up_though_its_process_lives() {
     );
     machine.started();
     // The refusals are now counted for the new session.
-    assert_eq!(machine.next(&there("")), Action::Tick(Prompt::Full));
+    assert_eq!(machine.next(&alive_with("")), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Refused, false, id("b"));
     machine.rested();
-    assert_eq!(machine.next(&there("b")), Action::Tick(Prompt::Full));
+    assert_eq!(machine.next(&alive_with("b")), Action::Tick(Prompt::Full));
 }
 
 #[test]
@@ -258,24 +261,24 @@ fn a_limit_of_the_service_makes_a_sleep_longer_and_a_wake_ends_it() {
     let mut machine = running();
     for (seconds, sleep) in [(100, 120), (150, 150), (9999, 200)] {
         machine.hold_off(seconds);
-        assert_eq!(sleep_of(&mut machine, &there("a")), sleep);
+        assert_eq!(sleep_of(&mut machine, &alive_with("a")), sleep);
     }
     // Later sleeps do not grow from it.
     assert_eq!(machine.current_sleep(), 120);
     let woken = Input {
         woken: true,
-        ..there("a")
+        ..alive_with("a")
     };
     assert!(matches!(machine.next(&woken), Action::Tick(_)));
 }
 
 #[test]
-fn a_session_that_cannot_go_on_is_left() {
+fn an_unusable_session_is_dropped() {
     let mut machine = running();
     machine.tick_ended(TickEnd::Unusable, false, id("a"));
     machine.rested();
     assert_eq!(
-        machine.next(&there("a")),
+        machine.next(&alive_with("a")),
         Action::Start {
             resume: None,
             why: StartReason::Unusable
@@ -284,17 +287,17 @@ fn a_session_that_cannot_go_on_is_left() {
 }
 
 #[test]
-fn a_tick_that_failed_did_not_tell_everything() {
+fn a_failed_tick_is_followed_by_the_full_prompt() {
     let mut machine = machine();
     machine.next(&Input::default());
     machine.started();
-    machine.next(&there("a"));
+    machine.next(&alive_with("a"));
     machine.tick_ended(TickEnd::Failed, false, id("a"));
     machine.rested();
-    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
+    assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
     machine.rested();
-    assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Light));
+    assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Light));
 }
 
 #[test]
@@ -303,7 +306,7 @@ fn without_a_context_every_tick_has_the_full_prompt() {
     machine.next(&Input::default());
     machine.started();
     for _ in 0..3 {
-        assert_eq!(machine.next(&there("a")), Action::Tick(Prompt::Full));
+        assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
         machine.tick_ended(TickEnd::Completed, false, id("a"));
         machine.rested();
     }

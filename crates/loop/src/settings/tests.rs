@@ -46,7 +46,7 @@ fn the_environment_goes_before_the_file_and_what_is_empty_is_not_set() {
 }
 
 #[test]
-fn how_ticks_are_run_has_the_names_of_runs() {
+fn run_settings_of_ticks_are_read() {
     let file = "RETRIES=2\nMAX_WAIT=90\nFALLBACK=codex, opencode:a/b\nMAX_TOKENS=1000\nMAX_BUDGET_USD=0.5\n\
                 MAX_TURNS=7\nTICK_LOGS=0";
     let settings = read(&[], file).unwrap();
@@ -78,7 +78,7 @@ fn names_of_runtimes_in_any_case_and_by_their_other_names() {
 }
 
 #[test]
-fn what_cannot_be_is_reported_by_name() {
+fn invalid_values_are_reported_by_name() {
     for (name, value, message) in [
         (
             "RUNTIME",
@@ -88,42 +88,42 @@ fn what_cannot_be_is_reported_by_name() {
         (
             "MIN_SLEEP",
             "1m",
-            "MIN_SLEEP: a whole number of seconds is needed, there is `1m`",
+            "MIN_SLEEP: expected a whole number of seconds, not `1m`",
         ),
         (
             "MAX_SLEEP",
             "-1",
-            "MAX_SLEEP: a whole number of seconds is needed, there is `-1`",
+            "MAX_SLEEP: expected a whole number of seconds, not `-1`",
         ),
         (
             "TIMEOUT_SECS",
             "0",
-            "TIMEOUT_SECS: no turn can be played in 0 seconds",
+            "TIMEOUT_SECS: expected at least 1 second",
         ),
         (
             "ADAPTER",
             "warm",
-            "ADAPTER: there is hot and cold, and not `warm`",
+            "ADAPTER: expected `hot` or `cold`, not `warm`",
         ),
         (
             "LOG_MAX_BYTES",
             "0",
-            "LOG_MAX_BYTES: at least 65536 bytes are needed, there is `0`",
+            "LOG_MAX_BYTES: expected at least 65536 bytes, not `0`",
         ),
         (
             "RETRIES",
             "two",
-            "RETRIES: a whole number is needed, there is `two`",
+            "RETRIES: expected a whole number, not `two`",
         ),
         (
             "MAX_TOKENS",
             "0",
-            "MAX_TOKENS: a number of tokens of at least 1 is needed, there is `0`",
+            "MAX_TOKENS: expected a number of tokens of at least 1, not `0`",
         ),
         (
             "MAX_BUDGET_USD",
             "nan",
-            "MAX_BUDGET_USD: a number of dollars above 0 is needed, there is `nan`",
+            "MAX_BUDGET_USD: expected a number of dollars above 0, not `nan`",
         ),
     ] {
         assert_eq!(read(&[(name, value)], "").unwrap_err(), message);

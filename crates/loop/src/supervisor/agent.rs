@@ -66,25 +66,25 @@ pub(crate) enum Exit {
 /// Crashes in a row that make a crash loop. A single crash may have an external cause.
 const CRASHES_IN_A_ROW: u32 = 2;
 /// Exit code of a clean exit: another program asked the loop to end.
-const IN_ORDER: i32 = 0;
+const CLEAN_EXIT: i32 = 0;
 /// Exit code of a loop whose directory or settings are invalid. It is restarted after the longest delay.
 pub(super) const UNUSABLE: i32 = 2;
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Code(IN_ORDER) => write!(f, "ended by itself, in order"),
+            Self::Code(CLEAN_EXIT) => write!(f, "exited cleanly"),
             Self::Code(UNUSABLE) => {
                 write!(
                     f,
-                    "ended with code 2: its directory or a setting cannot be used, or another loop runs \
-                     there; its log has the reason"
+                    "exited with code 2: its directory or a setting cannot be used, or another loop is \
+                     running there; see its log"
                 )
             }
-            Self::Code(code) => write!(f, "ended with code {code}"),
+            Self::Code(code) => write!(f, "exited with code {code}"),
             Self::Signal(signal) => match nix::sys::signal::Signal::try_from(*signal) {
-                Ok(signal) => write!(f, "was ended by {signal}"),
-                Err(_) => write!(f, "was ended by signal {signal}"),
+                Ok(signal) => write!(f, "killed by {signal}"),
+                Err(_) => write!(f, "killed by signal {signal}"),
             },
             Self::Unknown => write!(f, "ended"),
         }
@@ -119,9 +119,9 @@ pub(crate) enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopStage {
     /// SIGTERM has not been sent yet.
-    Ask,
+    Requested,
     /// SIGTERM was sent. The process is killed at `until`.
-    Wait { until: Instant },
+    Grace { until: Instant },
     /// SIGKILL was sent.
     Killed,
 }
@@ -188,7 +188,7 @@ impl Agent {
     }
 
     /// Returns whether a start is due, or follows the current stop.
-    pub(crate) fn comes_next(&self, now: Instant) -> bool {
+    pub(crate) fn starts_next(&self, now: Instant) -> bool {
         match self.phase {
             Phase::Starting => true,
             Phase::Waiting { until } => until <= now,
@@ -211,7 +211,7 @@ impl Agent {
         self.wanted = true;
         match self.phase {
             Phase::Stopped | Phase::Ended | Phase::Failed { .. } | Phase::Waiting { .. } => {
-                self.afresh();
+                self.reset_backoff();
                 self.phase = Phase::Waiting { until: now };
             }
             // A stopping loop is started after its end.
@@ -223,7 +223,7 @@ impl Agent {
     pub(crate) fn stop(&mut self) {
         self.wanted = false;
         match self.phase {
-            Phase::Running { process, .. } => self.end(process),
+            Phase::Running { process, .. } => self.begin_stop(process),
             Phase::Stopped | Phase::Ended | Phase::Failed { .. } | Phase::Waiting { .. } => {
                 self.phase = Phase::Stopped;
             }
@@ -235,23 +235,23 @@ impl Agent {
     pub(crate) fn restart(&mut self, now: Instant) {
         if let Phase::Running { process, .. } = self.phase {
             self.wanted = true;
-            self.afresh();
-            self.end(process);
+            self.reset_backoff();
+            self.begin_stop(process);
         } else {
             self.start(now);
         }
     }
 
     /// Skips the grace period of a stop.
-    pub(crate) fn hurry(&mut self, now: Instant) {
+    pub(crate) fn skip_grace(&mut self, now: Instant) {
         if let Phase::Stopping {
-            stage: StopStage::Ask | StopStage::Wait { .. },
+            stage: StopStage::Requested | StopStage::Grace { .. },
             process,
         } = self.phase
         {
             self.phase = Phase::Stopping {
                 process,
-                stage: StopStage::Wait { until: now },
+                stage: StopStage::Grace { until: now },
             };
         }
     }
@@ -265,19 +265,19 @@ impl Agent {
             }
             Phase::Stopping {
                 process,
-                stage: StopStage::Ask,
+                stage: StopStage::Requested,
             } => {
                 self.phase = Phase::Stopping {
                     process,
-                    stage: StopStage::Wait {
-                        until: later(now, self.policy.grace),
+                    stage: StopStage::Grace {
+                        until: saturating_add(now, self.policy.grace),
                     },
                 };
                 Some(Action::Terminate(process))
             }
             Phase::Stopping {
                 process,
-                stage: StopStage::Wait { until },
+                stage: StopStage::Grace { until },
             } if until <= now => {
                 self.phase = Phase::Stopping {
                     process,
@@ -295,7 +295,7 @@ impl Agent {
             Phase::Waiting { until }
             | Phase::Failed { until }
             | Phase::Stopping {
-                stage: StopStage::Wait { until },
+                stage: StopStage::Grace { until },
                 ..
             } => Some(until),
             _ => None,
@@ -309,7 +309,7 @@ impl Agent {
             since: now,
         };
         if !self.wanted {
-            self.end(process);
+            self.begin_stop(process);
         }
     }
 
@@ -325,8 +325,8 @@ impl Agent {
     pub(crate) fn not_started(&mut self, hopeless: bool, now: Instant) {
         self.phase = match (self.wanted, hopeless) {
             (false, _) => Phase::Stopped,
-            (true, true) => self.failed(now),
-            (true, false) => self.later(now),
+            (true, true) => self.recheck_phase(now),
+            (true, false) => self.backoff_phase(now),
         };
     }
 
@@ -338,15 +338,15 @@ impl Agent {
                 since,
             } if running == process => {
                 self.phase = match exit {
-                    Exit::Code(IN_ORDER) => Phase::Ended,
-                    Exit::Code(UNUSABLE) => self.later_failed(now),
+                    Exit::Code(CLEAN_EXIT) => Phase::Ended,
+                    Exit::Code(UNUSABLE) => self.restart_phase(now),
                     _ => {
                         if now.saturating_duration_since(since) >= self.policy.settled_after {
                             self.delays = self.policy.delays();
                             self.crashes = 0;
                         }
                         self.crashes = self.crashes.saturating_add(1);
-                        self.later(now)
+                        self.backoff_phase(now)
                     }
                 };
             }
@@ -363,52 +363,52 @@ impl Agent {
         }
     }
 
-    fn end(&mut self, process: ProcessIdentity) {
+    fn begin_stop(&mut self, process: ProcessIdentity) {
         self.phase = Phase::Stopping {
             process,
-            stage: StopStage::Ask,
+            stage: StopStage::Requested,
         };
     }
 
-    fn afresh(&mut self) {
+    fn reset_backoff(&mut self) {
         self.delays = self.policy.delays();
         self.restarts = 0;
         self.crashes = 0;
     }
 
     /// Schedules an early retry, because the problem can be checked without a start.
-    pub(crate) fn look_again(&mut self, now: Instant) {
+    pub(crate) fn recheck(&mut self, now: Instant) {
         if let Phase::Failed { .. } = self.phase {
-            self.phase = self.failed(now);
+            self.phase = self.recheck_phase(now);
         }
     }
 
-    fn failed(&self, now: Instant) -> Phase {
+    fn recheck_phase(&self, now: Instant) -> Phase {
         Phase::Failed {
-            until: later(now, self.policy.look_again),
+            until: saturating_add(now, self.policy.look_again),
         }
     }
 
     /// Schedules a late retry, because only a start shows whether the problem is fixed.
-    fn later_failed(&mut self, now: Instant) -> Phase {
+    fn restart_phase(&mut self, now: Instant) -> Phase {
         self.restarts = self.restarts.saturating_add(1);
         Phase::Failed {
-            until: later(now, self.policy.longest_delay),
+            until: saturating_add(now, self.policy.longest_delay),
         }
     }
 
-    fn later(&mut self, now: Instant) -> Phase {
+    fn backoff_phase(&mut self, now: Instant) -> Phase {
         self.restarts = self.restarts.saturating_add(1);
         // The iterator is endless.
         let delay = self.delays.next().unwrap_or(self.policy.longest_delay);
         Phase::Waiting {
-            until: later(now, delay),
+            until: saturating_add(now, delay),
         }
     }
 }
 
 /// Adds a delay to a time. A result beyond the clock's range becomes a time in a year.
-fn later(now: Instant, delay: Duration) -> Instant {
+fn saturating_add(now: Instant, delay: Duration) -> Instant {
     const YEAR: Duration = Duration::from_hours(24 * 365);
     now.checked_add(delay).unwrap_or(now + YEAR)
 }

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::Error;
 use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
-use super::state_folder::{StateFolder, real};
+use super::state_folder::{StateFolder, resolve_links};
 
 /// Time limit for a response. The supervisor may have to start many loops first.
-const PATIENCE: Duration = Duration::from_mins(1);
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Connection to the supervisor of a configuration.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Client {
             Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
         };
         if let Some(state) = state
-            && real(&state.config) != real(&config)
+            && resolve_links(&state.config) != resolve_links(&config)
         {
             return Err(Error::OtherConfig {
                 ours: config,
@@ -72,7 +72,7 @@ impl Client {
     ///
     /// Fails if the supervisor refuses the command or does not answer within 60 s.
     pub async fn ask(&mut self, command: Command) -> Result<Status, Error> {
-        let response = timeout(PATIENCE, self.exchange(command))
+        let response = timeout(RESPONSE_TIMEOUT, self.exchange(command))
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
             .map_err(Error::NoAnswer)?;
@@ -80,7 +80,7 @@ impl Client {
             Outcome::Ok(status) => Ok(status),
             Outcome::Error { code, message } => Err(Error::Refused { code, message }),
             Outcome::Other => {
-                let message = "its answer is one of a newer version";
+                let message = "the response is of a later version";
                 Err(Error::NoAnswer(io::Error::other(message)))
             }
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use teamster_core::provider::COMMON_INSTRUCTIONS;
 use teamster_mcp::config::is_slip;
 
-use super::state_folder::real;
+use super::state_folder::resolve_links;
 use crate::instructions::has_instructions;
 
 /// Default name of the file.
@@ -69,7 +69,7 @@ impl AgentConfig {
 
     /// Returns whether both configurations start the same loop.
     pub(crate) fn starts_like(&self, other: &Self) -> bool {
-        real(&self.working_dir) == real(&other.working_dir)
+        resolve_links(&self.working_dir) == resolve_links(&other.working_dir)
             && self.environment() == other.environment()
     }
 
@@ -105,11 +105,11 @@ impl AgentConfig {
 pub(crate) enum Obstacle {
     #[error("runtime: {0}")]
     Runtime(String),
-    #[error("{} is no directory", .0.display())]
+    #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     #[error("the directory {} is missing: create it, or name another one as `workingDir`", .0.display())]
     NoDirectory(PathBuf),
-    #[error("cannot look at {}: {error}", directory.display())]
+    #[error("cannot access {}: {error}", directory.display())]
     Unreadable { directory: PathBuf, error: String },
     #[error(
         "the instructions file {} is missing in {}: write it, or name another one as `instructionsFile`",
@@ -145,7 +145,7 @@ impl fmt::Display for Line {
 /// Content of the file. Unknown fields belong to other programs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Written<'a> {
+struct RawConfig<'a> {
     company_name: Option<String>,
     agents_root: Option<PathBuf>,
     // Raw text, so that errors can name lines.
@@ -155,7 +155,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct WrittenAgent {
+struct RawAgent {
     id: String,
     alias: Option<String>,
     role: Option<String>,
@@ -179,7 +179,7 @@ impl Config {
         };
         let text = fs::read_to_string(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => wrong(format!(
-                "there is no such file: name one, or write one such as {}",
+                "there is no such file: give another path, or create one such as {}",
                 r#"{"agents": [{"id": "helper"}]}"#
             )),
             _ => wrong(format!("cannot read it: {error}")),
@@ -197,25 +197,25 @@ impl Config {
             line,
             message,
         };
-        let written: Written<'_> = serde_json::from_str(text)
+        let parsed: RawConfig<'_> = serde_json::from_str(text)
             .map_err(|error| wrong(line(&error, 0), explain(&error, ROOT)))?;
-        let mut warnings = slips(text, 1, &ROOT_FIELDS);
+        let mut warnings = misspelled_fields(text, 1, &ROOT_FIELDS);
         let folder = file.parent().unwrap_or(Path::new("/"));
-        let root = written.agents_root.unwrap_or_else(|| "agents".into());
-        let root = tidy(&folder.join(root));
+        let root = parsed.agents_root.unwrap_or_else(|| "agents".into());
+        let root = without_dots(&folder.join(root));
         let mut agents: Vec<AgentConfig> = Vec::new();
         let mut ids: HashMap<String, usize> = HashMap::new();
         let mut directories: HashMap<PathBuf, usize> = HashMap::new();
-        for raw in written.agents {
+        for raw in parsed.agents {
             let raw = raw.get();
             // `raw` is a part of `text`.
             let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
             let before = text.get(..offset).unwrap_or_default().matches('\n').count();
-            let agent: WrittenAgent = serde_json::from_str(raw)
+            let agent: RawAgent = serde_json::from_str(raw)
                 .map_err(|error| wrong(line(&error, before), explain(&error, AGENT)))?;
             let here = before + 1;
-            warnings.extend(slips(raw, here, &AGENT_FIELDS));
-            if let Some(why) = unfit(&agent.id) {
+            warnings.extend(misspelled_fields(raw, here, &AGENT_FIELDS));
+            if let Some(why) = invalid_id(&agent.id) {
                 let id = &agent.id;
                 return Err(wrong(
                     Some(here),
@@ -226,16 +226,16 @@ impl Config {
                 return Err(wrong(
                     Some(here),
                     format!(
-                        "the id {:?} is that of the agent in line {other} too: give this one another",
+                        "the id {:?} is used by the agent in line {other} too: choose another",
                         agent.id
                     ),
                 ));
             }
             let working_dir = match &agent.working_dir {
-                Some(directory) => tidy(&folder.join(directory)),
+                Some(directory) => without_dots(&folder.join(directory)),
                 None => root.join(&agent.id),
             };
-            if let Some(other) = directories.insert(real(&working_dir), here) {
+            if let Some(other) = directories.insert(resolve_links(&working_dir), here) {
                 return Err(wrong(
                     Some(here),
                     format!(
@@ -257,7 +257,7 @@ impl Config {
         }
         Ok(Self {
             file,
-            company_name: written.company_name,
+            company_name: parsed.company_name,
             agents,
             warnings,
         })
@@ -283,7 +283,7 @@ const AGENT_FIELDS: [&str; 7] = [
 
 /// Returns warnings about fields of an object that are probably misspelled. Other unknown fields belong to
 /// other programs.
-fn slips(object: &str, line: usize, known: &[&str]) -> Vec<String> {
+fn misspelled_fields(object: &str, line: usize, known: &[&str]) -> Vec<String> {
     /// Length of a common prefix from which a longer name is taken for the shorter one.
     const ENOUGH: usize = 5;
     let fields: Map<String, Value> = serde_json::from_str(object).unwrap_or_default();
@@ -322,20 +322,20 @@ fn explain(error: &serde_json::Error, form: &str) -> String {
     if error.is_data() {
         format!("{text}: {form}")
     } else {
-        format!("this is no JSON: {text}")
+        format!("invalid JSON: {text}")
     }
 }
 
 /// Removes `.` components. `..` is kept: the folder before it may be a link.
-fn tidy(path: &Path) -> PathBuf {
+fn without_dots(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
 /// Returns why this text cannot be an id. An id is the name of a folder and an argument on command lines.
-fn unfit(id: &str) -> Option<&'static str> {
+fn invalid_id(id: &str) -> Option<&'static str> {
     match id {
         "" => Some("is empty"),
-        "." | ".." => Some("is no name of a folder"),
+        "." | ".." => Some("is not a valid name of a folder"),
         _ if id.starts_with('-') => Some("would be read as an option"),
         _ if id.contains(['/', '\\']) => Some("has a path separator in it"),
         _ if id.chars().any(|c| c.is_whitespace() || c.is_control()) => {

@@ -67,7 +67,7 @@ impl fmt::Display for Event {
                 write!(f, "{}; listening on {}", Agents(*agents), socket.display())
             }
             Self::Started { agent, pid } => write!(f, "{agent}: started, pid {pid}"),
-            Self::Adopted { agent, pid } => write!(f, "{agent}: runs already, pid {pid}"),
+            Self::Adopted { agent, pid } => write!(f, "{agent}: already running, pid {pid}"),
             Self::Stopped { agent } => write!(f, "{agent}: stopped"),
             Self::Trouble { agent, message } => write!(f, "{agent}: {message}"),
             Self::Reloaded { agents } => {

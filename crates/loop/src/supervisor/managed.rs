@@ -12,15 +12,15 @@ use super::last_start::LastStart;
 use super::lock_holder;
 use super::offline::{activity, heartbeat, last_error, last_tick, own_status, running};
 use super::process::log_path;
-use super::protocol::{AgentState as Doing, AgentStatus, LastError};
+use super::protocol::{AgentState as ReportedState, AgentStatus, LastError};
 use super::state::{AgentState, ProcessState};
-use super::state_folder::real;
+use super::state_folder::resolve_links;
 use crate::Log;
 use crate::clock::SystemClock;
 use crate::refusal::refusal;
 
 #[derive(Debug)]
-pub(crate) struct Managed {
+pub(crate) struct ManagedAgent {
     pub(crate) config: AgentConfig,
     pub(crate) agent: Agent,
     /// The agent's own switch.
@@ -41,9 +41,9 @@ pub(crate) struct Managed {
     pub(crate) removed: bool,
 }
 
-impl Managed {
+impl ManagedAgent {
     /// Describes the exit of this process, with the reason if the loop could not run.
-    pub(super) fn how_it_ended(&self, exit: Exit, pid: u32) -> String {
+    pub(super) fn exit_reason(&self, exit: Exit, pid: u32) -> String {
         /// Maximum length of the reason, in bytes.
         const LONGEST: usize = 300;
         let why = match exit {
@@ -52,7 +52,7 @@ impl Managed {
         };
         match why {
             Some(why) => format!(
-                "ended with code {UNUSABLE}: {}",
+                "exited with code {UNUSABLE}: {}",
                 teamster_core::text::excerpt(&why, LONGEST)
             ),
             None => exit.to_string(),
@@ -101,7 +101,7 @@ impl Managed {
             pid: process.pid(),
             start_time: process.start_time(),
             started_at_ms,
-            working_dir: real(&self.config.working_dir),
+            working_dir: resolve_links(&self.config.working_dir),
             runtime: self.config.runtime.clone(),
             chrome: self.config.chrome,
         }
@@ -119,7 +119,7 @@ impl Managed {
             Some(found) if found == directory => true,
             // The process has ended, so its directory is unknown. Its exit is about to be reported.
             None if !identity.is_running() => true,
-            _ => real(&process.working_dir) == directory,
+            _ => resolve_links(&process.working_dir) == directory,
         }
     }
 
@@ -178,21 +178,21 @@ impl Managed {
             .starts_at()
             .map(|until| now_ms.saturating_add(millis(until.saturating_duration_since(now))));
         let state = match self.agent.phase() {
-            Phase::Stopped => Doing::Stopped,
-            Phase::Ended => Doing::Ended,
-            Phase::Failed { .. } => Doing::Failed,
-            Phase::Starting => Doing::Starting,
+            Phase::Stopped => ReportedState::Stopped,
+            Phase::Ended => ReportedState::Ended,
+            Phase::Failed { .. } => ReportedState::Failed,
+            Phase::Starting => ReportedState::Starting,
             Phase::Waiting { until } => {
                 if until <= now {
                     retry_at_ms = None;
-                    Doing::Starting
+                    ReportedState::Starting
                 } else {
-                    Doing::BackingOff
+                    ReportedState::BackingOff
                 }
             }
-            Phase::Running { .. } if self.agent.is_crash_looping(now) => Doing::Failing,
+            Phase::Running { .. } if self.agent.is_crash_looping(now) => ReportedState::Failing,
             Phase::Running { .. } => running(activity.as_ref()),
-            Phase::Stopping { .. } => Doing::Stopping,
+            Phase::Stopping { .. } => ReportedState::Stopping,
         };
         AgentStatus {
             id: self.config.id.clone(),

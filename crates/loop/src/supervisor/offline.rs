@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::lock_holder;
-use super::protocol::{AgentState as Doing, AgentStatus, LastError, Status};
+use super::protocol::{AgentState as ReportedState, AgentStatus, LastError, Status};
 use super::state::{AgentState, State};
 use super::state_folder::StateFolder;
 use crate::agent_loop::heartbeat::Heartbeat;
@@ -50,7 +50,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         enabled: known.is_none_or(|known| known.enabled),
         state: match running {
             Some(_) => self::running(activity.as_ref()),
-            None => Doing::Stopped,
+            None => ReportedState::Stopped,
         },
         pid: running.map(|(process, _)| process.pid()),
         started_at_ms: running.map(|(_, started)| started),
@@ -75,11 +75,11 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
 }
 
 /// Returns the state of a running loop with this status.
-pub(crate) fn running(activity: Option<&SleepFile>) -> Doing {
+pub(crate) fn running(activity: Option<&SleepFile>) -> ReportedState {
     match activity.and_then(|activity| activity.last_error.as_ref()) {
-        Some(error) if error.is_limit() => Doing::Limited,
-        Some(_) => Doing::Failing,
-        None => Doing::Running,
+        Some(error) if error.is_limit() => ReportedState::Limited,
+        Some(_) => ReportedState::Failing,
+        None => ReportedState::Running,
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use crate::folder::write_json;
 
     #[test]
-    fn what_an_earlier_loop_has_left_is_not_taken_for_that_of_this_one() {
+    fn the_status_of_an_earlier_loop_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(ORCHESTRATOR).join(SleepFile::NAME);
         fs::create_dir(dir.path().join(ORCHESTRATOR)).unwrap();

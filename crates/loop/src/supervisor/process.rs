@@ -32,7 +32,7 @@ const GATE: &str =
 /// Time limit for the shell to reach the gate. Only an overloaded machine takes this long.
 const GATE_LIMIT: Duration = Duration::from_secs(20);
 /// Interval at which a loop that is no child process is checked.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Program of a loop.
 #[derive(Debug, Clone)]
@@ -45,13 +45,13 @@ pub(crate) struct Program {
 }
 
 /// A started process that waits to be released. If this is dropped, the process ends without beginning a loop.
-pub(crate) struct Gated {
+pub(crate) struct GatedLoop {
     child: Child,
     gate: UnixStream,
     pub(crate) identity: ProcessIdentity,
 }
 
-impl Gated {
+impl GatedLoop {
     /// Starts a process for the loop of this agent, in a process group of its own.
     pub(crate) async fn start(program: &Program, agent: &AgentConfig) -> io::Result<Self> {
         let with_path = |what: &str, path: &Path, error: &io::Error| {
@@ -94,9 +94,7 @@ impl Gated {
             _ => {
                 // The loop has not begun.
                 child.kill().await?;
-                Err(io::Error::other(
-                    "the shell that starts the loop has failed",
-                ))
+                Err(io::Error::other("the shell that starts the loop failed"))
             }
         }
     }
@@ -141,24 +139,24 @@ fn exit(status: ExitStatus) -> Exit {
 /// Waits for the exit of a loop that another process started.
 pub(crate) async fn adopted_exit(process: ProcessIdentity) -> Exit {
     while process.is_running() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Exit::Unknown
 }
 
 /// Kills the processes that an ended loop left: its group, and processes of its agent in other groups. Returns
 /// the first error.
-pub(crate) fn clear_up(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
+pub(crate) fn end_leftovers(process: ProcessIdentity, exit: Exit) -> io::Result<()> {
     let group = process.signal_group(ProcessSignal::Kill);
     if exit == Exit::Code(0) {
         // The loop has cleaned up itself, and a scan of all processes is slow.
         return group;
     }
-    group.and(end_marked(process))
+    group.and(end_marked_processes(process))
 }
 
 /// Kills the processes that an ended loop's agent started, by their mark.
-pub(crate) fn end_marked(process: ProcessIdentity) -> io::Result<()> {
+pub(crate) fn end_marked_processes(process: ProcessIdentity) -> io::Result<()> {
     let start = process.start_time().unwrap_or_default();
-    left_behind::end(&format!("{}-{start}-", process.pid())).map(drop)
+    left_behind::end_runs(&format!("{}-{start}-", process.pid())).map(drop)
 }

@@ -122,7 +122,7 @@ impl Response {
 pub enum Outcome {
     /// The command was done or is in progress. Has the current status.
     Ok(Status),
-    /// The command was refused. It had no effect, unless the code says otherwise.
+    /// The command was refused. It had no effect, unless the code is one of a partial change.
     Error {
         /// Reason, for programs.
         code: ErrorCode,

@@ -9,57 +9,57 @@ use tokio::sync::oneshot;
 use super::agent::Phase;
 use super::config::Config;
 use super::event::Event;
-use super::managed::Managed;
+use super::managed::ManagedAgent;
 use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
 use super::socket::SocketRequest;
 use super::task::Supervisor;
 use super::updates::Lines;
 
 /// Pending response to a request.
-pub(super) struct Answer {
+pub(super) struct PendingResponse {
     to: oneshot::Sender<Response>,
     done: Result<(), (ErrorCode, String)>,
     /// The response must wait until the state is saved.
-    remembered: bool,
+    must_be_saved: bool,
 }
 
 impl Supervisor {
     /// Handles a request without waiting for its effects.
-    pub(super) fn answer(&mut self, asked: SocketRequest) -> Answer {
-        let remembered = matches!(
-            asked.command,
+    pub(super) fn accept_request(&mut self, request: SocketRequest) -> PendingResponse {
+        let must_be_saved = matches!(
+            request.command,
             Command::Start(_) | Command::Stop(_) | Command::Restart(_)
         );
-        let done = match asked.command {
+        let done = match request.command {
             Command::Status => Ok(()),
-            Command::Subscribe => match asked.updates {
+            Command::Subscribe => match request.updates {
                 Some(lines) => (self.subscribe(lines)).map_err(|error| (ErrorCode::Busy, error)),
                 None => Ok(()),
             },
             _ if self.ending.is_some() => {
                 Err((ErrorCode::Ending, "the supervisor is ending".to_owned()))
             }
-            Command::Start(selection) => self.start_these(&selection),
-            Command::Stop(selection) => self.stop_these(&selection),
-            Command::Restart(selection) => self.restart_these(&selection),
+            Command::Start(selection) => self.start_agents(&selection),
+            Command::Stop(selection) => self.stop_agents(&selection),
+            Command::Restart(selection) => self.restart_agents(&selection),
             Command::Wake(selection) => self.wake(&selection),
             Command::Reload => self.reload(),
         };
-        Answer {
-            to: asked.answer,
+        PendingResponse {
+            to: request.reply,
             done,
-            remembered,
+            must_be_saved,
         }
     }
 
     /// Sends the response with the current status.
-    pub(super) fn send(&self, answer: Answer) {
-        let response = match (answer.done, &self.unwritten) {
-            (Ok(()), Some((_, error))) if answer.remembered => Response::refused(
+    pub(super) fn send(&self, pending: PendingResponse) {
+        let response = match (pending.done, &self.unwritten) {
+            (Ok(()), Some((_, error))) if pending.must_be_saved => Response::refused(
                 ErrorCode::NotSaved,
                 format!(
-                    "it is done but cannot be remembered: cannot write {}: {error}; that is tried again, and \
-                     the next supervisor does not know of it until then",
+                    "done, but the state cannot be saved to {}: {error}; saving is retried, and the next \
+                     supervisor does not know of the change until then",
                     self.folder.state().display()
                 ),
             ),
@@ -67,7 +67,7 @@ impl Supervisor {
             (Err((code, message)), _) => Response::refused(code, message),
         };
         // The client may be gone.
-        let _ = answer.to.send(response);
+        let _ = pending.to.send(response);
     }
 
     pub(super) fn status(&self) -> Status {
@@ -90,7 +90,7 @@ impl Supervisor {
     }
 
     /// Returns the indices of the selected agents.
-    fn find(&self, selection: &Selection) -> Result<Vec<usize>, (ErrorCode, String)> {
+    fn indices_of(&self, selection: &Selection) -> Result<Vec<usize>, (ErrorCode, String)> {
         let present = || (0..).zip(&self.agents).filter(|(_, it)| !it.removed);
         if selection.all {
             return Ok(present().map(|(index, _)| index).collect());
@@ -98,7 +98,7 @@ impl Supervisor {
         if selection.agents.is_empty() {
             return Err((
                 ErrorCode::BadRequest,
-                "no agent is named: name some as `agents`, or set `all`".to_owned(),
+                "no agent given: list ids in `agents`, or set `all`".to_owned(),
             ));
         }
         let find = |id: &String| {
@@ -114,8 +114,8 @@ impl Supervisor {
         selection.agents.iter().map(find).collect()
     }
 
-    fn start_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
-        let chosen = self.find(selection)?;
+    fn start_agents(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let chosen = self.indices_of(selection)?;
         self.turn_on(&chosen);
         let now = Instant::now();
         for index in chosen {
@@ -124,8 +124,8 @@ impl Supervisor {
         Ok(())
     }
 
-    fn stop_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
-        let chosen = self.find(selection)?;
+    fn stop_agents(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let chosen = self.indices_of(selection)?;
         if selection.all {
             self.enabled = false;
         }
@@ -139,11 +139,11 @@ impl Supervisor {
         Ok(())
     }
 
-    fn restart_these(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
-        let mut chosen = self.find(selection)?;
+    fn restart_agents(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
+        let mut chosen = self.indices_of(selection)?;
         if selection.all {
             // Stopped agents stay stopped.
-            chosen.retain(|index| self.wants(self.agents[*index].enabled));
+            chosen.retain(|index| self.is_wanted(self.agents[*index].enabled));
         } else {
             self.turn_on(&chosen);
         }
@@ -168,7 +168,7 @@ impl Supervisor {
     }
 
     fn wake(&mut self, selection: &Selection) -> Result<(), (ErrorCode, String)> {
-        let chosen = self.find(selection)?;
+        let chosen = self.indices_of(selection)?;
         let mut processes = Vec::new();
         for index in chosen {
             let managed = &self.agents[index];
@@ -177,10 +177,10 @@ impl Supervisor {
                 _ if selection.all => {}
                 _ => {
                     let id = &managed.config.id;
-                    let message = if managed.agent.comes_next(Instant::now()) {
-                        format!("{id} is being started, and begins with a tick")
+                    let message = if managed.agent.starts_next(Instant::now()) {
+                        format!("{id} is starting and begins with a tick")
                     } else {
-                        format!("{id} does not run: `teamster agents start {id}` starts it")
+                        format!("{id} is not running: start it with `teamster agents start {id}`")
                     };
                     return Err((ErrorCode::NotRunning, message));
                 }
@@ -207,15 +207,15 @@ impl Supervisor {
         for new in &config.agents {
             let error = self.settings.runtime_error(new);
             refused.extend(error.iter().map(|why| format!("{}: {why}", new.id)));
-            let Some(place) = before.iter().position(|it| it.config.id == new.id) else {
-                let mut managed = Managed::new(new.clone(), &self.settings.policy, true);
-                if self.wants(true) {
+            let Some(index) = before.iter().position(|it| it.config.id == new.id) else {
+                let mut managed = ManagedAgent::new(new.clone(), &self.settings.policy, true);
+                if self.is_wanted(true) {
                     managed.agent.start(now);
                 }
                 self.agents.push(managed);
                 continue;
             };
-            let mut managed = before.remove(place);
+            let mut managed = before.remove(index);
             if error.is_some() && managed.agent.process().is_some() {
                 self.agents.push(managed);
                 continue;
@@ -223,7 +223,7 @@ impl Supervisor {
             managed.config = new.clone();
             let back = std::mem::take(&mut managed.removed);
             managed.enabled |= back;
-            if self.wants(managed.enabled) {
+            if self.is_wanted(managed.enabled) {
                 match managed.agent.phase() {
                     // The cause of the failure may have been fixed.
                     Phase::Failed { .. } => managed.agent.start(now),
@@ -247,8 +247,8 @@ impl Supervisor {
             return Ok(());
         }
         let message = format!(
-            "the configuration was read again, but not all of its agents can be used: {}; put that right and \
-             reload again (an agent that runs continues as before)",
+            "the configuration was read again, but some agents cannot be used: {}; fix them and reload again \
+             (running agents keep their settings)",
             refused.join("; ")
         );
         Err((ErrorCode::AgentsRefused, message))

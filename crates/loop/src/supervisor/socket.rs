@@ -18,22 +18,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION};
 use super::state_folder::private_folder;
-use super::updates::{Lines, WAITING};
+use super::updates::{Lines, QUEUE_CAPACITY};
 
 /// Maximum number of connections. A further one replaces the oldest idle one.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Interval at which the existence of the socket is checked.
-const LOOK: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Idle timeout of a client connection.
-const SILENCE: Duration = Duration::from_mins(5);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Idle timeout of a connection before its first request, and write timeout of updates.
-const FIRST_SILENCE: Duration = Duration::from_secs(10);
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Request from a client, with the channel of its response.
 #[derive(Debug)]
 pub(crate) struct SocketRequest {
     pub(crate) command: Command,
-    pub(crate) answer: oneshot::Sender<Response>,
+    pub(crate) reply: oneshot::Sender<Response>,
     /// Channel of the updates of a subscription.
     pub(crate) updates: Option<Lines>,
 }
@@ -44,14 +44,14 @@ pub(crate) struct Lock(File);
 
 /// Another process holds the lock.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct LockHeld {
     /// Process id of the holder, if the lock file has it.
     pub(crate) pid: Option<u32>,
 }
 
 impl Lock {
     /// Takes the lock, unless another process holds it.
-    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Taken>> {
+    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, LockHeld>> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -64,7 +64,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 file.read_to_string(&mut text)?;
-                return Ok(Err(Taken {
+                return Ok(Err(LockHeld {
                     pid: text.trim().parse().ok(),
                 }));
             }
@@ -132,11 +132,11 @@ impl Socket {
         const PAUSE: Duration = Duration::from_millis(100);
 
         let mut peers = Peers::default();
-        let mut look = tokio::time::interval(LOOK);
+        let mut check = tokio::time::interval(CHECK_INTERVAL);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
-                _ = look.tick() => {
+                _ = check.tick() => {
                     self.mend();
                     continue;
                 }
@@ -145,11 +145,11 @@ impl Socket {
                 sleep(PAUSE).await;
                 continue;
             };
-            let (peer, requests) = (peers.place().await, requests.clone());
+            let (peer, requests) = (peers.admit().await, requests.clone());
             tokio::spawn(async move {
                 tokio::select! {
                     // The client may be gone.
-                    _ = converse(stream, requests, &peer) => {}
+                    _ = serve_connection(stream, requests, &peer) => {}
                     () = peer.evicted.cancelled() => {}
                 }
             });
@@ -201,13 +201,13 @@ struct Peers(VecDeque<Weak<Peer>>);
 
 impl Peers {
     /// Admits a connection. At the limit, evicts the oldest idle connection, or waits for one.
-    async fn place(&mut self) -> Arc<Peer> {
+    async fn admit(&mut self) -> Arc<Peer> {
         /// Interval at which a busy server looks for an idle connection.
         const PAUSE: Duration = Duration::from_millis(10);
 
         loop {
             self.0.retain(|peer| peer.strong_count() > 0);
-            if self.0.len() < MOST_CONNECTIONS {
+            if self.0.len() < MAX_CONNECTIONS {
                 let peer = Arc::new(Peer::default());
                 self.0.push_back(Arc::downgrade(&peer));
                 return peer;
@@ -229,7 +229,7 @@ impl Peers {
 }
 
 /// Serves the requests of one connection in sequence.
-async fn converse(
+async fn serve_connection(
     mut stream: UnixStream,
     requests: mpsc::Sender<SocketRequest>,
     peer: &Peer,
@@ -237,48 +237,48 @@ async fn converse(
     let (read, mut write) = stream.split();
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
-    let mut patience = FIRST_SILENCE;
+    let mut idle_timeout = FIRST_REQUEST_TIMEOUT;
     loop {
         line.clear();
         peer.is_busy.store(false, Ordering::Release);
         let limit = LONGEST_REQUEST as u64 + 1;
         let mut bounded = (&mut read).take(limit);
-        let Ok(count) = timeout(patience, bounded.read_until(b'\n', &mut line)).await else {
+        let Ok(count) = timeout(idle_timeout, bounded.read_until(b'\n', &mut line)).await else {
             return Ok(());
         };
         if count? == 0 {
             return Ok(());
         }
-        patience = SILENCE;
+        idle_timeout = IDLE_TIMEOUT;
         peer.is_busy.store(true, Ordering::Release);
         let mut subscribed = None;
         let too_long = line.len() > LONGEST_REQUEST;
         let response = if too_long {
             Response::refused(
                 ErrorCode::BadRequest,
-                format!("a request has at most {LONGEST_REQUEST} bytes"),
+                format!("the request is longer than {LONGEST_REQUEST} bytes"),
             )
         } else if line.trim_ascii().is_empty() {
             continue;
         } else {
-            match understand(&line) {
+            match parse_request(&line) {
                 Ok(Command::Subscribe) => {
-                    let (sender, updates) = mpsc::channel(WAITING);
+                    let (sender, updates) = mpsc::channel(QUEUE_CAPACITY);
                     subscribed = Some(updates);
-                    ask(Command::Subscribe, Some(sender), &requests).await
+                    send_request(Command::Subscribe, Some(sender), &requests).await
                 }
-                Ok(command) => ask(command, None, &requests).await,
+                Ok(command) => send_request(command, None, &requests).await,
                 Err(refusal) => refusal,
             }
         };
         let mut text = serde_json::to_vec(&response)?;
         text.push(b'\n');
-        match timeout(SILENCE, write.write_all(&text)).await {
+        match timeout(IDLE_TIMEOUT, write.write_all(&text)).await {
             Ok(written) => written?,
             Err(_) => return Ok(()),
         }
         if let (Some(updates), Outcome::Ok(_)) = (subscribed, &response.outcome) {
-            return forward(updates, &mut read, &mut write).await;
+            return forward_updates(updates, &mut read, &mut write).await;
         }
         if too_long {
             // The start of the next request is unknown.
@@ -287,7 +287,7 @@ async fn converse(
     }
 }
 
-fn understand(line: &[u8]) -> Result<Command, Response> {
+fn parse_request(line: &[u8]) -> Result<Command, Response> {
     #[derive(serde::Deserialize)]
     struct Head {
         version: u32,
@@ -297,7 +297,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
         Response::refused(
             ErrorCode::BadRequest,
             format!(
-                "this is no request: {error}; write one such as \
+                "invalid request: {error}; write one such as \
                  {{\"version\": {VERSION}, \"command\": \"status\"}}"
             ),
         )
@@ -308,8 +308,8 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
         return Err(Response::refused(
             ErrorCode::UnsupportedVersion,
             format!(
-                "the supervisor speaks version {VERSION} and not {}: use the teamster that it was started \
-                 with, or restart it",
+                "unsupported version {}: the supervisor has version {VERSION}; use the teamster that \
+                 started it, or restart the supervisor",
                 head.version
             ),
         ));
@@ -319,7 +319,7 @@ fn understand(line: &[u8]) -> Result<Command, Response> {
 }
 
 /// Writes updates until the client disconnects or stops reading.
-async fn forward(
+async fn forward_updates(
     mut updates: mpsc::Receiver<Arc<str>>,
     read: &mut (impl AsyncReadExt + Unpin),
     write: &mut (impl AsyncWriteExt + Unpin),
@@ -336,26 +336,26 @@ async fn forward(
         let Some(line) = line else {
             return Ok(());
         };
-        match timeout(FIRST_SILENCE, write.write_all(line.as_bytes())).await {
+        match timeout(FIRST_REQUEST_TIMEOUT, write.write_all(line.as_bytes())).await {
             Ok(written) => written?,
             Err(_) => return Ok(()),
         }
     }
 }
 
-async fn ask(
+async fn send_request(
     command: Command,
     updates: Option<Lines>,
     requests: &mpsc::Sender<SocketRequest>,
 ) -> Response {
-    let (answer, answered) = oneshot::channel();
-    let asked = SocketRequest {
+    let (reply, response) = oneshot::channel();
+    let request = SocketRequest {
         command,
-        answer,
+        reply,
         updates,
     };
-    if requests.send(asked).await.is_ok()
-        && let Ok(response) = answered.await
+    if requests.send(request).await.is_ok()
+        && let Ok(response) = response.await
     {
         return response;
     }
@@ -367,12 +367,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_for_nothing_does_not_keep_a_place_for_long() {
+    async fn a_silent_connection_is_closed() {
         let (ours, _silent) = UnixStream::pair().unwrap();
-        let (requests, _asked) = mpsc::channel(1);
+        let (requests, _receiver) = mpsc::channel(1);
         timeout(
-            FIRST_SILENCE * 2,
-            converse(ours, requests, &Peer::default()),
+            FIRST_REQUEST_TIMEOUT * 2,
+            serve_connection(ours, requests, &Peer::default()),
         )
         .await
         .unwrap()
@@ -380,24 +380,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_that_is_idle_goes_for_the_next() {
+    async fn the_oldest_idle_connection_is_evicted() {
         let mut peers = Peers::default();
         let mut all = Vec::new();
-        for _ in 0..MOST_CONNECTIONS {
-            all.push(peers.place().await);
+        for _ in 0..MAX_CONNECTIONS {
+            all.push(peers.admit().await);
         }
         all[0].is_busy.store(true, Ordering::Release);
-        all.push(peers.place().await);
+        all.push(peers.admit().await);
         let evicted = |index: usize| all[index].evicted.is_cancelled();
         assert_eq!([evicted(0), evicted(1), evicted(2)], [false, true, false]);
         // An ended connection frees its place.
         all.pop();
-        all.push(peers.place().await);
+        all.push(peers.admit().await);
         assert!(!all[2].evicted.is_cancelled());
     }
 
     #[test]
-    fn one_has_the_lock_and_the_other_learns_who() {
+    fn a_second_process_learns_the_pid_of_the_holder() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         fs::write(&path, "a text that is longer than a process id\n").unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_socket_of_a_dead_one_is_replaced_and_is_for_this_user_alone() {
+    async fn the_socket_of_a_killed_supervisor_is_replaced_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("supervisor.sock");
         for name in ["supervisor.sock", "new.sock"] {
@@ -427,8 +427,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_answered() {
-        let code = |line: &str| match understand(line.as_bytes()).unwrap_err().outcome {
+    fn invalid_requests_get_an_error() {
+        let code = |line: &str| match parse_request(line.as_bytes()).unwrap_err().outcome {
             Outcome::Error { code, .. } => code,
             other => panic!("{other:?}"),
         };
@@ -443,7 +443,7 @@ mod tests {
         }
         let later = "{\"version\":2,\"command\":\"explode\"}";
         assert_eq!(code(later), ErrorCode::UnsupportedVersion);
-        let status = understand(b"{\"version\":1,\"command\":\"status\"}\n");
+        let status = parse_request(b"{\"version\":1,\"command\":\"status\"}\n");
         assert_eq!(status.unwrap(), Command::Status);
     }
 }

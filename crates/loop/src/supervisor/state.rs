@@ -105,7 +105,7 @@ impl State {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(
-                    "it is that of another teamster, with the form {version} and not {VERSION}"
+                    "it was written by another version of teamster: format {version}, not {VERSION}"
                 ),
             ));
         }
@@ -157,7 +157,7 @@ mod tests {
                     chrome: true,
                 }),
                 restarts: 3,
-                reason: Some("ended with code 1".into()),
+                reason: Some("exited with code 1".into()),
                 stopped_in_order: false,
                 last_error: None,
             },
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_is_for_this_user_alone() {
+    fn the_state_is_read_back_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("supervisor.json");
         assert_eq!(State::read(&file).unwrap(), None);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn process_ids_of_another_start_of_the_machine_mean_nothing() {
+    fn process_ids_of_another_boot_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("supervisor.json");
         let mut state = example();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_an_error() {
+    fn an_invalid_state_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("supervisor.json");
         let whole = serde_json::to_string(&example()).unwrap();

@@ -25,7 +25,7 @@ impl StateFolder {
     pub(crate) fn of(config: &Path) -> Self {
         let beside = config.parent().unwrap_or(Path::new("/"));
         Self {
-            folder: real(beside).join(FOLDER),
+            folder: resolve_links(beside).join(FOLDER),
         }
     }
 
@@ -91,7 +91,7 @@ impl StateFolder {
 }
 
 /// Resolves links in a path. A path that does not exist is returned unchanged.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     // A link could lead to a folder of another user.
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() {
-        return Err(io::Error::other("it is no directory"));
+        return Err(io::Error::other("it is not a directory"));
     }
     if found.uid() != nix::unistd::geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));
@@ -145,7 +145,7 @@ mod tests {
         let folder = StateFolder::of(&dir.path().join("agents.config.json"));
         std::os::unix::fs::symlink(dir.path(), folder.path()).unwrap();
         let error = folder.create().unwrap_err();
-        assert_eq!(error.to_string(), "it is no directory");
+        assert_eq!(error.to_string(), "it is not a directory");
     }
 
     #[test]

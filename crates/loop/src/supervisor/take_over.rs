@@ -7,10 +7,10 @@ use std::time::Instant;
 use teamster_process::ProcessIdentity;
 
 use super::Error;
-use super::managed::Managed;
-use super::process::end_marked;
+use super::managed::ManagedAgent;
+use super::process::end_marked_processes;
 use super::state::State;
-use super::state_folder::real;
+use super::state_folder::resolve_links;
 use super::task::Supervisor;
 
 impl Supervisor {
@@ -27,7 +27,9 @@ impl Supervisor {
         match state {
             None => Ok(State::new(ours)),
             // A configuration that does not exist was renamed.
-            Some(state) if state.config.exists() && real(&state.config) != real(ours) => {
+            Some(state)
+                if state.config.exists() && resolve_links(&state.config) != resolve_links(ours) =>
+            {
                 Err(Error::OtherState {
                     ours: ours.clone(),
                     theirs: state.config,
@@ -44,8 +46,8 @@ impl Supervisor {
         for config in self.config.agents.clone() {
             let known = state.agents.get(&config.id);
             let enabled = known.is_none_or(|known| known.enabled);
-            let wanted = self.wants(enabled);
-            let mut managed = Managed::new(config, &self.settings.policy, enabled);
+            let wanted = self.is_wanted(enabled);
+            let mut managed = ManagedAgent::new(config, &self.settings.policy, enabled);
             if let Some(known) = known {
                 managed.reason.clone_from(&known.reason);
                 managed.stopped_in_order = known.stopped_in_order;
@@ -57,7 +59,7 @@ impl Supervisor {
                 .filter(|process| process.identity().is_running());
             let found = running.or_else(|| {
                 if let Some(gone) = &recorded {
-                    self.end_what_is_left_of(gone.identity());
+                    self.end_leftovers_of(gone.identity());
                 }
                 // A stopped agent's loop that another program started is left alone, and so is the loop of
                 // another agent.
@@ -88,10 +90,10 @@ impl Supervisor {
             .collect();
         for (id, process) in gone {
             if !process.identity().is_running() {
-                self.end_what_is_left_of(process.identity());
+                self.end_leftovers_of(process.identity());
                 continue;
             }
-            let managed = Managed::removed(&id, &process, &self.settings.policy);
+            let managed = ManagedAgent::removed(&id, &process, &self.settings.policy);
             self.agents.push(managed);
             let index = self.agents.len() - 1;
             self.adopt(index, process, 0);
@@ -101,10 +103,12 @@ impl Supervisor {
 
     /// Kills the leftovers of a loop that ended while no supervisor ran. They are found by their mark: the
     /// process group's id may be reused.
-    fn end_what_is_left_of(&mut self, process: ProcessIdentity) {
-        if let Err(error) = end_marked(process) {
+    fn end_leftovers_of(&mut self, process: ProcessIdentity) {
+        if let Err(error) = end_marked_processes(process) {
             let pid = process.pid();
-            self.warn(format!("cannot end what pid {pid} has left: {error}"));
+            self.warn(format!(
+                "cannot end the processes left by pid {pid}: {error}"
+            ));
         }
     }
 

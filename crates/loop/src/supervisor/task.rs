@@ -14,24 +14,25 @@ use tokio::time::sleep_until;
 use super::agent::{Action, Exit, Phase, UNUSABLE};
 use super::config::Config;
 use super::event::Event;
+use super::handle::{Handle, Message};
 use super::last_start::LastStart;
-use super::managed::Managed;
-use super::process::{Gated, Program, adopted_exit, child_exit, clear_up};
+use super::managed::ManagedAgent;
+use super::process::{GatedLoop, Program, adopted_exit, child_exit, end_leftovers};
 use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
-use super::state_folder::{StateFolder, real};
+use super::state_folder::{StateFolder, resolve_links};
 use super::updates::Updates;
 use super::{Error, Settings};
 
 /// Time limit for killed loops to disappear at the end. Only a process that hangs in the kernel takes longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Interval at which the files of the agents are checked.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Capacity of the request queue.
-const REQUESTS: usize = 64;
+const REQUEST_QUEUE: usize = 64;
 /// Delay before a failed write of the state is retried.
-const WRITE_AGAIN: Duration = Duration::from_secs(5);
+const WRITE_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Supervisor of the agents of one configuration.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub struct Supervisor {
     pub(super) settings: Settings,
     pub(super) config: Config,
     /// Agents in the order of the configuration, then those that were removed from it.
-    pub(super) agents: Vec<Managed>,
+    pub(super) agents: Vec<ManagedAgent>,
     /// The master switch.
     pub(super) enabled: bool,
     pub(super) ending: Option<Instant>,
@@ -53,38 +54,11 @@ pub struct Supervisor {
     events: Vec<Event>,
     pub(super) updates: Updates,
     /// Time of the next check of the agents' files.
-    next_look: Instant,
-    sender: mpsc::UnboundedSender<Order>,
-    orders: mpsc::UnboundedReceiver<Order>,
+    next_file_check: Instant,
+    sender: mpsc::UnboundedSender<Message>,
+    messages: mpsc::UnboundedReceiver<Message>,
     // Declared last, so that it is released last.
     _lock: Lock,
-}
-
-/// Message to the task that is no request.
-#[derive(Debug, Clone, Copy)]
-enum Order {
-    Exited(ProcessIdentity, Exit),
-    Reload,
-    End,
-}
-
-/// Handle of a running supervisor.
-#[derive(Debug, Clone)]
-pub struct Handle(mpsc::UnboundedSender<Order>);
-
-impl Handle {
-    /// Reads the configuration again.
-    pub fn reload(&self) {
-        // The supervisor may have ended.
-        let _ = self.0.send(Order::Reload);
-    }
-
-    /// Ends the supervisor and, unless [`Settings::keep_agents`] is set, its loops. A second call kills the
-    /// loops at once. The next supervisor starts them again.
-    pub fn end(&self) {
-        // The supervisor may have ended.
-        let _ = self.0.send(Order::End);
-    }
 }
 
 impl Supervisor {
@@ -107,11 +81,11 @@ impl Supervisor {
                 pid: taken.pid,
             })?;
         let path = folder.create_socket_folder().map_err(Error::disk(
-            "cannot make a place for the socket of",
+            "cannot create a folder for the socket of",
             folder.path(),
         ))?;
         let socket = Socket::bind(path.clone()).map_err(Error::disk("cannot listen on", &path))?;
-        let (sender, orders) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::unbounded_channel();
         let updates = Updates::new(folder.history());
         let mut supervisor = Self {
             settings,
@@ -126,9 +100,9 @@ impl Supervisor {
             unwritten: None,
             events: Vec::new(),
             updates,
-            next_look: Instant::now(),
+            next_file_check: Instant::now(),
             sender,
-            orders,
+            messages,
             _lock: lock,
         };
         let state = supervisor.read_state()?;
@@ -141,12 +115,12 @@ impl Supervisor {
 
     /// Returns a handle that reloads or ends the supervisor.
     pub fn handle(&self) -> Handle {
-        Handle(self.sender.clone())
+        Handle::new(self.sender.clone())
     }
 
     /// Runs the supervisor until its [`Handle`] ends it. `report` is called with each event.
     pub async fn run(mut self, mut report: impl FnMut(Event)) {
-        let (ask, mut requests) = mpsc::channel(REQUESTS);
+        let (sender, mut requests) = mpsc::channel(REQUEST_QUEUE);
         let socket = self.socket.take();
         self.event(Event::Listening {
             agents: self.config.agents.len(),
@@ -159,18 +133,18 @@ impl Supervisor {
         // Not spawned as a task: the socket must be closed before the lock is released.
         let mut listening = pin!(async move {
             if let Some(mut socket) = socket {
-                socket.serve(ask).await;
+                socket.serve(sender).await;
             }
             pending::<()>().await;
         });
-        let mut answers = Vec::new();
+        let mut responses = Vec::new();
         loop {
-            self.act().await;
-            self.look_after_files();
+            self.perform_actions().await;
+            self.check_last_start_files();
             self.agents
                 .retain(|it| !it.removed || it.agent.process().is_some());
             self.save();
-            answers.drain(..).for_each(|it| self.send(it));
+            responses.drain(..).for_each(|it| self.send(it));
             for event in std::mem::take(&mut self.events) {
                 self.updates.event(&event);
                 report(event);
@@ -182,23 +156,23 @@ impl Supervisor {
             }
             let due = self.due();
             tokio::select! {
-                Some(order) = self.orders.recv() => self.obey(order),
-                Some(asked) = requests.recv() => answers.push(self.answer(asked)),
+                Some(message) = self.messages.recv() => self.handle_message(message),
+                Some(request) = requests.recv() => responses.push(self.accept_request(request)),
                 () = &mut listening => {}
-                () = at(due) => {}
+                () = wait_until(due) => {}
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Exited(process, exit) => self.exited(process, exit),
-            Order::Reload => {
+    fn handle_message(&mut self, message: Message) {
+        match message {
+            Message::Exited(process, exit) => self.exited(process, exit),
+            Message::Reload => {
                 if let Err((_, message)) = self.reload() {
                     self.warn(message);
                 }
             }
-            Order::End => {
+            Message::End => {
                 let now = Instant::now();
                 let again = self.ending.is_some();
                 self.ending.get_or_insert(now);
@@ -211,7 +185,7 @@ impl Supervisor {
                 for managed in &mut self.agents {
                     managed.agent.stop();
                     if again {
-                        managed.agent.hurry(now);
+                        managed.agent.skip_grace(now);
                     }
                 }
             }
@@ -224,24 +198,24 @@ impl Supervisor {
         };
         self.settings.keep_agents
             || self.agents.iter().all(|it| it.agent.process().is_none())
-            || since.elapsed() > self.settings.policy.grace.saturating_add(PATIENCE)
+            || since.elapsed() > self.settings.policy.grace.saturating_add(KILL_LIMIT)
     }
 
     /// Returns the time of the next action without further input.
     fn due(&self) -> Option<Instant> {
         let end = self
             .ending
-            .and_then(|it| it.checked_add(self.settings.policy.grace.saturating_add(PATIENCE)));
+            .and_then(|it| it.checked_add(self.settings.policy.grace.saturating_add(KILL_LIMIT)));
         (0..self.agents.len())
             .filter(|index| !self.is_held(*index))
             .filter_map(|index| self.agents[index].agent.due())
             .chain(end)
             .chain(self.updates.due())
-            .chain(Some(self.next_look))
+            .chain(Some(self.next_file_check))
             .chain(
                 self.unwritten
                     .as_ref()
-                    .map(|(tried, _)| *tried + WRITE_AGAIN),
+                    .map(|(tried, _)| *tried + WRITE_RETRY_DELAY),
             )
             .min()
     }
@@ -254,13 +228,13 @@ impl Supervisor {
         if due.is_none_or(|until| until > Instant::now()) {
             return false;
         }
-        let directory = real(&managed.config.working_dir);
+        let directory = resolve_links(&managed.config.working_dir);
         let mut others = (0..).zip(&self.agents).filter(|(other, _)| *other != index);
         others.any(|(_, other)| other.may_be_in(&directory))
     }
 
     /// Performs all due actions.
-    async fn act(&mut self) {
+    async fn perform_actions(&mut self) {
         if self.ending.is_some() && self.settings.keep_agents {
             return;
         }
@@ -293,7 +267,7 @@ impl Supervisor {
         if let Some(obstacle) = obstacle {
             managed.agent.not_started(true, Instant::now());
             if !(again && managed.obstacle.as_ref() == Some(&obstacle)) {
-                self.trouble(index, obstacle.to_string(), "");
+                self.report_problem(index, obstacle.to_string(), "");
             }
             self.agents[index].obstacle = Some(obstacle);
             return;
@@ -309,11 +283,11 @@ impl Supervisor {
             args: self.settings.args.clone(),
             config: self.config.file.clone(),
         };
-        let gated = match Gated::start(&program, &managed.config).await {
+        let gated = match GatedLoop::start(&program, &managed.config).await {
             Ok(gated) => gated,
             Err(error) => {
                 managed.agent.not_started(false, Instant::now());
-                self.trouble(index, format!("not started: {error}"), "");
+                self.report_problem(index, format!("not started: {error}"), "");
                 return;
             }
         };
@@ -329,7 +303,7 @@ impl Supervisor {
             managed.agent.not_started(false, Instant::now());
             let file = self.folder.state();
             let message = format!("not started: cannot write {}: {error}", file.display());
-            self.trouble(index, message, "");
+            self.report_problem(index, message, "");
             return;
         }
         let managed = &mut self.agents[index];
@@ -371,7 +345,7 @@ impl Supervisor {
         tokio::spawn(async move {
             let exit = exit.await;
             // The supervisor may have ended.
-            let _ = sender.send(Order::Exited(process, exit));
+            let _ = sender.send(Message::Exited(process, exit));
         });
     }
 
@@ -380,8 +354,11 @@ impl Supervisor {
         let Some(index) = found else {
             return;
         };
-        if let Err(error) = clear_up(process, exit) {
-            let warning = format!("cannot end what pid {} has left: {error}", process.pid());
+        if let Err(error) = end_leftovers(process, exit) {
+            let warning = format!(
+                "cannot end the processes left by pid {}: {error}",
+                process.pid()
+            );
             self.warn(warning);
         }
         let now = Instant::now();
@@ -405,35 +382,35 @@ impl Supervisor {
             let obstacle = self.settings.obstacle(&managed.config);
             let next = match managed.agent.phase() {
                 Phase::Failed { .. } if obstacle.is_some() => {
-                    managed.agent.look_again(now);
+                    managed.agent.recheck(now);
                     String::new()
                 }
                 Phase::Waiting { until } => {
                     let delay = until.saturating_duration_since(now).as_secs_f64();
-                    format!("; started again in {delay:.1}s")
+                    format!("; restarting in {delay:.1}s")
                 }
                 _ => String::new(),
             };
             let obstacle = obstacle.filter(|_| exit == Exit::Code(UNUSABLE));
-            let how = match &obstacle {
+            let problem = match &obstacle {
                 Some(obstacle) => obstacle.to_string(),
-                None => managed.how_it_ended(exit, process.pid()),
+                None => managed.exit_reason(exit, process.pid()),
             };
-            self.trouble(index, how, &next);
+            self.report_problem(index, problem, &next);
             self.agents[index].obstacle = obstacle;
         }
     }
 
     /// Reports a problem of a loop and the `next` attempt. Only the problem is kept in the status.
-    fn trouble(&mut self, index: usize, what: String, next: &str) {
-        let message = format!("{what}{next}");
+    fn report_problem(&mut self, index: usize, problem: String, next: &str) {
+        let message = format!("{problem}{next}");
         let managed = &mut self.agents[index];
         managed.error = Some(LastError {
             kind: None,
-            message: what.clone(),
+            message: problem.clone(),
             at_ms: epoch_ms(),
         });
-        managed.reason = Some(what);
+        managed.reason = Some(problem);
         managed.stopped_in_order = false;
         managed.obstacle = None;
         managed.log(&message);
@@ -458,18 +435,18 @@ impl Supervisor {
     }
 
     /// Returns whether an agent with this switch is to run.
-    pub(super) fn wants(&self, own: bool) -> bool {
+    pub(super) fn is_wanted(&self, own: bool) -> bool {
         own && self.enabled && self.ending.is_none()
     }
 
     /// Makes `last-start.json` name the running loop: a failed second start by another program may have
     /// replaced it.
-    fn look_after_files(&mut self) {
+    fn check_last_start_files(&mut self) {
         let now = Instant::now();
-        if now < self.next_look {
+        if now < self.next_file_check {
             return;
         }
-        self.next_look = now + BETWEEN_LOOKS;
+        self.next_file_check = now + FILE_CHECK_INTERVAL;
         for managed in &self.agents {
             let process = managed.process.as_ref().filter(|_| !managed.removed);
             if let Some(process) = process {
@@ -497,7 +474,7 @@ impl Supervisor {
     }
 }
 
-async fn at(due: Option<Instant>) {
+async fn wait_until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due.into()).await,
         None => pending().await,

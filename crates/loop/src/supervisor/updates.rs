@@ -15,11 +15,11 @@ use crate::folder::append_json_lines_within;
 use teamster_core::time::epoch_ms;
 
 /// Interval at which the files of loops are checked for changes.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of subscribers. Subscribers keep their connections.
-const MOST: usize = 16;
+const MAX_SUBSCRIBERS: usize = 16;
 /// Number of queued updates after which the connection of a subscriber is closed.
-pub(crate) const WAITING: usize = 256;
+pub(crate) const QUEUE_CAPACITY: usize = 256;
 /// Size at which the history is rotated, in bytes. The previous one is kept with the suffix `.1`.
 const LONGEST_HISTORY: u64 = 1 << 20;
 
@@ -41,7 +41,7 @@ pub(crate) struct Updates {
     subscribers: Vec<Lines>,
     /// Status of the agents at the last check.
     last: HashMap<String, AgentStatus>,
-    next_look: Option<Instant>,
+    next_check: Option<Instant>,
 }
 
 impl Updates {
@@ -55,13 +55,13 @@ impl Updates {
             history,
             subscribers: Vec::new(),
             last: HashMap::new(),
-            next_look: None,
+            next_check: None,
         }
     }
 
     /// Returns the time of the next check for changes, if there is a subscriber.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.next_look.filter(|_| !self.subscribers.is_empty())
+        self.next_check.filter(|_| !self.subscribers.is_empty())
     }
 
     pub(crate) fn event(&mut self, event: &Event) {
@@ -108,8 +108,8 @@ impl Updates {
         agents: Vec<AgentStatus>,
     ) -> Result<(), String> {
         self.subscribers.retain(|it| !it.is_closed());
-        if self.subscribers.len() >= MOST {
-            return Err(format!("there are {MOST} subscribers already"));
+        if self.subscribers.len() >= MAX_SUBSCRIBERS {
+            return Err(format!("there are {MAX_SUBSCRIBERS} subscribers already"));
         }
         self.changes(agents);
         self.subscribers.push(lines);
@@ -117,7 +117,7 @@ impl Updates {
     }
 
     pub(super) fn changes(&mut self, agents: Vec<AgentStatus>) {
-        self.next_look = Some(Instant::now() + LOOK);
+        self.next_check = Some(Instant::now() + CHECK_INTERVAL);
         let mut last = HashMap::new();
         for agent in agents {
             let id = agent.id.clone();

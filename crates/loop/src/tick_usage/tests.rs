@@ -11,9 +11,9 @@ fn usage(input: u64, output: u64) -> Usage {
     Usage::default().input_tokens(input).output_tokens(output)
 }
 
-fn known<'a>(result: &'a RunResult, measured: &'a [ModelTick]) -> Known<'a> {
+fn sources<'a>(result: &'a RunResult, measured: &'a [ModelTick]) -> UsageSources<'a> {
     static TABLE: LazyLock<PriceList> = LazyLock::new(PriceList::default);
-    Known {
+    UsageSources {
         provider: Some(Provider::Claude),
         prices: &TABLE,
         result,
@@ -32,7 +32,7 @@ fn models(models: &[(&str, Usage, Option<f64>)]) -> BTreeMap<String, ModelUsage>
 }
 
 #[test]
-fn one_record_a_model_with_the_fields_that_dashboards_read() {
+fn each_model_has_a_record_with_the_fields_that_dashboards_read() {
     let result = RunResult::default()
         .usage_by_model(models(&[
             ("made-up-a", usage(10, 2), Some(0.5)),
@@ -40,8 +40,8 @@ fn one_record_a_model_with_the_fields_that_dashboards_read() {
         ]))
         .total_cost_usd(0.75)
         .cost_source(CostSource::Reported);
-    let known = known(&result, &[]);
-    let records = records(&known);
+    let sources = sources(&result, &[]);
+    let records = records(&sources);
     assert_eq!(
         serde_json::to_value(&records).unwrap(),
         json!([
@@ -56,7 +56,7 @@ fn one_record_a_model_with_the_fields_that_dashboards_read() {
         ])
     );
     assert_eq!(
-        line(&known, &records),
+        line(&sources, &records),
         "cost $0.750000 reported: in=11 out=3 cache_read=0 cache_write=0 (made-up-a, made-up-b)"
     );
 }
@@ -68,33 +68,33 @@ fn a_reported_total_is_that_of_the_only_model() {
         .model("made-up")
         .total_cost_usd(0.25)
         .cost_source(CostSource::Reported);
-    let records = records(&known(&result, &[]));
+    let records = records(&sources(&result, &[]));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].cost_usd, Some(0.25));
     assert_eq!(records[0].cost_source, Some(CostSource::Reported));
 }
 
 #[test]
-fn nothing_known_is_said_to_be_so() {
+fn missing_usage_is_logged_as_unknown() {
     let result = RunResult::default();
-    let nothing = known(&result, &[]);
+    let nothing = sources(&result, &[]);
     assert!(records(&nothing).is_empty());
     assert_eq!(
         line(&nothing, &[]),
         "cost unknown: no usage was reported for this tick"
     );
     let result = RunResult::default().usage(usage(1, 1)).model("made-up");
-    let known = known(&result, &[]);
-    let records = records(&known);
+    let sources = sources(&result, &[]);
+    let records = records(&sources);
     assert_eq!(records[0].cost_usd, None);
     assert_eq!(
-        line(&known, &records),
+        line(&sources, &records),
         "cost unknown: in=1 out=1 cache_read=0 cache_write=0 (made-up)"
     );
 }
 
 #[test]
-fn what_the_files_have_no_price_for_has_none_by_the_models_name() {
+fn a_model_without_a_price_in_the_files_has_no_cost() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".local/share/opencode/storage/message/s");
     std::fs::create_dir_all(&folder).unwrap();
@@ -104,11 +104,11 @@ fn what_the_files_have_no_price_for_has_none_by_the_models_name() {
     let places = teamster_usage::Places::of_home(home.path());
     let measured = teamster_usage::TickMeter::new(Provider::OpenCode, places).read(Some("s"));
     let result = RunResult::default();
-    let known = Known {
+    let sources = UsageSources {
         provider: Some(Provider::OpenCode),
-        ..known(&result, &measured)
+        ..sources(&result, &measured)
     };
-    let records = records(&known);
+    let records = records(&sources);
     assert_eq!(records[0].model.as_deref(), Some("gpt-5.5"));
     assert_eq!((records.len(), records[0].cost_usd), (1, None));
 }
@@ -118,13 +118,13 @@ fn a_users_prices_come_before_the_table() {
     let prices = "[models.\"made-up\"]\ninput = 1_000\noutput = 2_000\n";
     let prices = PriceList::with_text(prices, Path::new("prices.toml")).unwrap();
     let result = RunResult::default().usage_by_model(models(&[("made-up", usage(10, 2), None)]));
-    let by_table = known(&result, &[]);
+    let by_table = sources(&result, &[]);
     assert_eq!(records(&by_table)[0].cost_usd, None);
-    let known = Known {
+    let sources = UsageSources {
         prices: &prices,
         ..by_table
     };
-    let record = &records(&known)[0];
+    let record = &records(&sources)[0];
     assert_eq!(record.cost_usd, Some(0.014));
     assert_eq!(record.cost_source, Some(CostSource::Estimated));
 }
@@ -136,21 +136,21 @@ fn an_agents_own_estimate_is_one_where_there_is_no_other() {
         .usage(usage(10, 2))
         .total_cost_usd(0.25)
         .cost_source(CostSource::Estimated);
-    let known = Known {
+    let sources = UsageSources {
         provider: None,
-        ..known(&result, &[])
+        ..sources(&result, &[])
     };
-    let record = &records(&known)[0];
+    let record = &records(&sources)[0];
     assert_eq!(record.cost_usd, Some(0.25));
     assert_eq!(record.cost_source, Some(CostSource::Estimated));
     let by_model = RunResult::default()
         .usage_by_model(models(&[("made-up", usage(10, 2), Some(0.5))]))
         .cost_source(CostSource::Estimated);
-    let known = Known {
+    let sources = UsageSources {
         result: &by_model,
-        ..known
+        ..sources
     };
-    let record = &records(&known)[0];
+    let record = &records(&sources)[0];
     assert_eq!(record.cost_usd, Some(0.5));
     assert_eq!(record.cost_source, Some(CostSource::Estimated));
 }

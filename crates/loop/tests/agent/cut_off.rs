@@ -21,7 +21,7 @@ fn answer(id: &str, at: &str, tokens: u64) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_tick_used_is_written_down() {
+async fn the_usage_of_a_cut_off_tick_is_recorded() {
     let directory = tempfile::tempdir().unwrap();
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-w");

@@ -33,7 +33,7 @@ fn flood() -> EventStream {
 }
 
 /// Returns settings with a turn limit of 1 ms.
-fn no_time() -> Settings {
+fn short_turn_limit() -> Settings {
     let mut settings = Settings::new(&INFO);
     settings.turn_limit = Duration::from_millis(1);
     settings
@@ -41,31 +41,31 @@ fn no_time() -> Settings {
 
 // Runs in real time: a paused clock does not advance while a task is always ready.
 #[tokio::test]
-async fn a_turn_that_always_has_something_to_say_is_interrupted() {
+async fn an_endless_turn_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let agent = Agent {
         first: [flood()].into(),
         ..Agent::default()
     };
-    let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
+    let agent_loop = agent_loop_with(short_turn_limit(), directory.path(), agent, Control::new());
     agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("tick 1 interrupted after "), "{log}");
 }
 
 #[tokio::test]
-async fn so_is_one_that_the_agent_has_begun_by_itself() {
+async fn an_endless_unasked_turn_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let agent = Agent::default();
     agent.unasked.lock().unwrap().push_back(flood());
-    let agent_loop = agent_loop_with(no_time(), directory.path(), agent, Control::new());
+    let agent_loop = agent_loop_with(short_turn_limit(), directory.path(), agent, Control::new());
     agent_loop.ticks_limit(Some(1)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("interrupting a turn that"), "{log}");
 }
 
 #[tokio::test]
-async fn the_end_of_the_loop_is_heard_in_such_a_turn() {
+async fn a_stop_ends_an_endless_turn() {
     let directory = tempfile::tempdir().unwrap();
     let agent = Agent {
         first: [flood()].into(),
@@ -81,11 +81,11 @@ async fn the_end_of_the_loop_is_heard_in_such_a_turn() {
     });
     agent_loop.run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    assert!(log.contains("tick 1 broken off after "), "{log}");
+    assert!(log.contains("tick 1 aborted after "), "{log}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
+async fn a_service_limit_with_a_known_reset_extends_the_sleep() {
     let directory = tempfile::tempdir().unwrap();
     let error = |kind| AgentError::new(ErrorCode::CliError, kind, "not now");
     let mut quota = error(ErrorKind::Quota);
@@ -111,15 +111,15 @@ async fn a_limit_of_the_service_is_waited_for_if_it_says_how_long() {
     assert_eq!(
         sleeps[..3],
         [
-            "1800 s: waiting for a limit of the service",
-            "3600 s: waiting for a limit of the service",
+            "1800 s: waiting for a service limit to reset",
+            "3600 s: waiting for a service limit to reset",
             "240 s: idle (+60 s, at most 3600 s)"
         ]
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_reported_until_a_tick_completes() {
+async fn the_last_error_is_reported_until_a_tick_completes() {
     let directory = tempfile::tempdir().unwrap();
     let error = |kind, words| AgentError::new(ErrorCode::CliError, kind, words);
     let errors = [

@@ -121,11 +121,11 @@ impl Company {
     }
 
     /// Waits until the agent's status fulfils a condition.
-    pub(crate) fn wait(&self, id: &str, what: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
+    pub(crate) fn wait(&self, id: &str, condition: impl Fn(&AgentStatus) -> bool) -> AgentStatus {
         let mut last = self.agent(id);
         let held = wait_until(LIMIT, || {
             last = self.agent(id);
-            what(&last)
+            condition(&last)
         });
         assert!(held, "{last:?}");
         last
@@ -182,10 +182,10 @@ impl Running<'_> {
     }
 
     /// Waits for an event that fulfils a condition.
-    pub(crate) fn event(&self, what: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) fn event(&self, condition: impl Fn(&Event) -> bool) -> Event {
         loop {
             let event = self.events.recv_timeout(LIMIT).unwrap();
-            if what(&event) {
+            if condition(&event) {
                 return event;
             }
         }

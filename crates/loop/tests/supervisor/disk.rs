@@ -13,7 +13,7 @@ use crate::supervisor::LIMIT;
 use crate::supervisor::company::{Company, GOOD, keeping, of, settings};
 
 #[test]
-fn without_knowing_what_was_stopped_nothing_is_started() {
+fn nothing_is_started_without_a_readable_state() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let supervisor = company.supervise_with(&keeping()).unwrap();
     let pid = company.running("a");
@@ -73,7 +73,7 @@ fn another_configuration_does_not_end_the_loops_of_the_one_before() {
 }
 
 #[test]
-fn a_stop_that_cannot_be_written_down_is_reported_and_written_later() {
+fn an_unsaved_stop_is_reported_and_saved_later() {
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     let pid = company.running("a");
@@ -128,7 +128,7 @@ fn pipes_and_endless_files_are_not_waited_for() {
 }
 
 #[test]
-fn the_size_of_the_log_is_for_the_loop_to_say() {
+fn the_supervisor_does_not_rotate_the_log() {
     let company = Company::new([("a", GOOD)]);
     let folder = company.folder("a").join(".orchestrator");
     fs::create_dir(&folder).unwrap();

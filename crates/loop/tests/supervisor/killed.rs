@@ -71,7 +71,7 @@ fn a_wake_reaches_the_loop_and_not_its_group() {
 }
 
 #[test]
-fn a_wake_that_comes_early_ends_nothing() {
+fn an_early_wake_does_not_kill_a_loop() {
     // The loop has no handler, so SIGUSR1 would kill it.
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
@@ -90,7 +90,7 @@ fn a_wake_that_comes_early_ends_nothing() {
 }
 
 #[test]
-fn the_loops_of_a_killed_supervisor_go_on_and_the_next_one_has_them() {
+fn the_next_supervisor_adopts_the_loops_of_a_killed_one() {
     let company = Company::new([("a", GOOD), ("b", GOOD), ("off", GOOD)]);
     let first = Supervisor::start(&company);
     let pids = [company.running("a"), company.running("b")];
@@ -217,7 +217,7 @@ fn a_loop_of_another_supervisor_is_taken_over() {
 }
 
 #[test]
-fn what_changed_while_no_supervisor_was_there_is_put_right() {
+fn changes_without_a_supervisor_are_applied_at_the_next_start() {
     let company = Company::new([("stays", GOOD), ("changes", GOOD), ("goes", GOOD)]);
     let supervisor = company.supervise_with(&keeping()).unwrap();
     let pids = ["stays", "changes", "goes"].map(|id| company.running(id));
@@ -236,7 +236,7 @@ fn what_changed_while_no_supervisor_was_there_is_put_right() {
 }
 
 #[test]
-fn what_a_loop_has_left_is_ended_even_if_its_agent_is_gone_too() {
+fn leftovers_of_a_loop_are_ended_even_if_its_agent_was_removed() {
     // The mark of processes that a loop has started.
     const MARKED: &str = "start=$(cut -d ' ' -f 22 /proc/$$/stat)\n\
         TEAMSTER_RUN_ID=$$-$start-1 sleep 1000 &\n\

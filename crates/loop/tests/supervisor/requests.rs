@@ -120,7 +120,7 @@ fn garbage_is_answered_and_does_no_harm() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_name() {
+fn invalid_requests_are_refused_with_a_code_and_the_next_step() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let refused = |command: Command| match company.ask(command).unwrap_err() {
         Error::Refused { code, message } => (code, message),
@@ -144,7 +144,7 @@ fn what_cannot_be_done_is_refused_by_name() {
     assert_eq!(code, ErrorCode::NotRunning);
     assert_eq!(
         message,
-        "b does not run: `teamster agents start b` starts it"
+        "b is not running: start it with `teamster agents start b`"
     );
     // With `all` the running agents are woken.
     company.ask(Command::Wake(Selection::all())).unwrap();
@@ -152,7 +152,7 @@ fn what_cannot_be_done_is_refused_by_name() {
 }
 
 #[test]
-fn one_that_is_about_to_begin_needs_no_wake_and_no_start() {
+fn a_wake_of_a_starting_agent_is_refused() {
     let company = Company::new([("a", "trap '' TERM\nwhile :; do sleep 0.02; done\n")]);
     let mut settings = settings();
     settings.policy.grace = Duration::from_hours(1);
@@ -160,16 +160,13 @@ fn one_that_is_about_to_begin_needs_no_wake_and_no_start() {
     company.running("a");
     company.ask(Command::Restart(of("a"))).unwrap();
     let error = company.ask(Command::Wake(of("a"))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a is being started, and begins with a tick"
-    );
+    assert_eq!(error.to_string(), "a is starting and begins with a tick");
     supervisor.handle.end();
     supervisor.end();
 }
 
 #[test]
-fn a_supervisor_that_is_dropped_leaves_its_place_to_the_next() {
+fn a_dropped_supervisor_releases_its_lock_and_socket() {
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     let pid = company.running("a");

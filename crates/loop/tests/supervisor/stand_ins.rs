@@ -52,13 +52,13 @@ fn a_loop() {
     if !is("loop") {
         return;
     }
-    let write_line = |what: &str| {
+    let write_line = |text: &str| {
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
             .open("output")
             .unwrap();
-        writeln!(file, "{what}").unwrap();
+        writeln!(file, "{text}").unwrap();
     };
     let starts = OpenOptions::new().create(true).append(true).open("starts");
     writeln!(starts.unwrap(), "{}", std::process::id()).unwrap();

@@ -65,7 +65,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     // 50, 100 and 200 ms.
     assert!(began.elapsed() >= Duration::from_millis(350), "{began:?}");
     let status = company.wait("a", |it| it.state == AgentState::BackingOff);
-    assert_eq!(status.reason.as_deref(), Some("ended with code 3"));
+    assert_eq!(status.reason.as_deref(), Some("exited with code 3"));
     assert!(
         status.restarts >= 3 && status.retry_at_ms.is_some(),
         "{status:?}"
@@ -75,7 +75,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
     // The loop's output and its exit are in one log.
     let log = fs::read_to_string(company.folder("a").join(".orchestrator/agent-loop.log")).unwrap();
     let reported = log
-        .matches("supervisor: ended with code 3; started again in")
+        .matches("supervisor: exited with code 3; restarting in")
         .count();
     assert!(reported >= 3 && starts >= 4, "{log}");
 }
@@ -98,7 +98,7 @@ fn a_loop_that_is_killed_is_started_again_and_nothing_of_it_is_left() {
     assert!(!is_alive(child), "the group of the old one lives");
     let status = company.agent("a");
     assert_eq!(status.restarts, 1);
-    assert_eq!(status.reason.as_deref(), Some("was ended by SIGKILL"));
+    assert_eq!(status.reason.as_deref(), Some("killed by SIGKILL"));
     assert_eq!(company.starts("a"), [first, second]);
     supervisor.end();
     assert!(!is_alive(second));
@@ -147,15 +147,15 @@ fn the_second_request_to_end_does_not_wait() {
 }
 
 #[test]
-fn one_that_ends_in_order_or_cannot_run_is_left_alone() {
+fn a_clean_exit_and_an_unusable_loop_are_not_restarted() {
     let company = Company::new([("order", "exit 0\n"), ("unusable", "exit 2\n")]);
     let supervisor = company.supervise();
     let status = company.wait("order", |it| it.state == AgentState::Ended);
-    assert_eq!(status.reason.as_deref(), Some("ended by itself, in order"));
+    assert_eq!(status.reason.as_deref(), Some("exited cleanly"));
     let status = company.wait("unusable", |it| it.state == AgentState::Failed);
     let reason = status.reason.unwrap();
     assert!(
-        reason.starts_with("ended with code 2: its directory or a setting"),
+        reason.starts_with("exited with code 2: its directory or a setting"),
         "{reason}"
     );
     supervisor.end();
@@ -189,7 +189,7 @@ fn an_agent_without_instructions_is_refused_until_it_has_some() {
 }
 
 #[test]
-fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
+fn a_directory_may_appear_late_and_vanish() {
     // A loop exits with 2 when its directory is gone.
     let script = "trap 'exit 0' TERM\nwhile [ -d ../a ]; do sleep 0.02; done\nexit 2\n";
     let company = Company::new([("a", script)]);
@@ -218,14 +218,14 @@ fn what_is_missing_may_come_late_and_what_was_there_may_vanish() {
 }
 
 #[test]
-fn one_that_crashes_again_and_again_is_failing() {
+fn a_crash_looping_agent_is_failing() {
     let company = Company::new([("a", "[ $(wc -l <starts) -gt 2 ] || exit 1\nsleep 1000\n")]);
     let supervisor = company.supervise();
     let status = company.wait("a", |it| it.pid.is_some() && it.restarts == 2);
     assert_eq!(status.state, AgentState::Failing);
     assert!(status.state.is_running());
     let error = status.last_error.unwrap();
-    assert_eq!((&*error.message, error.kind), ("ended with code 1", None));
+    assert_eq!((&*error.message, error.kind), ("exited with code 1", None));
     assert!(error.at_ms > 0);
     supervisor.end();
 }
@@ -268,30 +268,30 @@ fn stops_are_remembered() {
 }
 
 #[test]
-fn many_who_want_something_at_once_never_get_two_loops() {
-    const ASKING: usize = 4;
+fn concurrent_commands_never_start_two_loops() {
+    const CLIENTS: usize = 4;
 
     let company = Company::new([("a", GOOD)]);
     let supervisor = company.supervise();
     company.running("a");
     let until = Instant::now() + Duration::from_millis(1500);
     let two = AtomicBool::new(false);
-    let asked = AtomicUsize::new(0);
+    let sent = AtomicUsize::new(0);
     std::thread::scope(|threads| {
-        for who in 0..ASKING {
-            let (company, asked) = (&company, &asked);
+        for client in 0..CLIENTS {
+            let (company, sent) = (&company, &sent);
             threads.spawn(move || {
-                for what in who.. {
+                for round in client.. {
                     if Instant::now() >= until {
                         return;
                     }
-                    let command = match what % 3 {
+                    let command = match round % 3 {
                         0 => Command::Start(of("a")),
                         1 => Command::Restart(of("a")),
                         _ => Command::Stop(of("a")),
                     };
                     company.ask(command).unwrap();
-                    asked.fetch_add(1, Ordering::Relaxed);
+                    sent.fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(7));
                 }
             });
@@ -304,7 +304,7 @@ fn many_who_want_something_at_once_never_get_two_loops() {
         }
     });
     assert!(!two.into_inner());
-    assert!(asked.into_inner() > 3 * ASKING);
+    assert!(sent.into_inner() > 3 * CLIENTS);
     company.ask(Command::Start(of("a"))).unwrap();
     let pid = company.running("a");
     let starts = company.starts("a");

@@ -65,10 +65,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_entry_from_the_wanted_one_on_is_skipped(
+        fn no_entry_from_the_target_on_is_skipped(
             sizes in prop::collection::vec(0_usize..9_000, 1..60),
             first in 1_u64..1000,
-            wanted in 0_u64..1100,
+            target in 0_u64..1100,
             torn in 0_usize..50,
         ) {
             let mut file = tempfile::tempfile().unwrap();
@@ -80,10 +80,10 @@ mod tests {
             }
             text.truncate(text.len() - torn.min(text.len()));
             file.write_all(&text).unwrap();
-            let found = offset_of(&file, text.len() as u64, wanted).unwrap();
+            let found = offset_of(&file, text.len() as u64, target).unwrap();
             prop_assert!(found == 0 || text[usize::try_from(found).unwrap() - 1] == b'\n');
             for (seq, offset) in offsets {
-                prop_assert!(seq < wanted || offset >= found, "{seq} at {offset} before {found}");
+                prop_assert!(seq < target || offset >= found, "{seq} at {offset} before {found}");
             }
         }
     }

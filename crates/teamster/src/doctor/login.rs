@@ -46,28 +46,31 @@ impl Login {
 
 /// Looks for the login of a CLI.
 pub(super) fn login(info: &CliInfo) -> Login {
-    let surroundings = Surroundings {
+    let search = LoginSearch {
         variable: &|name| env::var_os(name),
         keychain: cfg!(target_os = "macos"),
     };
-    surroundings.login(&info.credentials)
+    search.login(&info.credentials)
 }
 
 /// Environment in which logins are searched.
-struct Surroundings<'a> {
+struct LoginSearch<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The system has a keychain, in which CLIs may keep logins.
     keychain: bool,
 }
 
-impl Surroundings<'_> {
-    fn login(&self, places: &Credentials) -> Login {
-        let from = (self.first_set(places.variables)).or_else(|| self.first_shown(places.files));
+impl LoginSearch<'_> {
+    fn login(&self, credentials: &Credentials) -> Login {
+        let from =
+            (self.first_set(credentials.variables)).or_else(|| self.first_shown(credentials.files));
         let state = match from {
             Some(_) => LoginState::Yes,
-            None if self.keychain || places.may_be_elsewhere => LoginState::Unknown,
-            None if self.first_set(places.elsewhere_variables).is_some() => LoginState::Unknown,
-            None if self.first_shown(places.elsewhere_files).is_some() => LoginState::Unknown,
+            None if self.keychain || credentials.may_be_elsewhere => LoginState::Unknown,
+            None if self.first_set(credentials.elsewhere_variables).is_some() => {
+                LoginState::Unknown
+            }
+            None if self.first_shown(credentials.elsewhere_files).is_some() => LoginState::Unknown,
             None => LoginState::No,
         };
         Login { state, from }
@@ -87,13 +90,13 @@ impl Surroundings<'_> {
             let path = file.location.path(Path::new("/"), self.variable)?;
             Some((path, file.sign))
         });
-        let mut shown = paths.filter(|(path, sign)| shows(path, *sign).unwrap_or(false));
+        let mut shown = paths.filter(|(path, sign)| has_login(path, *sign).unwrap_or(false));
         shown.next().map(|(path, _)| path.display().to_string())
     }
 }
 
 /// Returns whether a file has a login. `None` if it cannot be read or parsed.
-fn shows(file: &Path, sign: Sign) -> Option<bool> {
+fn has_login(file: &Path, sign: Sign) -> Option<bool> {
     Some(match sign {
         Sign::Json(pointers) => {
             let value = json(file)?;
@@ -156,12 +159,12 @@ mod tests {
             _ => (set.iter().find(|(known, _)| *known == name)).map(|(_, value)| (*value).into()),
         };
         let provider = crate::provider(provider);
-        let places = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
-        let login = Surroundings {
+        let credentials = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
+        let login = LoginSearch {
             variable: &variable,
             keychain: false,
         }
-        .login(&places);
+        .login(&credentials);
         let from = login.from.map(|from| from.replace(&format!("{here}/"), ""));
         (login.state, from)
     }
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_claimed() {
+    fn a_login_that_cannot_be_read_is_unknown() {
         let none = |provider| of(provider, &[], &[]).0;
         for (provider, state) in [
             ("claude", LoginState::No),

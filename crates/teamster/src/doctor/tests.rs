@@ -14,14 +14,14 @@ fn versions_in_answers() {
     }
 }
 
-mod asking {
+mod version_command {
 
     use super::*;
     use teamster_testkit::proc::wait_gone;
 
     const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-    async fn ask(script: &str, limit: Duration) -> Result<String, String> {
+    async fn run(script: &str, limit: Duration) -> Result<String, String> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         answer(command, limit).await
@@ -29,27 +29,27 @@ mod asking {
 
     #[tokio::test]
     async fn the_first_line_is_the_answer() {
-        let answer = ask("echo; echo 1.2.3; echo more", VERSION_LIMIT).await;
+        let answer = run("echo; echo 1.2.3; echo more", VERSION_LIMIT).await;
         assert_eq!(answer.unwrap(), "1.2.3");
     }
 
     #[tokio::test]
     async fn a_failure_is_reported_in_its_own_words() {
-        let error = ask("echo no such thing >&2; exit 3", VERSION_LIMIT)
+        let error = run("echo no such thing >&2; exit 3", VERSION_LIMIT)
             .await
             .unwrap_err();
         assert!(
             error.ends_with("(exit status: 3): no such thing"),
             "{error}"
         );
-        let error = ask("exit 0", VERSION_LIMIT).await.unwrap_err();
+        let error = run("exit 0", VERSION_LIMIT).await.unwrap_err();
         assert!(error.ends_with("it printed nothing"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_program_that_says_nothing_is_ended() {
+    async fn a_silent_program_is_ended() {
         // The child of the shell holds the pipe and must be killed too.
-        let error = ask("sleep 600; true", Duration::from_millis(200))
+        let error = run("sleep 600; true", Duration::from_millis(200))
             .await
             .unwrap_err();
         assert_eq!(error, "reports no version within 200ms");
@@ -57,7 +57,7 @@ mod asking {
 
     #[tokio::test]
     async fn a_child_that_holds_the_pipes_is_not_waited_for_and_is_ended() {
-        let answer = ask("sleep 600 & echo 1.2.3 $!", VERSION_LIMIT).await;
+        let answer = run("sleep 600 & echo 1.2.3 $!", VERSION_LIMIT).await;
         let answer = answer.unwrap();
         let (version, pid) = answer.split_once(' ').unwrap();
         assert_eq!(version, "1.2.3");
@@ -65,8 +65,8 @@ mod asking {
     }
 
     #[tokio::test]
-    async fn a_program_that_says_too_much_is_no_trouble() {
-        let answer = ask("echo 1.2.3; yes", VERSION_LIMIT).await;
+    async fn endless_output_is_cut_off() {
+        let answer = run("echo 1.2.3; yes", VERSION_LIMIT).await;
         // `yes` ends by the closed pipe: the shell fails, but ends.
         assert!(answer.is_err() || answer.is_ok_and(|answer| answer == "1.2.3"));
     }

@@ -26,9 +26,9 @@ use crate::Providers;
 const EXIT_GRACE: Duration = Duration::from_secs(30);
 /// Limit of the agent's unread output, in bytes. The loop reads at once, so only endless output exceeds the
 /// limit.
-const WAITING_OUTPUT: u64 = 64 << 20;
+const UNREAD_OUTPUT_LIMIT: u64 = 64 << 20;
 /// Time limit for reading the agent's files.
-const READING: Duration = Duration::from_secs(10);
+const READ_LIMIT: Duration = Duration::from_secs(10);
 
 /// Function that returns the value of an environment variable.
 type Environment = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
@@ -112,7 +112,7 @@ pub enum LoopError {
         seconds: u64,
     },
     /// The loop was stopped before it had begun.
-    #[error("the loop was asked to end")]
+    #[error("the loop was stopped")]
     Stopped,
 }
 
@@ -232,9 +232,9 @@ impl LoopBuilder {
                 Err(_) => Err(LoopError::Stopped),
             }),
             () = control.stopping() => Err(LoopError::Stopped),
-            () = tokio::time::sleep(READING) => Err(LoopError::Slow {
+            () = tokio::time::sleep(READ_LIMIT) => Err(LoopError::Slow {
                 directory,
-                seconds: READING.as_secs(),
+                seconds: READ_LIMIT.as_secs(),
             }),
         }
     }
@@ -285,7 +285,7 @@ impl LoopBuilder {
         let mut options = options.with_settings(&settings);
         for name in &settings.fallback {
             let mut config = config.clone();
-            config.spill_limit_bytes = WAITING_OUTPUT;
+            config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
             config.observer = Some(settings.stderr_to(&log));
             let (agent, _) = providers.agent_and_model(name);
             if let Ok(info) = providers.loop_agent(Some(agent)) {
@@ -362,7 +362,7 @@ fn runtime_config(
     file: &BTreeMap<String, String>,
     log: &Log,
 ) -> RuntimeConfig {
-    config.spill_limit_bytes = WAITING_OUTPUT;
+    config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
     config.program = program(settings.agent, variable, file).or(config.program);
     if settings.adapter_kind() == AdapterKind::Hot {
         config.exit_grace = Some(EXIT_GRACE);

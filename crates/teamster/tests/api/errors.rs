@@ -76,7 +76,7 @@ async fn refused(request: RunRequest) -> String {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_named() {
+async fn refusals_name_their_parameter() {
     let providers = Providers::builtin();
     let unknown = providers.runtime("nobody", RuntimeConfig::default());
     assert_eq!(unknown.err().unwrap().parameter(), Some("provider"));

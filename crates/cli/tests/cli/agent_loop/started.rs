@@ -32,7 +32,7 @@ fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
         log.contains("] ending the agent: received SIGTERM\n"),
         "{log}"
     );
-    assert!(log.contains("warning: no instructions: there is neither CLAUDE.md nor AGENTS.md in "));
+    assert!(log.contains("warning: no instructions: create CLAUDE.md or AGENTS.md in "));
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn one_speaks_at_a_time() {
     assert!(is_state(&agent, &id, "running"));
     let second = say(&agent, &id, "more", &[]);
     assert_eq!((second.code, &*second.stdout), (Some(1), ""));
-    for word in ["teamster say, process", "is being answered", "--queue"] {
+    for word in ["teamster say, process", "began a turn", "--queue"] {
         assert!(second.stderr.contains(word), "{word}: {}", second.stderr);
     }
     let mut queued = teamster(["say", &id, "more", "--queue"]);

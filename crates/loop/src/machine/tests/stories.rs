@@ -7,7 +7,7 @@ use super::PACE;
 
 /// External event of a loop.
 #[derive(Debug, Clone)]
-enum Happens {
+enum WorldEvent {
     Time(u64),
     Wake,
     Clear,
@@ -16,14 +16,14 @@ enum Happens {
     DiesWhileIdle,
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn world_events() -> impl Strategy<Value = WorldEvent> {
     prop_oneof![
-        (1_u64..400).prop_map(Happens::Time),
-        Just(Happens::Wake),
-        Just(Happens::Clear),
-        Just(Happens::Reset),
-        Just(Happens::DidWork),
-        Just(Happens::DiesWhileIdle),
+        (1_u64..400).prop_map(WorldEvent::Time),
+        Just(WorldEvent::Wake),
+        Just(WorldEvent::Clear),
+        Just(WorldEvent::Reset),
+        Just(WorldEvent::DidWork),
+        Just(WorldEvent::DiesWhileIdle),
     ]
 }
 
@@ -91,22 +91,22 @@ impl World {
         }
     }
 
-    fn happen(&mut self, what: &Happens) {
-        match what {
-            Happens::Time(seconds) => self.now += seconds,
-            Happens::Wake => {
+    fn apply(&mut self, event: &WorldEvent) {
+        match event {
+            WorldEvent::Time(seconds) => self.now += seconds,
+            WorldEvent::Wake => {
                 self.wake = true;
                 self.unanswered = true;
             }
-            Happens::Clear => self.clear = true,
-            Happens::Reset => self.reset = true,
-            Happens::DidWork => self.did_work = true,
-            Happens::DiesWhileIdle => self.alive = false,
+            WorldEvent::Clear => self.clear = true,
+            WorldEvent::Reset => self.reset = true,
+            WorldEvent::DidWork => self.did_work = true,
+            WorldEvent::DiesWhileIdle => self.alive = false,
         }
     }
 
-    fn step(&mut self, end: TickEnd, during: &[Happens]) -> Result<(), TestCaseError> {
-        let seen = Input {
+    fn step(&mut self, end: TickEnd, during: &[WorldEvent]) -> Result<(), TestCaseError> {
+        let input = Input {
             now: Duration::from_secs(self.now),
             woken: std::mem::take(&mut self.wake),
             alive: self.alive,
@@ -115,16 +115,16 @@ impl World {
             reset: self.reset,
             stop: false,
         };
-        let step = self.machine.next(&seen);
+        let action = self.machine.next(&input);
         prop_assert_eq!(
-            &step,
+            &action,
             &self.machine.next(&Input {
                 woken: false,
-                ..seen.clone()
+                ..input.clone()
             }),
             "asked again it answers the same"
         );
-        match step {
+        match action {
             Action::Start { resume, .. } => {
                 prop_assert!(!self.alive || self.session.is_none() || resume.is_none());
                 if resume.is_none() {
@@ -141,7 +141,7 @@ impl World {
                 self.clear = false;
                 self.informed = false;
                 self.session = None;
-                self.machine.cleared(seen.now);
+                self.machine.cleared(input.now);
             }
             Action::Reset => {
                 prop_assert!(self.reset, "no request");
@@ -156,7 +156,7 @@ impl World {
                 prop_assert!(self.alive, "a tick needs an agent");
                 prop_assert!(!self.reset, "a reset comes before the tick");
                 if self.clear {
-                    let held = self.machine.clear_held_back(seen.now);
+                    let held = self.machine.clear_held_back(input.now);
                     prop_assert!(held.is_some(), "a clear comes before the tick");
                     prop_assert!(held.unwrap() <= self.pace.clear_min_gap);
                 }
@@ -177,8 +177,8 @@ impl World {
                     TickEnd::Failed | TickEnd::TimedOut => {}
                     _ => self.failed = (self.session.clone(), in_a_row + 1),
                 }
-                for what in during {
-                    self.happen(what);
+                for event in during {
+                    self.apply(event);
                 }
                 self.alive = !matches!(end, TickEnd::Died | TickEnd::Stuck);
                 self.informed |= end == TickEnd::Completed;
@@ -215,14 +215,14 @@ proptest! {
     fn no_wake_and_no_flag_is_lost(
         pace in paces(),
         story in prop::collection::vec(
-            (prop::collection::vec(happens(), 0..3), ends(), prop::collection::vec(happens(), 0..3)),
+            (prop::collection::vec(world_events(), 0..3), ends(), prop::collection::vec(world_events(), 0..3)),
             1..80,
         ),
     ) {
         let mut world = World::new(pace);
         for (before, end, during) in story {
-            for what in &before {
-                world.happen(what);
+            for event in &before {
+                world.apply(event);
             }
             world.step(end, &during)?;
         }
@@ -236,13 +236,13 @@ proptest! {
     }
 
     #[test]
-    fn the_end_comes_at_once_whatever_was_before(
-        story in prop::collection::vec((prop::collection::vec(happens(), 0..3), ends()), 0..30),
+    fn a_stop_ends_the_loop_in_any_state(
+        story in prop::collection::vec((prop::collection::vec(world_events(), 0..3), ends()), 0..30),
     ) {
         let mut world = World::new(PACE);
         for (before, end) in story {
-            for what in &before {
-                world.happen(what);
+            for event in &before {
+                world.apply(event);
             }
             world.step(end, &[])?;
         }

@@ -91,7 +91,7 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
 }
 
 #[test]
-fn one_that_ended_in_order_is_not_started_again() {
+fn a_clean_exit_is_not_restarted() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
     let process = bench.run();
@@ -106,7 +106,7 @@ fn one_that_ended_in_order_is_not_started_again() {
 }
 
 #[test]
-fn one_that_cannot_run_is_tried_again_slowly() {
+fn an_unusable_loop_is_retried_slowly() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
     for restarts in 1..=3 {
@@ -126,7 +126,7 @@ fn one_that_cannot_run_is_tried_again_slowly() {
     bench.pass(30);
     let process = bench.run();
     bench.agent.exited(process, Exit::Code(2), bench.now);
-    bench.agent.look_again(bench.now);
+    bench.agent.recheck(bench.now);
     assert_eq!(bench.delay(), Some(30));
     assert_eq!(bench.agent.restarts(), 4);
 }
@@ -180,16 +180,16 @@ fn a_stop_asks_and_then_kills() {
 }
 
 #[test]
-fn who_is_in_a_hurry_does_not_wait_for_the_grace() {
+fn skipping_the_grace_kills_at_once() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
     let process = bench.run();
-    bench.agent.hurry(bench.now);
+    bench.agent.skip_grace(bench.now);
     assert_eq!(bench.agent.poll(bench.now), None);
     bench.agent.stop();
-    bench.agent.hurry(bench.now);
+    bench.agent.skip_grace(bench.now);
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Kill(process)));
-    bench.agent.hurry(bench.now);
+    bench.agent.skip_grace(bench.now);
     assert_eq!(bench.agent.poll(bench.now), None);
 }
 
@@ -216,7 +216,7 @@ fn a_restart_ends_one_and_starts_one() {
 }
 
 #[test]
-fn what_cannot_be_started_waits_or_fails() {
+fn a_failed_start_backs_off_or_fails() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
     for expected in [1, 2] {
@@ -273,12 +273,12 @@ fn an_adopted_loop_is_one_like_any_other() {
 }
 
 #[test]
-fn how_it_ended_in_words() {
+fn exits_are_described() {
     let text = |exit: Exit| exit.to_string();
-    assert_eq!(text(Exit::Code(0)), "ended by itself, in order");
-    assert_eq!(text(Exit::Code(127)), "ended with code 127");
-    assert_eq!(text(Exit::Signal(9)), "was ended by SIGKILL");
-    assert_eq!(text(Exit::Signal(64)), "was ended by signal 64");
+    assert_eq!(text(Exit::Code(0)), "exited cleanly");
+    assert_eq!(text(Exit::Code(127)), "exited with code 127");
+    assert_eq!(text(Exit::Signal(9)), "killed by SIGKILL");
+    assert_eq!(text(Exit::Signal(64)), "killed by signal 64");
 }
 
 /// External event of an agent.
@@ -287,7 +287,7 @@ enum Input {
     Start,
     Stop,
     Restart,
-    Hurry,
+    SkipGrace,
     /// The running process exits.
     Exit(Exit),
     /// The exit of an earlier process is reported late.
@@ -309,7 +309,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
         2 => Just(Input::Start),
         2 => Just(Input::Stop),
         1 => Just(Input::Restart),
-        1 => Just(Input::Hurry),
+        1 => Just(Input::SkipGrace),
         4 => exit.prop_map(Input::Exit),
         1 => Just(Input::LateExit),
         1 => prop::option::of(any::<bool>()).prop_map(Input::Break),
@@ -326,8 +326,8 @@ proptest! {
         let mut now = Instant::now();
         let mut running: Option<ProcessIdentity> = None;
         let mut ended: Option<ProcessIdentity> = None;
-        let mut asked = false;
-        let mut asked_to_end: Option<Instant> = None;
+        let mut requested = false;
+        let mut terminated_at: Option<Instant> = None;
         let mut broken = None;
         let mut next_pid = 2;
         let mut crashed_at: Option<Instant> = None;
@@ -335,28 +335,28 @@ proptest! {
             match input {
                 Input::Start => {
                     agent.start(now);
-                    asked = true;
+                    requested = true;
                     crashed_at = None;
                 }
                 Input::Restart => {
                     agent.restart(now);
-                    asked = true;
+                    requested = true;
                     crashed_at = None;
                 }
                 Input::Stop => {
                     agent.stop();
-                    asked = false;
+                    requested = false;
                     crashed_at = None;
                 }
-                Input::Hurry => agent.hurry(now),
+                Input::SkipGrace => agent.skip_grace(now),
                 Input::Exit(exit) => if let Some(process) = running.take() {
                     let crash = matches!(agent.phase(), Phase::Running { .. });
                     agent.exited(process, exit, now);
                     ended = Some(process);
-                    asked_to_end = None;
+                    terminated_at = None;
                     if crash {
                         match exit {
-                            Exit::Code(0) => asked = false,
+                            Exit::Code(0) => requested = false,
                             _ => crashed_at = Some(now),
                         }
                     }
@@ -376,7 +376,7 @@ proptest! {
                 match action {
                     Action::Start => {
                         prop_assert_eq!(running, None, "two at once");
-                        prop_assert!(asked, "no request");
+                        prop_assert!(requested, "no request");
                         if let Some(crashed_at) = crashed_at {
                             let waited = now - crashed_at;
                             prop_assert!(waited >= POLICY.first_delay, "too soon: {:?}", waited);
@@ -394,8 +394,8 @@ proptest! {
                     }
                     Action::Terminate(process) => {
                         prop_assert_eq!(running, Some(process));
-                        prop_assert_eq!(asked_to_end, None, "asked twice");
-                        asked_to_end = Some(now);
+                        prop_assert_eq!(terminated_at, None, "terminated twice");
+                        terminated_at = Some(now);
                     }
                     Action::Kill(process) => prop_assert_eq!(running, Some(process)),
                 }

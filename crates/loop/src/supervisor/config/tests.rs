@@ -13,7 +13,7 @@ fn wrong(text: &str) -> (Option<usize>, String) {
 }
 
 #[test]
-fn a_configuration_as_others_have_it() {
+fn a_typical_configuration_is_read() {
     let config = parse(
         r#"{
   "companyName": "Your Company",
@@ -63,10 +63,10 @@ fn without_a_root_it_is_agents() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line_and_what_to_write() {
+fn errors_name_the_line_and_a_fix() {
     let (line, message) = wrong("{\n\"agents\": [\n{\"id\": \"a\"},,\n]}");
     assert_eq!(line, Some(3));
-    assert!(message.starts_with("this is no JSON: "), "{message}");
+    assert!(message.starts_with("invalid JSON: "), "{message}");
 
     assert_eq!(wrong("").0, Some(1));
 
@@ -162,7 +162,7 @@ fn a_file_that_is_not_there_and_one_with_a_byte_order_mark() {
     fs::write(&file, "{").unwrap();
     let error = Config::read(&file).unwrap_err().to_string();
     assert!(
-        error.contains("agents.config.json:1: this is no JSON"),
+        error.contains("agents.config.json:1: invalid JSON"),
         "{error}"
     );
 }
@@ -184,7 +184,7 @@ fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
             .obstacle(&[])
             .unwrap()
             .to_string()
-            .contains("is no directory")
+            .contains("is not a directory")
     );
     fs::remove_file(&folder).unwrap();
     fs::create_dir(&folder).unwrap();

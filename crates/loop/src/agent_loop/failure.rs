@@ -10,23 +10,23 @@ use crate::status::TickError;
 const LONGEST: usize = 200;
 
 /// Failure of the last tick or start.
-pub(super) struct Trouble {
+pub(super) struct TickFailure {
     pub(super) error: AgentError,
     at: Timestamp,
 }
 
-impl Trouble {
+impl TickFailure {
     pub(super) fn new(error: AgentError, at: Timestamp) -> Self {
         Self { error, at }
     }
 
     /// Returns whether the agent's program could not be started.
-    pub(super) fn is_of_the_start(&self) -> bool {
+    pub(super) fn is_start_failure(&self) -> bool {
         matches!(self.error.code, ErrorCode::CliNotFound)
     }
 
     /// Returns the error in the form of `sleep.json`.
-    pub(super) fn short(&self) -> TickError {
+    pub(super) fn to_tick_error(&self) -> TickError {
         TickError {
             kind: self.error.kind,
             message: one_line(&self.error.message),
@@ -41,7 +41,7 @@ fn one_line(message: &str) -> String {
 }
 
 /// Returns the error of the tick, if it failed.
-pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
+pub(super) fn failure_of(result: &RunResult, end: TickEnd) -> Option<AgentError> {
     let last = || result.errors.last().cloned();
     let error = AgentError::new;
     match end {
@@ -57,7 +57,7 @@ pub(super) fn trouble(result: &RunResult, end: TickEnd) -> Option<AgentError> {
                 error(
                     ErrorCode::StreamEndedEarly,
                     ErrorKind::Internal,
-                    "its output broke off",
+                    "its output ended early",
                 )
             }))
         }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::agent::{Agent, agent_loop, costs, failed, read};
 
 #[tokio::test(start_paused = true)]
-async fn what_was_in_the_way_of_a_flag_may_go() {
+async fn a_flag_is_taken_after_its_obstacle_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (agent, control) = (Agent::default(), Control::new());
     let agent_loop = agent_loop(directory.path(), agent, control.clone());
@@ -40,7 +40,7 @@ async fn what_was_in_the_way_of_a_flag_may_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
+async fn a_removed_orchestrator_folder_is_restored() {
     let directory = tempfile::tempdir().unwrap();
     let (agent, control) = (Agent::default(), Control::new());
     let orchestrator = directory.path().join(".orchestrator");
@@ -53,7 +53,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
     });
     agent_loop.ticks_limit(Some(3)).run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
-    let made = ".orchestrator was gone and is made again";
+    let made = ".orchestrator was removed and is created again";
     assert!(log.contains(made), "{log}");
     // The usage of the second and third tick. The lock was removed with the folder and restored.
     assert_eq!(costs(directory.path()), [1.0, 1.0]);
@@ -64,7 +64,7 @@ async fn an_agent_that_removes_what_it_does_not_know_gets_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_skills_cannot_be_read_has_its_settings() {
+async fn unreadable_skills_do_not_prevent_the_settings_file() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join(".claude")).unwrap();
     fs::write(directory.path().join(".claude/skills"), "").unwrap();
@@ -77,12 +77,12 @@ async fn an_agent_whose_skills_cannot_be_read_has_its_settings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_process_is_gone_the_next_tick_has_the_full_prompt() {
+async fn a_new_process_gets_the_full_prompt() {
     let mut at = Vec::new();
-    for dies in 2..=10 {
+    for dies_after in 2..=10 {
         let directory = tempfile::tempdir().unwrap();
         let agent = Agent {
-            dies: Some(dies),
+            dies_after: Some(dies_after),
             ..Agent::default()
         };
         let (begun, full) = (agent.begun.clone(), agent.full.clone());
@@ -93,7 +93,7 @@ async fn after_a_process_is_gone_the_next_tick_has_the_full_prompt() {
         if let [0, ticks] = begun[..]
             && ticks > 0
         {
-            assert_eq!(full, [1, ticks + 1], "{dies}");
+            assert_eq!(full, [1, ticks + 1], "{dies_after}");
             at.push(ticks);
         }
     }
@@ -131,7 +131,7 @@ fn cut_off(directory: &Path) -> (PathBuf, &'static str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
+async fn a_failed_start_keeps_the_session_file() {
     let directory = tempfile::tempdir().unwrap();
     let (file, text) = cut_off(directory.path());
     let not_so = || AgentError::invalid_params("not so");
@@ -148,7 +148,7 @@ async fn a_loop_that_cannot_begin_leaves_what_an_earlier_one_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_can_go_on_later_is_waited_for() {
+async fn a_session_that_is_available_later_is_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     cut_off(directory.path());
     let mut error = AgentError::invalid_params("not in this minute");
@@ -170,7 +170,7 @@ async fn a_session_that_can_go_on_later_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_in_which_all_is_refused_is_left_though_its_process_lives() {
+async fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
     for nameless in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let refused =
