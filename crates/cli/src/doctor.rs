@@ -235,6 +235,17 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         }
     }
     writeln!(out)?;
+    let ready = report.providers.iter().filter(|it| it.usable).count();
+    let next = if ready == 0 {
+        ": install one, or try `teamster demo`, which needs none"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{ready} of {} agents ready{next}",
+        report.providers.len()
+    )?;
     let is_missing = |provider: &AgentReport| !provider.usable && !provider.in_process;
     if report.providers.iter().any(is_missing) {
         let path = words::one_line(&report.search_path);

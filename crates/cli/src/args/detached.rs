@@ -12,7 +12,7 @@ Examples:
   id=$(teamster run --detach claude \"Fix the failing test\")
   teamster attach $id
   teamster attach agents/triage          the current tick of an agent in a loop
-  teamster attach 0199d --json | jq -c 'select(.type == \"tool_use\")'";
+  teamster attach 0199d1c2-7e3a --json | jq -c 'select(.type == \"tool_use\")'";
 
 /// Show a detached run or session, from its beginning and then as it happens
 ///
@@ -168,8 +168,8 @@ pub(crate) struct RequestsArgs {
 const ANSWER_EXAMPLES: &str = "\
 Examples:
   teamster requests
-  teamster answer 0199d1c2/1 allow
-  teamster answer 0199d1c2 deny --reason \"use cargo nextest\"    if the run asks for one thing only";
+  teamster answer 0199d1c2-7e3a/1 allow
+  teamster answer 0199d1c2-7e3a deny --reason \"use cargo nextest\"    if the run asks for one thing only";
 
 /// Answer a request of a detached run
 ///

@@ -37,9 +37,9 @@ Examples:
   teamster runs list --status error --since 1h
   teamster runs list --cwd agents/triage the ticks of an agent in a loop
   teamster runs list --live              detached runs that are running
-  teamster runs show 0199d               one run, by a prefix of its id
+  teamster runs show 0199d1c2-7e3a       one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
-  teamster runs forget 0199d             delete it
+  teamster runs forget 0199d1c2-7e3a     delete it
   teamster runs forget --older-than 90d --logs-over 2G";
 
 /// List and delete run history.

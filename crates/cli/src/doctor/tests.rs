@@ -29,7 +29,7 @@ fn printed(report: &Report) -> String {
 }
 
 #[test]
-fn the_report_says_what_to_do() {
+fn the_report_names_the_next_steps() {
     let left = |killed, problem: Option<&str>| Left {
         pid: 7,
         program: "claude".into(),
@@ -65,6 +65,7 @@ fn the_report_says_what_to_do() {
     tested   with 2.1.197
     oldest   2.1.197
 
+1 of 2 agents ready
 PATH: /bin:/usr/bin
 Processes that earlier runs left behind:
     7  claude
@@ -99,6 +100,7 @@ fn a_version_that_is_too_old_is_to_be_updated() {
     oldest   2.1.197
     warning  older than the oldest supported version; update it: `npm install it@latest`
 
+1 of 1 agents ready
 No processes of earlier runs are left.
 "
     );

@@ -31,7 +31,7 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     };
     let state = style(run.status);
     let status = match run.status {
-        RunState::Interrupted => "interrupted: the process that had it in hand is gone".to_owned(),
+        RunState::Interrupted => "interrupted: its process was killed".to_owned(),
         status => word(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;

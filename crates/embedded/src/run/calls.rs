@@ -99,8 +99,7 @@ impl Turn<'_> {
             let entries = entries.iter().cloned();
             emit.event(AgentEvent::Plan(Plan::new(entries))).await;
         }
-        let result = ToolResult::new(id, output.text.clone())
-            .is_error(Some(output.is_error).filter(|is_error| *is_error));
+        let result = ToolResult::new(id, output.text.clone()).is_error(Some(output.is_error));
         emit.event(AgentEvent::ToolResult(Box::new(result))).await;
         Ok(output)
     }
