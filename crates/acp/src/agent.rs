@@ -30,6 +30,8 @@ use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 pub struct AcpAgent {
     info: &'static CliInfo,
     args: Vec<String>,
+    /// It is another teamster (`teamster acp`), here or on another machine.
+    is_teamster: bool,
 }
 
 static CAPABILITIES: Capabilities = {
@@ -54,6 +56,13 @@ static CAPABILITIES: Capabilities = {
     can.slash_commands = true;
     // Whether it does is not known.
     can.file_mentions = true;
+    can
+};
+
+/// Those of another teamster, whose modes have the same names.
+static OF_TEAMSTER: Capabilities = {
+    let mut can = CAPABILITIES;
+    can.permission_modes = PermissionMode::ALL;
     can
 };
 
@@ -85,6 +94,7 @@ impl AcpAgent {
             Some((_, args)) => Ok(Self {
                 info: info_of(&words)?,
                 args: args.to_vec(),
+                is_teamster: is_teamster(&words),
             }),
         }
     }
@@ -96,11 +106,11 @@ impl AcpAgent {
     }
 
     fn talk(&self, options: &SessionOptions) -> AcpProtocol {
-        let dialect = Plain::new(self.info.name);
-        AcpProtocol::new(Box::new(dialect), Self::settings(options))
+        let dialect = Plain::new(self.info.name).teamster(self.is_teamster);
+        AcpProtocol::new(Box::new(dialect), self.settings(options))
     }
 
-    fn settings(options: &SessionOptions) -> Settings {
+    fn settings(&self, options: &SessionOptions) -> Settings {
         let params = &options.params;
         let mut settings = Settings::of(options);
         let directories = params.add_dirs.iter();
@@ -111,6 +121,9 @@ impl AcpAgent {
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
         settings.approve = Approve::of(params.permission).unwrap_or_default();
+        // What is denied there is not requested here.
+        let holds_back = self.is_teamster && params.permission == PermissionMode::ReadOnly;
+        settings.mode = holds_back.then(|| params.permission.as_str().to_owned());
         settings
     }
 }
@@ -123,6 +136,14 @@ fn info_of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
         .file_name()
         .unwrap_or_default();
     CliInfo::of_command(&id, &name.to_string_lossy(), program)
+}
+
+/// Whether the command starts `teamster acp`, directly or by another program such as `ssh`.
+fn is_teamster(words: &[String]) -> bool {
+    let is_program = |word: &str| std::path::Path::new(word).ends_with("teamster");
+    words
+        .windows(2)
+        .any(|pair| is_program(&pair[0]) && pair[1] == "acp")
 }
 
 /// `NAME=value`, which a shell takes for a variable.
@@ -139,7 +160,11 @@ impl CliProvider for AcpAgent {
     }
 
     fn capabilities(&self) -> &Capabilities {
-        &CAPABILITIES
+        if self.is_teamster {
+            &OF_TEAMSTER
+        } else {
+            &CAPABILITIES
+        }
     }
 
     /// It cannot: a run does not answer requests of the agent.
@@ -169,7 +194,7 @@ impl SessionProvider for AcpAgent {
         let mut params = options.params.clone();
         // Those of the turns come later.
         "-".clone_into(&mut params.prompt);
-        params.check(self.info, &CAPABILITIES)?;
+        params.check(self.info, self.capabilities())?;
         let args = self.args.iter().chain(&params.extra_args);
         Ok(Launch {
             args: args.map(Into::into).collect(),

@@ -230,6 +230,7 @@ pub struct Figures {
 pub struct Plain {
     name: String,
     cost: SessionCost,
+    is_teamster: bool,
 }
 
 impl Plain {
@@ -238,7 +239,14 @@ impl Plain {
         Self {
             name: name.into(),
             cost: SessionCost::default(),
+            is_teamster: false,
         }
+    }
+
+    /// Whether it is another teamster, whose modes have the names of ours.
+    pub(crate) fn teamster(mut self, is_teamster: bool) -> Self {
+        self.is_teamster = is_teamster;
+        self
     }
 }
 
@@ -289,6 +297,16 @@ impl Dialect for Plain {
     }
 
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
+        if self.is_teamster {
+            let approve = Approve::of(mode);
+            // What this side allows is requested in the default mode.
+            let on_its_side = approve.map_or(mode, |_| PermissionMode::Default);
+            let on_its_side = on_its_side.as_str().to_owned();
+            return Ok(ModeSwitch::ModeAndAnswers(
+                on_its_side,
+                approve.unwrap_or_default(),
+            ));
+        }
         let approve = Approve::of(mode).ok_or_else(|| no_mode(&self.name, mode))?;
         Ok(ModeSwitch::Answers(approve))
     }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// How hard the model shall think, to choose by the protocol, in the agent's own words.
     pub effort: Option<String>,
+    /// The mode to choose by the protocol, by the agent's own id for it.
+    pub mode: Option<String>,
     /// The session was begun by an earlier process, whose turns may have been played by another model:
     /// what that one does not know is left as it is.
     pub restarted: bool,
@@ -82,6 +84,8 @@ pub enum ModeSwitch {
     Option(String, String),
     /// By what is answered when it asks. The agent gets nothing.
     Answers(Approve),
+    /// By a mode of the agent's, and by what is answered when it asks in that mode.
+    ModeAndAnswers(String, Approve),
 }
 
 impl Settings {
@@ -100,6 +104,7 @@ impl Settings {
             mcp_servers: Vec::new(),
             model: None,
             effort: None,
+            mode: None,
             restarted: options.restarted,
             session_cost_usd: options.session_cost_usd,
             slash_commands: params.slash_commands,

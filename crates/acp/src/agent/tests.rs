@@ -140,3 +140,33 @@ fn servers_and_directories_are_reported_by_the_protocol() {
     // It takes none.
     assert_eq!(sent(&options, &json!({})).len(), 1);
 }
+
+#[test]
+fn another_teamster_can_be_read_only() {
+    for command in ["teamster acp claude", "ssh build /opt/bin/teamster acp"] {
+        let teamster = agent(command);
+        let options =
+            SessionOptions::new(ExecuteParams::default().permission(PermissionMode::ReadOnly));
+        assert!(teamster.launch_session(&options).is_ok(), "{command}");
+        let mut assembler = SessionAssembler::new(teamster.protocol(&options), false);
+        assembler.begin(Turn::new("hi"));
+        for answer in [
+            json!({"id": 1, "result": {"agentCapabilities": {}}}),
+            json!({"id": 2, "result": {"sessionId": "s"}}),
+        ] {
+            assembler.line(answer.to_string().as_bytes());
+        }
+        let written = assembler.exchange(Exchange::take_written);
+        let last = written
+            .split(|b| *b == b'\n')
+            .rfind(|line| !line.is_empty());
+        let last: Value = serde_json::from_slice(last.unwrap()).unwrap();
+        assert_eq!(
+            (&last["method"], &last["params"]),
+            (
+                &json!("session/set_mode"),
+                &json!({"sessionId": "s", "modeId": "read-only"})
+            )
+        );
+    }
+}

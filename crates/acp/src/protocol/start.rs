@@ -224,6 +224,12 @@ impl AcpProtocol {
                 self.settings.approve = *approve;
                 false
             }
+            ModeSwitch::ModeAndAnswers(mode, approve) => {
+                self.settings.approve = *approve;
+                let id = self.ask(ask);
+                write::set_mode(&mut self.exchange, id, session, mode);
+                true
+            }
         }
     }
 
@@ -310,11 +316,12 @@ impl AcpProtocol {
             .extend(self.settings.model.clone().map(Step::Model));
         self.steps
             .extend(self.settings.effort.clone().map(Step::Effort));
-        if how != Opening::New && self.dialect.replays_late() {
-            // What is replayed comes before the answer to this.
-            let mode = self.mode.clone().map(ModeSwitch::Mode);
-            self.steps.extend(mode.map(Step::Mode));
-        }
+        let replays = how != Opening::New && self.dialect.replays_late();
+        // What is replayed comes before the answer to this.
+        let current = self.mode.clone().filter(|_| replays);
+        let mode = self.settings.mode.clone().or(current);
+        self.steps
+            .extend(mode.map(ModeSwitch::Mode).map(Step::Mode));
         self.stage = Stage::Open;
         self.advance(out);
     }
@@ -349,8 +356,9 @@ impl AcpProtocol {
             .extend(self.settings.model.clone().map(Step::Model));
         self.steps
             .extend(self.settings.effort.clone().map(Step::Effort));
-        self.steps
-            .extend(self.offers.chosen_mode.clone().map(Step::Mode));
+        let first = self.settings.mode.clone().map(ModeSwitch::Mode);
+        let mode = self.offers.chosen_mode.clone().or(first);
+        self.steps.extend(mode.map(Step::Mode));
         self.stage = Stage::Open;
         self.advance(out);
     }
