@@ -34,7 +34,9 @@ pub struct AcpAgent {
     is_teamster: bool,
 }
 
-static CAPABILITIES: Capabilities = {
+static CAPABILITIES: Capabilities = capabilities();
+
+const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();
     can.resume = true;
     can.fork = true;
@@ -57,11 +59,11 @@ static CAPABILITIES: Capabilities = {
     // Whether it does is not known.
     can.file_mentions = true;
     can
-};
+}
 
 /// Those of another teamster, whose modes have the same names.
 static OF_TEAMSTER: Capabilities = {
-    let mut can = CAPABILITIES;
+    let mut can = capabilities();
     can.permission_modes = PermissionMode::ALL;
     can
 };

@@ -146,7 +146,7 @@ fn another_teamster_can_be_read_only() {
     for command in ["teamster acp claude", "ssh build /opt/bin/teamster acp"] {
         let teamster = agent(command);
         let options =
-            SessionOptions::new(ExecuteParams::default().permission(PermissionMode::ReadOnly));
+            SessionOptions::new(ExecuteParams::new("").permission(PermissionMode::ReadOnly));
         assert!(teamster.launch_session(&options).is_ok(), "{command}");
         let mut assembler = SessionAssembler::new(teamster.protocol(&options), false);
         assembler.begin(Turn::new("hi"));

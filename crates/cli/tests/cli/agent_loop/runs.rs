@@ -293,7 +293,7 @@ fn a_fallback_or_a_limit_that_cannot_be_is_reported_before_anything_starts() {
         (
             "MAX_TOKENS",
             "0",
-            "error: MAX_TOKENS: a number of tokens of at least 1 is needed",
+            "error: MAX_TOKENS: expected a number of tokens of at least 1, not `0`",
         ),
     ] {
         let ended = run(agent.command().env(name, value));

@@ -89,7 +89,7 @@ fn the_tool_runs_when_its_request_is_allowed() {
 
     refused(
         &command(&agent, &["answer", &id, "2", "allow"]),
-        "no request",
+        "no pending request",
     );
     refused(
         &command(&agent, &["answer", &own, "perhaps"]),
