@@ -1,4 +1,4 @@
-//! Any agent, by the command that starts it.
+//! Any ACP agent, given the command that starts it.
 
 use teamster_core::provider::{Decoder, Launch, SessionProtocol, Stdin};
 use teamster_core::{
@@ -11,12 +11,10 @@ use crate::protocol::AcpProtocol;
 use crate::recorded::RecordedRun;
 use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 
-/// An agent of which nothing is known but the command that starts it, and that it then speaks the Agent
-/// Client Protocol on its stdin and stdout.
+/// An ACP agent that is known only by the command that starts it.
 ///
-/// It can only be talked to: its runs are sessions of one turn
-/// ([`OneTurn`](crate::OneTurn)). It reports its capabilities at its start; a feature that it
-/// lacks is then an error of the first turn.
+/// It supports only sessions: a run is a session of one turn ([`OneTurn`](crate::OneTurn)). The agent reports its
+/// capabilities when it starts, so an unsupported feature is an error of the first turn.
 ///
 /// ```
 /// use teamster_acp::AcpAgent;
@@ -30,7 +28,7 @@ use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 pub struct AcpAgent {
     info: &'static CliInfo,
     args: Vec<String>,
-    /// It is another teamster (`teamster acp`), here or on another machine.
+    /// True if the agent is another teamster (`teamster acp`), local or remote.
     is_teamster: bool,
 }
 
@@ -43,7 +41,7 @@ const fn capabilities() -> Capabilities {
     can.add_dirs = true;
     can.model = true;
     can.effort = true;
-    // That it only reads cannot be asked of it.
+    // The protocol has no read-only mode.
     can.permission_modes = &[
         PermissionMode::Default,
         PermissionMode::AcceptEdits,
@@ -56,12 +54,12 @@ const fn capabilities() -> Capabilities {
     can.text_deltas = true;
     can.thinking = true;
     can.slash_commands = true;
-    // Whether it does is not known.
+    // Unknown for an arbitrary agent.
     can.file_mentions = true;
     can
 }
 
-/// Those of another teamster, whose modes have the same names.
+/// Capabilities of another teamster, whose modes have the same names.
 static OF_TEAMSTER: Capabilities = {
     let mut can = capabilities();
     can.permission_modes = PermissionMode::ALL;
@@ -69,12 +67,19 @@ static OF_TEAMSTER: Capabilities = {
 };
 
 impl AcpAgent {
-    /// Prefix of the names of such agents: `acp:my-agent --acp`.
+    /// Prefix of the names of these agents, as in `acp:my-agent --acp`.
     pub const PREFIX: &'static str = "acp:";
 
-    /// The agent that this command starts: a program and its arguments, with quotation marks and
-    /// backslashes as in a shell, but without one. It is for all to see, in the list of processes and as
-    /// the agent's name; what is secret goes to the environment.
+    /// Creates the agent that this command starts.
+    ///
+    /// The command is a program and its arguments. Quotation marks and backslashes work as in a shell, but no shell
+    /// runs it. The command is visible in the process list and in the agent's name, so secrets belong in the
+    /// environment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the command is empty, has an unclosed quotation mark or a NUL byte, or begins with a variable
+    /// assignment.
     pub fn new(command: &str) -> Result<Self, AgentError> {
         let invalid = |problem: &str| {
             let shown = teamster_core::text::excerpt(command.trim(), 100);
@@ -101,7 +106,7 @@ impl AcpAgent {
         }
     }
 
-    /// The agent of this name, if it begins with [`PREFIX`](Self::PREFIX).
+    /// Returns the agent of this name. `None` if the name does not begin with [`PREFIX`](Self::PREFIX).
     pub fn named(name: &str) -> Option<Result<Self, AgentError>> {
         let command = name.trim_start().strip_prefix(Self::PREFIX)?;
         Some(Self::new(command))
@@ -123,14 +128,14 @@ impl AcpAgent {
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
         settings.approve = Approve::of(params.permission).unwrap_or_default();
-        // What is denied there is not requested here.
+        // The other teamster denies tools in this mode itself, without a request to this side.
         let holds_back = self.is_teamster && params.permission == PermissionMode::ReadOnly;
         settings.mode = holds_back.then(|| params.permission.as_str().to_owned());
         settings
     }
 }
 
-/// Static facts about the agent started by these words, the first of which is the program.
+/// Returns static facts about the agent started by these words. The first word is the program.
 fn info_of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
     let id = format!("{}{}", AcpAgent::PREFIX, shell_words::join(words));
     let program = words.first().map_or("", String::as_str);
@@ -140,7 +145,7 @@ fn info_of(words: &[String]) -> Result<&'static CliInfo, AgentError> {
     CliInfo::of_command(&id, &name.to_string_lossy(), program)
 }
 
-/// Whether the command starts `teamster acp`, directly or by another program such as `ssh`.
+/// Returns whether the command starts `teamster acp`, directly or through another program such as `ssh`.
 fn is_teamster(words: &[String]) -> bool {
     let is_program = |word: &str| std::path::Path::new(word).ends_with("teamster");
     words
@@ -148,7 +153,7 @@ fn is_teamster(words: &[String]) -> bool {
         .any(|pair| is_program(&pair[0]) && pair[1] == "acp")
 }
 
-/// `NAME=value`, which a shell takes for a variable.
+/// Returns whether a word has the form `NAME=value`, which a shell reads as a variable assignment.
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
@@ -169,7 +174,7 @@ impl CliProvider for AcpAgent {
         }
     }
 
-    /// It cannot: a run does not answer requests of the agent.
+    /// Always fails: a run cannot answer the agent's requests.
     fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
         Err(AgentError::invalid_params(format!(
             "{} can only be talked to: open a session with it, or run it by `OneTurn`",
@@ -194,7 +199,7 @@ impl SessionProvider for AcpAgent {
 
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError> {
         let mut params = options.params.clone();
-        // Those of the turns come later.
+        // A placeholder: each turn has its own prompt.
         "-".clone_into(&mut params.prompt);
         params.check(self.info, self.capabilities())?;
         let args = self.args.iter().chain(&params.extra_args);

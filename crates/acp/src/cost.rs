@@ -1,17 +1,17 @@
-//! The cost of a turn, of an agent that reports the cost of the session.
+//! Cost of a turn, for agents that report the cost of the session.
 
 use teamster_core::CostSource;
 
 /// Cost of a session from turn to turn.
 #[derive(Debug, Clone, Default)]
 pub struct SessionCost {
-    /// At the end of the last turn; unknown for a resumed session.
+    /// Cost at the end of the last turn, in USD; `None` if unknown, as for a resumed session.
     before: Option<f64>,
     now: Option<f64>,
 }
 
 impl SessionCost {
-    /// Of a session that was just opened: a new one, or one with earlier turns.
+    /// Creates the cost of a session that was just opened. `is_new` is false if it has earlier turns.
     pub fn new(is_new: bool) -> Self {
         Self {
             before: is_new.then_some(0.0),
@@ -24,18 +24,17 @@ impl SessionCost {
         self.before = Some(usd);
     }
 
-    /// The cost of the session so far that the agent reports, in USD.
+    /// Sets the session's current cost as the agent reports it, in USD.
     pub fn is_now(&mut self, usd: f64) {
         self.now = Some(usd);
     }
 
-    /// Cost of the turn that has just ended. `None` for a turn before which it is not
-    /// known, and if it is 0: agents report that if they do not know
-    /// the price.
+    /// Returns the cost of the turn that has just ended, in USD. `None` if the cost before the turn is unknown, or if
+    /// the result is 0: agents report 0 when they do not know the price.
     pub fn of_turn(&mut self) -> Option<(f64, CostSource)> {
         let spent = self.now.zip(self.before).map(|(now, before)| now - before);
         self.before = self.now.or(self.before);
-        // Sums of such numbers are not exact.
+        // Round: sums of floating-point numbers are inexact.
         let spent = spent.map(|usd| (usd * 1e9).round() / 1e9);
         let spent = spent.filter(|usd| *usd > 0.0);
         spent.map(|usd| (usd, CostSource::Reported))

@@ -14,24 +14,24 @@ use crate::settings::{Approve, ModeSwitch};
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
 
-/// A character that is not seen. Before a prompt it keeps agents from taking that for a command; a blank
-/// does not, because they cut it off.
+/// Zero-width space. In front of a prompt it keeps agents from parsing the prompt as a command. An ordinary space
+/// would not, because agents trim it.
 const UNSEEN: char = '\u{200b}';
 
-/// Behaviour of one agent. The defaults follow the protocol.
+/// Behaviour of one agent. The default methods follow the protocol.
 ///
-/// One is made for every process, so it can remember what the process has reported.
+/// Each process has its own value, so a dialect can remember what the process has reported.
 pub trait Dialect: Send + 'static {
-    /// The agent's name, for people.
+    /// Returns the agent's display name.
     fn name(&self) -> &str;
 
-    /// Which tool a call is of.
+    /// Returns the tool of a call.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         call.plain()
     }
 
-    /// Whether a call that waits to begin is known well enough to be passed on. Once it has begun, or
-    /// permission is requested for it, it is passed on anyway.
+    /// Returns whether enough is known about a pending call to emit it. A call that has started, or that needs
+    /// permission, is emitted regardless.
     fn knows(&self, call: &ToolCall) -> bool {
         let is_empty = |input: &Value| match input {
             Value::Null => true,
@@ -41,72 +41,71 @@ pub trait Dialect: Send + 'static {
         call.input.as_ref().is_some_and(|input| !is_empty(input))
     }
 
-    /// Whether the arguments of a call that has begun are still being written, so that it is not passed on
-    /// before it ends or permission for it is asked.
+    /// Returns whether the arguments of a call that has started are still incomplete. Such a call is emitted only
+    /// when it ends or needs permission.
     fn awaits_arguments(&self, call: &ToolCall) -> bool {
         let _ = call;
         false
     }
 
-    /// Processes an agent's extension data (`_meta`) in something that it prints in a
-    /// turn.
+    /// Processes an agent's extension data (`_meta`) in an update of a turn.
     fn meta(&mut self, meta: &Value) {
         let _ = meta;
     }
 
-    /// How a call ended.
+    /// Returns the end of a call.
     fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
         let _ = tool;
         call.plain_end()
     }
 
-    /// Output of a call that was not permitted, if the agent reports nothing more about it.
+    /// Returns the output of a denied call, for agents that report nothing more about it.
     fn rejected(&self, tool: &Tool) -> Option<String> {
         let _ = tool;
         None
     }
 
-    /// Classifies a piece of text.
+    /// Classifies a chunk of text.
     fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
         let _ = (text, turn);
         Chunk::Answer
     }
 
-    /// Classifies a piece of text that was [held](Chunk::Hold), once the next event is known.
+    /// Classifies a chunk of text that was [held](Chunk::Hold), once the next event is known.
     fn words(&mut self, text: &str, next: Next<'_>, turn: &TurnSoFar) -> Words {
         let _ = (text, next, turn);
         Words::Answer
     }
 
-    /// Messages have no ids, but can be distinguished: a new one begins with each word on how full the
-    /// context is.
+    /// Returns whether context usage updates separate messages. This is for agents whose messages have no ids: a new
+    /// message begins with each update.
     fn tells_requests(&self) -> bool {
         false
     }
 
-    /// A session was opened: a new one, or one with earlier turns.
+    /// Called when a session is opened. `is_new` is false if it has earlier turns.
     fn session_opened(&mut self, is_new: bool) {
         let _ = is_new;
     }
 
-    /// Usage of the turn that has just ended. `result` is the agent's answer to the prompt; null if that
-    /// was an error.
+    /// Returns the usage of the turn that has just ended. `result` is the agent's response to the prompt; null if
+    /// that was an error.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let _ = (result, turn);
         Figures::default()
     }
 
-    /// Cost of the session before it was just opened, in USD, if known.
+    /// Sets the cost of a session before it was opened, in USD, if known.
     fn session_had_cost(&mut self, usd: f64) {
         let _ = usd;
     }
 
-    /// Cost of the session so far, in USD.
+    /// Sets the current cost of the session, in USD.
     fn session_cost(&mut self, usd: f64) {
         let _ = usd;
     }
 
-    /// Why a turn failed that the agent ended as if nothing was wrong.
+    /// Returns the failure of a turn that the agent ended without an error.
     fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
         let _ = (stop_reason, turn);
         None
@@ -117,14 +116,14 @@ pub trait Dialect: Send + 'static {
         error.plain(during)
     }
 
-    /// Which of the answers allows a tool for the rest of the session.
+    /// Returns the option that allows a tool for the rest of the session.
     fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
         options.iter().find(|option| option.kind == "allow_always")
     }
 
-    /// Escapes a prompt so that it is not a command, even if it looks like one.
+    /// Escapes a prompt that would otherwise be parsed as a command.
     fn not_a_command<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
-        // As JavaScript trims a text.
+        // The characters that JavaScript's `trim` removes.
         let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
         if (prompt.trim_start_matches(is_blank)).starts_with(self.command_marks()) {
             Cow::Owned(format!("{UNSEEN}{prompt}"))
@@ -133,32 +132,36 @@ pub trait Dialect: Send + 'static {
         }
     }
 
-    /// Characters with which commands begin.
+    /// Returns the characters with which commands begin.
     fn command_marks(&self) -> &[char] {
         &['/']
     }
 
-    /// Whether the agent may replay a resumed session after its answer.
+    /// Returns whether the agent may replay a resumed session after its response.
     fn replays_late(&self) -> bool {
         false
     }
 
-    /// Whether a session can be resumed before its first turn.
+    /// Returns whether a session without turns can be resumed.
     fn keeps_empty_sessions(&self) -> bool {
         false
     }
 
-    /// How the session is brought into this mode; `None` if it cannot be, and why.
+    /// Returns how to switch the session to this permission mode.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent has no such mode.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         Err(no_mode(self.name(), mode))
     }
 
-    /// The part of stderr that explains a failure of a process.
+    /// Returns the part of stderr that explains a failure of the process.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
         without_colors(stderr)
     }
 
-    /// Classifies a failure that was only explained on stderr.
+    /// Classifies a failure that was only reported on stderr.
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         let _ = stderr;
         None
@@ -171,43 +174,43 @@ pub trait Dialect: Send + 'static {
     }
 }
 
-/// Kind of a piece of text.
+/// Kind of a chunk of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chunk {
-    /// A part of the answer.
+    /// Part of the answer.
     Answer,
-    /// A message of the agent about itself, to be dropped.
+    /// Message of the agent about itself; discarded.
     Noise,
-    /// It may be no part of the answer; the next update decides.
+    /// Undecided; the next update decides.
     Hold,
 }
 
-/// The event after a piece of text that was held.
+/// The event after a held chunk of text.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Next<'a> {
-    /// How full the context is: a request to the model begins.
+    /// A context usage update: a request to the model begins.
     Request,
-    /// Something about a tool call with the agent's id.
+    /// An update of the tool call with this id of the agent.
     Call(&'a str),
-    /// The end of the turn, with the agent's answer to the prompt.
+    /// The end of the turn, with the agent's response to the prompt.
     End(&'a Value),
     /// Anything else.
     Other,
 }
 
-/// Kind of a piece of text that was held.
+/// Kind of a held chunk of text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Words {
-    /// A part of the answer.
+    /// Part of the answer.
     Answer,
-    /// A message of the agent about itself, to be dropped.
+    /// Message of the agent about itself; discarded.
     Noise,
-    /// The agent repeats a request. The text of the message so far is withdrawn.
+    /// The agent retries a request. The text of the message so far is retracted.
     Retry(AgentError),
-    /// The turn has failed.
+    /// The turn failed.
     Failure(AgentError),
 }
 
@@ -215,17 +218,17 @@ pub enum Words {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Tokens.
+    /// Tokens of the turn.
     pub usage: Option<Usage>,
-    /// Tokens of the whole session, where the agent counts them.
+    /// Tokens of the whole session, if the agent counts them.
     pub session_usage: Option<Usage>,
     /// Usage by model.
     pub by_model: BTreeMap<String, ModelUsage>,
-    /// Cost in USD and where it comes from.
+    /// Cost in USD and its source.
     pub cost: Option<(f64, CostSource)>,
 }
 
-/// An agent of which nothing is known but that it speaks the protocol.
+/// Dialect of an agent about which nothing is known.
 #[derive(Debug, Clone)]
 pub struct Plain {
     name: String,
@@ -234,7 +237,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// An agent of this name.
+    /// Creates the dialect of an agent with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -243,7 +246,7 @@ impl Plain {
         }
     }
 
-    /// Whether it is another teamster, whose modes have the names of ours.
+    /// Sets whether the agent is another teamster, whose permission modes have the same names.
     pub(crate) fn teamster(mut self, is_teamster: bool) -> Self {
         self.is_teamster = is_teamster;
         self
@@ -267,8 +270,8 @@ impl Dialect for Plain {
         self.cost.is_now(usd);
     }
 
-    /// Its token counts are left out: some agents report those of a turn, others those of a session. Those
-    /// of another teamster are known.
+    /// Token counts are omitted unless the agent is another teamster: some agents report those of the turn, others
+    /// those of the session.
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let cost = self.cost.of_turn();
         peer::figures(result).unwrap_or_else(|| Figures {
@@ -299,7 +302,7 @@ impl Dialect for Plain {
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         if self.is_teamster {
             let approve = Approve::of(mode);
-            // What this side allows is requested in the default mode.
+            // This side approves these tools itself, so the other side must request them.
             let on_its_side = approve.map_or(mode, |_| PermissionMode::Default);
             let on_its_side = on_its_side.as_str().to_owned();
             return Ok(ModeSwitch::ModeAndAnswers(

@@ -5,38 +5,37 @@ use serde_json::Value;
 use teamster_core::provider::json_line::or_default;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// The request to which an error was the answer.
+/// The request that an error responds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum During {
-    /// The begin of the protocol, or of a new session.
+    /// Start of the connection, or of a new session.
     Start,
-    /// To go on with a session.
+    /// Resuming a session.
     Resume,
-    /// A turn.
+    /// A prompt.
     Prompt,
     /// A change of the model, the mode or another setting.
     Setting,
 }
 
-/// An error as JSON-RPC has it.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// The kind of error: below -32000 by JSON-RPC and the protocol; some agents put the status of
-    /// HTTP there.
+    /// Error code. JSON-RPC and the protocol use codes below -32000; some agents send the HTTP status.
     #[serde(default, deserialize_with = "or_default")]
     pub code: i64,
-    /// For people.
+    /// Message for people.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
-    /// Anything more.
+    /// Additional data.
     #[serde(default, deserialize_with = "or_default")]
     pub data: Option<Value>,
 }
 
 impl RpcError {
-    /// An error with nothing more.
+    /// Creates an error without additional data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -45,7 +44,7 @@ impl RpcError {
         }
     }
 
-    /// The message, with the details that some agents put beside an unspecific one.
+    /// Returns the message, with details from the additional data if there are any.
     pub fn full_message(&self) -> String {
         let details = match &self.data {
             Some(Value::String(text)) => Some(text.as_str()),
@@ -67,7 +66,7 @@ impl RpcError {
         }
     }
 
-    /// Its kind, by words and the protocol.
+    /// Converts the error. The kind comes from the message, else from the code.
     pub fn plain(&self, during: During) -> AgentError {
         let message = self.full_message();
         let kind = ErrorKind::of_message(&message).or_else(|| self.kind_of_code(during));
@@ -81,7 +80,7 @@ impl RpcError {
     /// Classifies the code.
     pub fn kind_of_code(&self, during: During) -> Option<ErrorKind> {
         Some(match self.code {
-            // Of the protocol: a login is needed, something is not there.
+            // Codes of the protocol: login required, resource not found.
             -32000 => ErrorKind::Auth,
             -32002 | -32602 if during == During::Resume => ErrorKind::SessionNotFound,
             -32002 => ErrorKind::NotFound,

@@ -1,18 +1,16 @@
 //! Live sessions with any agent that speaks the Agent Client Protocol (ACP).
 //!
-//! The protocol is JSON-RPC, one message a line, on the agent's stdin and stdout. [`AcpProtocol`] is its
-//! client's side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol): pure, without a process. What
-//! differs between agents is a [`Dialect`]; the options of a session are its
-//! [`Settings`].
+//! The protocol is JSON-RPC on the agent's stdin and stdout, one message per line. [`AcpProtocol`] implements its
+//! client side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol); it does no I/O. A [`Dialect`] has
+//! the differences between agents. [`Settings`] has the options of a session.
 //!
-//! What is written is made of the types of `agent-client-protocol-schema`. What agents print is read by
-//! structs of this crate: agents print more than those types hold (figures, models), and a message with
-//! one field that is not as it should be has to be understood all the same.
+//! Outgoing messages use the types of `agent-client-protocol-schema`. Incoming messages are read by structs of this
+//! crate, for two reasons: agents send fields that those types lack (usage, models), and a message with one malformed
+//! field must still be readable.
 //!
-//! Any agent that speaks it is an [`AcpAgent`], by the command that starts it. The crates of providers use
-//! the rest.
+//! [`AcpAgent`] runs any ACP agent, given the command that starts it. The other items are for provider crates.
 //!
-//! How it maps to events is in `docs/acp.md`.
+//! `docs/acp.md` describes the mapping of messages to events.
 #![warn(missing_docs)]
 
 mod agent;

@@ -1,4 +1,4 @@
-//! Runs of an agent that can only be talked to.
+//! Runs of an agent that supports only sessions.
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
@@ -6,8 +6,8 @@ use teamster_core::{
     ExecuteParams, PermissionPolicy, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 
-/// A runtime whose every run is a session of one turn: opened, played and closed. What asks for permission is
-/// denied, unless a policy is given ([`permissions`](Self::permissions)).
+/// Runtime in which each run is a session of one turn. Permission requests are denied unless a policy is set with
+/// [`permissions`](Self::permissions).
 ///
 /// ```no_run
 /// use teamster_acp::{AcpAgent, OneTurn};
@@ -29,7 +29,7 @@ pub struct OneTurn<R> {
 }
 
 impl<R: SessionRuntime> OneTurn<R> {
-    /// Runs by these sessions.
+    /// Creates a runtime on top of these sessions.
     pub fn new(sessions: R) -> Self {
         Self {
             sessions,
@@ -37,7 +37,7 @@ impl<R: SessionRuntime> OneTurn<R> {
         }
     }
 
-    /// Sets who answers when the CLI asks whether a tool may be used.
+    /// Sets the policy that answers permission requests. The default denies them.
     #[must_use]
     pub fn permissions(mut self, permissions: PermissionPolicy) -> Self {
         self.permissions = permissions;
@@ -98,7 +98,7 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
                     yield entry;
                 }
             }
-            // After the last event nothing of it is alive.
+            // No process may be alive after the last event.
             session.close().await;
             drop((session, events));
             if let Some(done) = done {

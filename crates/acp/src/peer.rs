@@ -1,5 +1,5 @@
-//! What an agent that is a teamster itself adds in the protocol's place for extensions (`_meta.teamster`): all that
-//! the protocol has no place for, so that nothing of a run is lost on the way (`teamster acp`).
+//! Extensions of `teamster acp`, in the protocol's field `_meta.teamster`: data of a run that has no field in the
+//! protocol.
 
 use std::collections::BTreeMap;
 
@@ -30,18 +30,18 @@ struct Change {
     change: ChangeKind,
 }
 
-/// The event that an update stands for.
+/// Returns the event that an update carries.
 pub(crate) fn event(meta: &Value) -> Option<AgentEvent> {
     let own = &meta["teamster"];
     if let Some(id) = own["retract"].as_str() {
         return Some(AgentEvent::Retract(Retract::new(Id::from(id))));
     }
     let event = AgentEvent::deserialize(own.get("event")?).ok()?;
-    // Nothing that ends a turn, or that the protocol itself has.
+    // Reject events that end a turn or that the protocol itself can express.
     matches!(event, AgentEvent::Retry(_) | AgentEvent::Notice(_)).then_some(event)
 }
 
-/// What a turn used, by the answer to its prompt.
+/// Returns the usage of a turn, from the response to its prompt.
 pub(crate) fn figures(result: &Value) -> Option<Figures> {
     let known = result.get("_meta")?.get("teamster")?;
     let known = Result::deserialize(known).ok()?;
@@ -54,7 +54,7 @@ pub(crate) fn figures(result: &Value) -> Option<Figures> {
     })
 }
 
-/// The answer that a failed prompt would have had, as far as it was reported; else null.
+/// Returns the partial response of a failed prompt; null if the error has none.
 pub(crate) fn result_of(error: &RpcError) -> Value {
     let known = error
         .data
@@ -63,12 +63,12 @@ pub(crate) fn result_of(error: &RpcError) -> Value {
     known.map_or(Value::Null, |known| json!({"_meta": {"teamster": known}}))
 }
 
-/// The error itself.
+/// Returns the original error.
 pub(crate) fn error(error: &RpcError) -> Option<AgentError> {
     AgentError::deserialize(error.data.as_ref()?.get("teamster")?).ok()
 }
 
-/// The tool of a call, as it was there.
+/// Returns the original tool of a call.
 pub(crate) fn tool(call: &ToolCall, mut tool: Tool) -> Tool {
     let Some(own) = call.meta.as_ref().map(|meta| &meta["teamster"]) else {
         return tool;
@@ -80,13 +80,13 @@ pub(crate) fn tool(call: &ToolCall, mut tool: Tool) -> Tool {
     tool
 }
 
-/// The output of a call as it was, without what makes it readable in an editor.
+/// Returns the raw output of a call, without the formatting for editors.
 pub(crate) fn output(call: &ToolCall) -> Option<&str> {
     call.meta.as_ref()?.get("teamster")?;
     call.output.as_ref()?.as_str()
 }
 
-/// The files that a call has changed.
+/// Returns the files that a call changed.
 pub(crate) fn changes(call: &ToolCall) -> Option<Vec<AgentEvent>> {
     let own = call.meta.as_ref()?.get("teamster")?;
     let changes = Vec::<Change>::deserialize(own.get("changes")?).ok()?;

@@ -1,4 +1,4 @@
-//! Probe of an agent: whether it speaks the protocol, and its self-description.
+//! Probe of an agent: checks that it speaks the protocol, and reads its self-description.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -21,28 +21,28 @@ use crate::settings::Settings;
 use crate::wire::Message;
 use crate::write;
 
-/// How much is kept of a line that is no message, in bytes.
+/// Maximum length of an excerpt of an unreadable line, in bytes.
 const GARBAGE_BYTES: usize = 200;
 
 const INITIALIZE: u64 = 1;
 const NEW_SESSION: u64 = 2;
 
-/// An agent's answer.
+/// Responses of a probed agent.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Introduction {
-    /// The answer to `initialize`: version, capabilities, ways to log in.
+    /// Response to `initialize`: version, capabilities, login methods.
     pub initialized: Option<Result<Value, AgentError>>,
-    /// The answer to `session/new`: models, modes and other settings.
+    /// Response to `session/new`: models, modes and other settings.
     pub session: Option<Result<Value, AgentError>>,
-    /// The first line on stdout that was no message.
+    /// First line on stdout that was not a message.
     pub garbage: Option<String>,
-    /// How many there were.
+    /// Number of lines that were not messages.
     pub lines: u64,
 }
 
-/// An agent that is asked who it is and for a session, and nothing else. Its turns send no prompt: each ends
-/// when both are answered or one is refused.
+/// A provider that only probes an agent. Its turns send no prompt: each sends `initialize` and `session/new`, and
+/// ends when both have a response or one of them fails.
 #[derive(Debug, Clone)]
 pub struct Introduce<P> {
     agent: P,
@@ -50,7 +50,7 @@ pub struct Introduce<P> {
 }
 
 impl<P: SessionProvider> Introduce<P> {
-    /// Asks this agent.
+    /// Creates a probe of this agent.
     pub fn new(agent: P) -> Self {
         Self {
             agent,
@@ -58,7 +58,7 @@ impl<P: SessionProvider> Introduce<P> {
         }
     }
 
-    /// Its answers so far.
+    /// Returns the responses so far.
     pub fn seen(&self) -> Introduction {
         lock(&self.seen).clone()
     }
@@ -111,7 +111,7 @@ struct Asking {
     exchange: Exchange,
     settings: Settings,
     seen: Arc<Mutex<Introduction>>,
-    /// A turn waits for the answers.
+    /// True once a turn waits for the responses.
     is_asked: bool,
     is_answered: bool,
     has_ended: bool,

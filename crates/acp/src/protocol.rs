@@ -1,4 +1,4 @@
-//! The client's side of the protocol.
+//! Client side of the protocol.
 
 mod calls;
 mod orders;
@@ -31,35 +31,35 @@ use permissions::Pending;
 use start::{Opening, Stage, Step};
 use updates::Held;
 
-/// Talks to one process of an agent by the Agent Client Protocol.
+/// Connection to one process of an agent.
 pub struct AcpProtocol {
     dialect: Box<dyn Dialect>,
     settings: Settings,
     exchange: Exchange,
     last_id: u64,
-    /// Requests not yet answered.
+    /// Requests without a response.
     asked: Vec<(u64, Ask)>,
     stage: Stage,
-    /// A request is on its way without whose answer the next stage cannot begin.
+    /// True while the next stage waits for a response.
     starting: bool,
-    /// Messages still to be sent before the session is ready.
+    /// Requests still to be sent before the session is ready.
     steps: VecDeque<Step>,
     can: AgentCapabilities,
     session: Option<Id>,
-    /// The session can be resumed by its id.
+    /// True if the session can be resumed by its id.
     resumable: bool,
     model: Option<String>,
-    /// The agent's own current mode.
+    /// The agent's id of the current mode.
     mode: Option<String>,
-    /// Cost of the session so far in USD, as reported by the agent.
+    /// Current cost of the session in USD, as reported by the agent.
     cost_usd: Option<f64>,
     offers: start::Offers,
-    /// A turn that waits until the session is ready.
+    /// Turn that waits until the session is ready.
     waiting: Option<Turn>,
-    /// The request of the turn that is being played.
+    /// Id of the prompt request of the active turn.
     playing: Option<u64>,
     turn: TurnSoFar,
-    /// Calls of turns that are over.
+    /// The agent's ids of calls of earlier turns.
     earlier: HashSet<String>,
     held: Option<Held>,
     text: Joiner,
@@ -94,7 +94,7 @@ struct End {
 }
 
 impl AcpProtocol {
-    /// For one process of an agent with this dialect.
+    /// Creates the connection to one process of an agent with this dialect.
     pub fn new(dialect: Box<dyn Dialect>, settings: Settings) -> Self {
         let resumable = settings.session_id.is_some() && !settings.fork;
         Self {
@@ -129,12 +129,12 @@ impl AcpProtocol {
         }
     }
 
-    /// Whether the turn has its end.
+    /// Returns whether the current turn has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Takes a line that is a message. `None` if it is none that is known; then nothing has happened.
+    /// Handles a line that is a message. Returns `None`, with no effect, for an unknown message.
     fn message(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let message: Message<'_> = parse(text)?;
         match (message.method.as_deref(), message.id) {
@@ -144,7 +144,7 @@ impl AcpProtocol {
                 Some(())
             }
             (Some(_), Some(id)) => {
-                // Of files and terminals, which were not offered, or new to us.
+                // Requests for files and terminals, which `initialize` does not offer, and unknown ones.
                 write::no_such_method(&mut self.exchange, id);
                 Some(())
             }
@@ -212,7 +212,7 @@ impl AcpProtocol {
         self.last_id
     }
 
-    /// Sends the turn that waits.
+    /// Sends the prompt of a waiting turn.
     fn play(&mut self, turn: &Turn, out: &mut Events) {
         let Some(session) = self.session.clone() else {
             return;
@@ -293,7 +293,7 @@ impl AcpProtocol {
         self.end_turn(end, out);
     }
 
-    /// The turn is over, whether it was sent or not.
+    /// Ends the turn, whether its prompt was sent or not.
     fn end_turn(&mut self, end: End, out: &mut Events) {
         for pending in std::mem::take(&mut self.permissions) {
             self.exchange.withdraw(pending.number);
@@ -391,7 +391,7 @@ impl SessionProtocol for AcpProtocol {
     }
 }
 
-/// Why a turn is not what it should have been, by the protocol's words for its end.
+/// Returns the error of a turn that stopped early, from the protocol's stop reason.
 fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
     let (kind, message) = match stop_reason? {
         "max_turn_requests" => (

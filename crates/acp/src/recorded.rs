@@ -1,4 +1,4 @@
-//! The lines of a recorded run to events.
+//! Decoder of recorded runs.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,17 @@ use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn};
 
 use crate::protocol::AcpProtocol;
 
-/// Decodes an agent's output in a session of one turn. Nothing is written to it: its answers are those to
-/// the requests that the protocol makes, which have the same numbers each time. Its permission requests
-/// are denied, as in a run.
+/// Decodes an agent's output as a session of one turn. Nothing is sent to an agent: the recorded responses match
+/// because request ids are deterministic. Permission requests are denied, as in a run.
 pub struct RecordedRun {
     protocol: AcpProtocol,
     turn: Option<Turn>,
-    /// The turn is to be interrupted.
+    /// True if the turn must be interrupted before the next line.
     interrupt: bool,
 }
 
 impl RecordedRun {
-    /// A run of this prompt.
+    /// Creates the decoder of a run with this prompt.
     pub fn new(protocol: AcpProtocol, prompt: impl Into<String>) -> Self {
         Self {
             protocol,
@@ -27,7 +26,7 @@ impl RecordedRun {
         }
     }
 
-    /// Does what was done before the next line came.
+    /// Applies the orders that precede the next line.
     fn advance(&mut self, out: &mut Events) {
         if let Some(turn) = self.turn.take() {
             self.protocol.open();
@@ -52,7 +51,7 @@ impl RecordedRun {
 impl Decoder for RecordedRun {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         self.advance(out);
-        // What comes after the turn belongs to no run.
+        // Output after the end of the turn belongs to no run.
         if !self.protocol.has_ended() {
             self.protocol.line(line, out);
             self.answer(out);

@@ -1,8 +1,8 @@
-//! Recorded sessions through a protocol, for the tests of those who use it.
+//! Replays recorded sessions through a protocol, for tests of providers.
 //!
-//! A recording is an agent's output, line by line. The recorder may have numbered its
-//! requests in another way, and made other requests as well: a response is given to the request of the
-//! same sort that waits, under its own number, and left out if there is none.
+//! A recording is the agent's output, line by line. The recorder's request ids may differ, and it may have sent other
+//! requests. A recorded response therefore goes to the waiting request of the same kind, with the id changed to
+//! match. A response without such a request is skipped.
 
 mod in_any_order;
 
@@ -20,11 +20,11 @@ use teamster_core::{
 
 pub use in_any_order::in_any_order;
 
-/// The result of a turn.
+/// Returns the result of a turn.
 ///
 /// # Panics
 ///
-/// If its events are no stream as it must be, or one of them is not known.
+/// Panics if the events violate the stream grammar, or if one of them is unknown.
 pub fn result(events: &[AgentEvent]) -> &RunResult {
     assert_eq!(grammar::check(events), Ok(()));
     let is_unknown = |event: &&AgentEvent| matches!(event, AgentEvent::Unknown(_));
@@ -36,18 +36,18 @@ pub fn result(events: &[AgentEvent]) -> &RunResult {
     }
 }
 
-/// The names of the events' types, each once where several of one type follow one another.
+/// Returns the type names of the events. Repetitions of one type are merged.
 pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
     names.dedup();
     names
 }
 
-/// A recording that is being played.
+/// A recording that is being replayed.
 pub struct Replay<'a> {
     assembler: SessionAssembler,
     lines: Lines<'a>,
-    /// Requests that wait: number and method.
+    /// Requests without a response: id and method.
     waiting: VecDeque<(u64, String)>,
     written: Vec<Value>,
     asked: Vec<PermissionRequest>,
@@ -57,7 +57,7 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// The recording `stdout`, by this protocol.
+    /// Creates a replay of the recording `stdout` with this protocol.
     pub fn new(protocol: Box<dyn SessionProtocol>, stdout: &'a str) -> Self {
         Self {
             assembler: SessionAssembler::new(protocol, false),
@@ -71,7 +71,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The recording `stdout`, in a session of this provider's with changed parameters.
+    /// Creates a replay of the recording `stdout` in a session of this provider, with changed parameters.
     pub fn of(
         provider: &dyn SessionProvider,
         stdout: &'a str,
@@ -82,25 +82,24 @@ impl<'a> Replay<'a> {
         Self::new(provider.protocol(&SessionOptions::new(params)), stdout)
     }
 
-    /// The recording knows nothing of requests for a mode: they are granted once the agent has sent its
-    /// commands.
+    /// Grants requests for a mode once the agent has sent its commands. This is for recordings without such requests.
     pub fn grant_modes(&mut self) -> &mut Self {
         self.grants_modes = true;
         self
     }
 
-    /// Sets the answer to further permission requests.
+    /// Sets the answer to later permission requests. The default denies them.
     pub fn answer(&mut self, answer: PermissionAnswer) -> &mut Self {
         self.answer = answer;
         self
     }
 
-    /// A turn, to its end.
+    /// Plays a turn to its end and returns its events.
     pub fn turn(&mut self, prompt: &str) -> Vec<AgentEvent> {
         self.play(Turn::new(prompt), None)
     }
 
-    /// A turn that is interrupted before the first line with this text in it.
+    /// Plays a turn and interrupts it before the first line that contains `before`.
     pub fn interrupted(&mut self, prompt: &str, before: &str) -> Vec<AgentEvent> {
         self.play(Turn::new(prompt), Some(before))
     }
@@ -132,7 +131,11 @@ impl<'a> Replay<'a> {
         self.assembler.out().drain().collect()
     }
 
-    /// An order, to its end.
+    /// Sends an order and plays lines until it is settled.
+    ///
+    /// # Errors
+    ///
+    /// Returns the order's error, or one if the recording ends first.
     pub fn order(&mut self, order: impl FnOnce(OrderId) -> Order) -> Result<(), AgentError> {
         let id = OrderId(u64::MAX);
         self.assembler.order(order(id));
@@ -148,22 +151,22 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Messages written to the agent since the last call.
+    /// Returns the messages written to the agent since the last call.
     pub fn written(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.written)
     }
 
-    /// The requests for permission since this was called before.
+    /// Returns the permission requests since the last call.
     pub fn asked(&mut self) -> Vec<PermissionRequest> {
         std::mem::take(&mut self.asked)
     }
 
-    /// The assembler of the events.
+    /// Returns the assembler of the events.
     pub fn assembler(&mut self) -> &mut SessionAssembler {
         &mut self.assembler
     }
 
-    /// Gives a line to the protocol, under the number that it knows.
+    /// Passes a line to the protocol, with the request id that the protocol expects.
     fn line(&mut self, line: &str) {
         let Ok(mut message) = serde_json::from_str::<Value>(line) else {
             return self.assembler.line(line.as_bytes());
@@ -193,7 +196,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Which of the requests that wait this answers.
+    /// Returns the id of the waiting request that this response fits, and removes it.
     fn number_for(&mut self, response: &Value) -> Option<u64> {
         let result = &response["result"];
         let has_error = response.get("error").is_some();
@@ -213,7 +216,7 @@ impl<'a> Replay<'a> {
                         | "session/set_config_option"
                 )
             } else {
-                // Errors can be of any.
+                // An error can respond to any request.
                 has_error || method.starts_with("session/set_")
             }
         };
@@ -221,7 +224,7 @@ impl<'a> Replay<'a> {
         self.waiting.remove(at).map(|(number, _)| number)
     }
 
-    /// Simulates the engine after each line.
+    /// Simulates the engine's work after each line.
     fn deal(&mut self) {
         loop {
             let written = self.assembler.exchange(Exchange::take_written);

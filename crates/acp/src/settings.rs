@@ -16,33 +16,32 @@ pub static SESSION_CAPABILITIES: SessionCapabilities = {
     can
 };
 
-/// Options of a session that the protocol has. Others are on the
-/// agent's command line.
+/// Options of a session that are sent by the protocol. Others are on the agent's command line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub directory: PathBuf,
-    /// Directories beside it that the agent may use, by the protocol. They are absolute.
+    /// Additional directories that the agent may use, as absolute paths.
     pub add_dirs: Vec<PathBuf>,
-    /// The session to go on with.
+    /// Id of the session to resume.
     pub session_id: Option<String>,
-    /// Go on with it in a new one.
+    /// Fork the resumed session instead of continuing it.
     pub fork: bool,
     /// MCP servers that the protocol sends to the agent.
     pub mcp_servers: Vec<McpServer>,
-    /// The model to choose by the protocol, in the agent's own names.
+    /// Model to set by the protocol, as the agent names it.
     pub model: Option<String>,
-    /// How hard the model shall think, to choose by the protocol, in the agent's own words.
+    /// Reasoning effort to set by the protocol, as the agent names it.
     pub effort: Option<String>,
-    /// The mode to choose by the protocol, by the agent's own id for it.
+    /// Mode to set by the protocol, as the agent's id.
     pub mode: Option<String>,
-    /// The session was begun by an earlier process, whose turns may have been played by another model:
-    /// what that one does not know is left as it is.
+    /// An earlier process began the session, possibly with another model. If the current model does not support the
+    /// effort, a notice reports it and the session starts anyway.
     pub restarted: bool,
     /// Cost of the session to resume in USD, if an earlier process reported it.
     pub session_cost_usd: Option<f64>,
-    /// A prompt may be a command of the agent's.
+    /// A prompt may be a command of the agent.
     pub slash_commands: bool,
     /// Tools allowed without a request to the caller.
     pub approve: Approve,
@@ -52,18 +51,18 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approve {
-    /// Nothing.
+    /// No tool.
     #[default]
     Nothing,
     /// Tools that change files according to the agent.
     Edits,
-    /// Everything.
+    /// All tools.
     Everything,
 }
 
 impl Approve {
-    /// Tools allowed in this mode for an agent that asks before every tool; `None` for a mode
-    /// in which the agent itself has to hold back.
+    /// Returns the tools allowed in this mode, for an agent that requests permission for every tool. `None` for a
+    /// mode that the agent itself must enforce.
     pub fn of(mode: PermissionMode) -> Option<Self> {
         match mode {
             PermissionMode::Default => Some(Self::Nothing),
@@ -78,19 +77,19 @@ impl Approve {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModeSwitch {
-    /// By a mode of the agent's.
+    /// Sets this mode of the agent.
     Mode(String),
-    /// By this option of the agent's, to this value.
+    /// Sets this option of the agent to this value.
     Option(String, String),
-    /// By what is answered when it asks. The agent gets nothing.
+    /// Changes only the answers to permission requests. Nothing is sent to the agent.
     Answers(Approve),
-    /// By a mode of the agent's, and by what is answered when it asks in that mode.
+    /// Sets this mode of the agent, and the answers to its permission requests.
     ModeAndAnswers(String, Approve),
 }
 
 impl Settings {
-    /// Those of these options that every agent takes: where to work, and which session to go on
-    /// with. Servers and the model are left to the caller, because most agents take them on their
+    /// Takes the options that every agent supports by the protocol: the directory, the session to resume and its
+    /// cost, and commands in prompts. MCP servers and the model are left empty, because most agents take them on the
     /// command line.
     pub fn of(options: &SessionOptions) -> Self {
         let params = &options.params;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::mcp_content;
 use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, McpTool, ToolKind};
 
-/// An agent's report of a tool call so far.
+/// State of a tool call, as the agent has reported it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ToolCall {
@@ -14,27 +14,27 @@ pub struct ToolCall {
     pub first_title: String,
     /// The latest title, for people.
     pub title: String,
-    /// The tool's name, from the few agents that send it.
+    /// The tool's name, if the agent sends it.
     pub name: Option<String>,
-    /// The protocol's word for what sort of tool it is, such as `edit`.
+    /// The protocol's kind of the tool, such as `edit`.
     pub kind: Option<String>,
-    /// The protocol's word for how far it is, such as `in_progress`.
+    /// The protocol's status of the call, such as `in_progress`.
     pub status: Option<String>,
     /// The arguments, if the agent sends them.
     pub input: Option<Value>,
-    /// Output of the tool, in the agent's own shape.
+    /// Output of the tool, in the agent's own format.
     pub output: Option<Value>,
-    /// Content to display: texts and other content, differences of files, terminals.
+    /// Content to display: text, file diffs, terminals.
     pub content: Vec<Value>,
-    /// Files and places that it is about.
+    /// Files and locations that the call concerns.
     pub locations: Vec<Value>,
     /// Extension data of the protocol (`_meta`).
     pub meta: Option<Value>,
-    /// The tool that it is, once that was passed on.
+    /// The tool, once the call was emitted.
     pub tool: Option<Tool>,
 }
 
-/// A tool call as it is passed on.
+/// Tool of a call, as it is emitted.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Tool {
@@ -46,7 +46,7 @@ pub struct Tool {
     pub input: Value,
     /// Server and tool, for a tool of an MCP server.
     pub mcp: Option<McpTool>,
-    /// It starts another agent, and the output until it ends is that agent's.
+    /// The tool starts another agent. Output until the call ends is that agent's.
     pub sub_agent: bool,
 }
 
@@ -56,28 +56,28 @@ pub struct Tool {
 pub struct ToolEnd {
     /// The result as text.
     pub output: String,
-    /// Whether it failed, where that is known.
+    /// True if the call failed; `None` if unknown.
     pub is_error: Option<bool>,
-    /// Why it was not permitted, if it was not.
+    /// Reason for the denial, if the call was denied. It may be empty.
     pub denied: Option<String>,
-    /// Effects with events of their own, such as changes of files.
+    /// Effects with their own events, such as file changes.
     pub effects: Vec<AgentEvent>,
 }
 
-/// One answer that an agent offers to a request for permission.
+/// An option that an agent offers in a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PermissionOption {
-    /// By which it is chosen.
+    /// Id that selects the option.
     pub id: String,
-    /// For people.
+    /// Name for people.
     pub name: String,
-    /// The protocol's word for it, such as `allow_once`.
+    /// The protocol's kind of the option, such as `allow_once`.
     pub kind: String,
 }
 
 impl PermissionOption {
-    /// An answer.
+    /// Creates an option.
     pub fn new(id: impl Into<String>, name: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -88,7 +88,7 @@ impl PermissionOption {
 }
 
 impl Tool {
-    /// A tool that is neither a server's nor starts another agent.
+    /// Creates a tool that neither belongs to an MCP server nor starts another agent.
     pub fn new(name: impl Into<String>, kind: ToolKind, input: Value) -> Self {
         Self {
             name: name.into(),
@@ -101,7 +101,7 @@ impl Tool {
 }
 
 impl ToolEnd {
-    /// An end with this result.
+    /// Creates an end with this output.
     pub fn new(output: impl Into<String>, is_error: Option<bool>) -> Self {
         Self {
             output: output.into(),
@@ -113,8 +113,8 @@ impl ToolEnd {
 }
 
 impl ToolCall {
-    /// The tool, as far as the protocol has it: its name is the agent's own, else a title that could be
-    /// one, else the protocol's word for its kind.
+    /// Returns the tool according to the protocol. Its name is the agent's name for it, else the title if that could
+    /// be a name, else the kind.
     pub fn plain(&self) -> Tool {
         let word = self.kind.as_deref().unwrap_or("other");
         let title = Some(&self.first_title).filter(|title| is_a_name(title));
@@ -122,8 +122,7 @@ impl ToolCall {
         Tool::new(name.unwrap_or(word), kind_of_word(word), self.plain_input())
     }
 
-    /// The arguments; if the agent does not send them, an object of what it sends in their place: the
-    /// title, and the files that the call is about.
+    /// Returns the arguments. If the agent does not send them, returns an object with the title and the locations.
     pub fn plain_input(&self) -> Value {
         if let Some(input) = &self.input {
             return input.clone();
@@ -138,8 +137,8 @@ impl ToolCall {
         Value::Object(known)
     }
 
-    /// The texts that are to be shown, one below the other, with placeholders for what is no text. A
-    /// difference of a file is in [`changes`](Self::changes).
+    /// Returns the displayed text, with placeholders for other content. File diffs are in [`changes`](Self::changes)
+    /// instead.
     pub fn text(&self) -> String {
         let blocks: Vec<Value> = (self.content.iter())
             .filter_map(|item| match item["type"].as_str() {
@@ -151,8 +150,7 @@ impl ToolCall {
         mcp_content(&blocks)
     }
 
-    /// The result, as far as the protocol has it: the texts that are to be shown, else what the tool gave
-    /// in the agent's own shape.
+    /// Returns the end according to the protocol. The output is the displayed text, else the raw output.
     pub fn plain_end(&self) -> ToolEnd {
         let failed = self.status.as_deref() == Some("failed");
         let shown = self.text();
@@ -169,7 +167,7 @@ impl ToolCall {
         end
     }
 
-    /// The files that it changed, of which the agent shows the difference.
+    /// Returns the file changes for which the agent shows a diff.
     pub fn changes(&self) -> Vec<AgentEvent> {
         let is_diff = |item: &&Value| item["type"] == "diff";
         let change = |item: &Value| {
@@ -185,18 +183,18 @@ impl ToolCall {
             .collect()
     }
 
-    /// Whether enough is known to pass the call on.
+    /// Returns whether the call is no longer pending.
     pub(crate) fn has_begun(&self) -> bool {
         self.status.as_deref().is_some_and(|word| word != "pending")
     }
 }
 
-/// A change of a file, whose call its caller announces.
+/// Creates a file change without the id of a call, which [`by_call`] adds.
 pub(crate) fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
     AgentEvent::FileChange(Box::new(FileChange::new(path, change)))
 }
 
-/// Names the call in what it did.
+/// Adds the id of the call to an event of its effects.
 pub(crate) fn by_call(mut event: AgentEvent, id: &Id) -> AgentEvent {
     if let AgentEvent::FileChange(change) = &mut event {
         change.tool_id.get_or_insert_with(|| id.clone());
@@ -204,14 +202,14 @@ pub(crate) fn by_call(mut event: AgentEvent, id: &Id) -> AgentEvent {
     event
 }
 
-/// Whether a title could be the name of a tool.
+/// Returns whether a title could be a tool's name.
 fn is_a_name(title: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
     (1..=64).contains(&title.len()) && title.bytes().all(allowed)
 }
 
-/// Maps the protocol's word for a kind. `think` does not count as free of side effects:
-/// agents also use it for other agents that they start.
+/// Maps the protocol's kind of a tool. `think` maps to a kind with side effects, because agents also use it for
+/// sub-agents.
 pub(crate) fn kind_of_word(word: &str) -> ToolKind {
     match word {
         "read" => ToolKind::Read,

@@ -9,9 +9,9 @@ use crate::tool::ToolCall;
 /// State of the active turn.
 #[derive(Debug, Default)]
 pub struct TurnSoFar {
-    /// Calls that have not ended, with the ids under which they were passed on.
+    /// Calls that have not ended.
     pub(crate) open: Vec<Open>,
-    /// Ids that were passed on.
+    /// Ids of emitted calls.
     pub(crate) used: HashSet<Id>,
     /// The agent's ids of calls that have ended.
     pub(crate) ended: HashSet<String>,
@@ -20,7 +20,7 @@ pub struct TurnSoFar {
     pub(crate) last_message: Option<Id>,
     pub(crate) requests: u32,
     pub(crate) rejected: bool,
-    /// How often the agent has repeated its last request.
+    /// Number of consecutive retries of a request to the model.
     pub(crate) retries: u32,
 }
 
@@ -28,42 +28,42 @@ pub struct TurnSoFar {
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) call: ToolCall,
-    /// The id under which it was passed on.
+    /// Id of the emitted `tool_use`; `None` before that.
     pub(crate) id: Option<Id>,
-    /// It was not permitted.
+    /// True if the call was denied.
     pub(crate) denied: bool,
     pub(crate) parent: Option<Id>,
-    /// How many requests to the model had begun when it was passed on.
+    /// Number of requests to the model when the call was emitted.
     pub(crate) at: u32,
 }
 
 impl TurnSoFar {
-    /// The calls that have not ended.
+    /// Returns the calls that have not ended.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open.iter().map(|open| &open.call)
     }
 
-    /// Whether any tool was used.
+    /// Returns whether any tool was used.
     pub fn used_tools(&self) -> bool {
         !self.used.is_empty()
     }
 
-    /// Whether there was text since the turn began, or since its last tool ended.
+    /// Returns whether there was text since the turn began, or since the last tool call.
     pub fn has_answer(&self) -> bool {
         self.answer
     }
 
-    /// Number of messages with text, as far as the agent distinguishes them.
+    /// Returns the number of messages with text, as far as the agent distinguishes them.
     pub fn messages(&self) -> u32 {
         self.messages
     }
 
-    /// How often the agent has reported how full the context is.
+    /// Returns the number of context usage updates.
     pub fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Whether a tool was not permitted.
+    /// Returns whether a tool was denied.
     pub fn was_rejected(&self) -> bool {
         self.rejected
     }
@@ -72,8 +72,8 @@ impl TurnSoFar {
         self.open.iter_mut().find(|open| open.call.id == cli_id)
     }
 
-    /// The sub-agent that works, if one does: text and calls meanwhile are its. Calls that are made
-    /// together with it are not: it has asked nothing of a model yet.
+    /// Returns the call of the active sub-agent, if there is one: text and calls belong to it. Calls in the same
+    /// response as the sub-agent's do not, because it has not sent a request to the model yet.
     pub(crate) fn parent(&self) -> Option<Id> {
         let is_agent = |open: &&Open| open.call.tool.as_ref().is_some_and(|tool| tool.sub_agent);
         let works = |open: &&Open| is_agent(open) && open.at < self.requests;

@@ -1,7 +1,7 @@
-//! Output of agents, as far as it is read.
+//! Output of agents.
 //!
-//! Flat structs with optional fields, borrowed where possible: what is not named here is skipped, and a
-//! field that is missing or of another type fails nothing.
+//! The structs are flat with optional fields, and borrow where possible. Unknown fields are skipped. A missing field,
+//! or one of another type, never fails the parse.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{or_default, parse};
 
-/// One line: a request, a notification or a response.
+/// A message: a request, a notification or a response.
 #[derive(Deserialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
@@ -26,13 +26,13 @@ pub(crate) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// The number of the request that this answers. Some agents print it as a text.
+    /// Returns the id of the request that this responds to. Some agents print it as a string.
     pub(crate) fn number(&self) -> Option<u64> {
         self.id?.get().trim_matches('"').parse().ok()
     }
 }
 
-/// The parameters of `session/update`.
+/// Parameters of `session/update`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UpdateParams<'a> {
@@ -42,7 +42,7 @@ pub(crate) struct UpdateParams<'a> {
     pub(crate) update: Option<&'a RawValue>,
 }
 
-/// An update. The fields depend on the first one.
+/// An update. Its kind determines the other fields.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Update<'a> {
@@ -62,7 +62,7 @@ pub(crate) struct Update<'a> {
     pub(crate) meta: Option<&'a RawValue>,
 }
 
-/// Cost of the session so far.
+/// Current cost of the session.
 #[derive(Deserialize)]
 pub(crate) struct Cost {
     pub(crate) amount: f64,
@@ -70,7 +70,7 @@ pub(crate) struct Cost {
     pub(crate) currency: Option<String>,
 }
 
-/// A tool call or what is new of one. Fields that are missing have not changed.
+/// A tool call or an update of one. Missing fields are unchanged.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct CallUpdate<'a> {
@@ -96,7 +96,7 @@ pub(crate) struct CallUpdate<'a> {
     pub(crate) meta: Option<&'a RawValue>,
 }
 
-/// The parameters of `session/request_permission`.
+/// Parameters of `session/request_permission`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PermissionParams<'a> {
@@ -106,7 +106,7 @@ pub(crate) struct PermissionParams<'a> {
     pub(crate) options: Option<&'a RawValue>,
 }
 
-/// One answer to a request for permission.
+/// An option of a permission request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OptionLine {
@@ -117,7 +117,7 @@ pub(crate) struct OptionLine {
     pub(crate) kind: String,
 }
 
-/// The answer to `initialize`.
+/// Response to `initialize`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Initialized {
@@ -141,7 +141,7 @@ pub(crate) struct AgentCapabilities {
     pub(crate) session_capabilities: SessionWays,
 }
 
-/// Content that a prompt can hold beside text.
+/// Content that a prompt can have in addition to text.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PromptCapabilities {
@@ -149,7 +149,7 @@ pub(crate) struct PromptCapabilities {
     pub(crate) image: bool,
 }
 
-/// Transports for MCP servers beside stdio.
+/// Transports for MCP servers in addition to stdio.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct McpCapabilities {
@@ -159,7 +159,7 @@ pub(crate) struct McpCapabilities {
     pub(crate) sse: bool,
 }
 
-/// Session methods: each is present, as any object, if it is supported.
+/// Optional session methods. A supported method is present as an object.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SessionWays {
@@ -171,7 +171,7 @@ pub(crate) struct SessionWays {
     pub(crate) additional_directories: Option<Value>,
 }
 
-/// The answer to creating or resuming a session.
+/// Response to creating or resuming a session.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Opened {
@@ -185,7 +185,7 @@ pub(crate) struct Opened {
     pub(crate) config_options: Vec<ConfigOption>,
 }
 
-/// [`list`], of a field.
+/// Deserializes a field with [`list`].
 fn readable_items<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -195,7 +195,7 @@ where
     Ok(list(Some(&raw)))
 }
 
-/// The modes that a session has.
+/// Modes of a session.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Modes {
@@ -203,7 +203,7 @@ pub(crate) struct Modes {
     pub(crate) current_mode_id: Option<String>,
 }
 
-/// The models that it has.
+/// Models of a session.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Models {
@@ -223,7 +223,7 @@ pub(crate) struct ConfigOption {
     pub(crate) current_value: Option<String>,
 }
 
-/// One entry of a plan.
+/// An entry of a plan.
 #[derive(Deserialize)]
 pub(crate) struct PlanLine {
     pub(crate) content: String,
@@ -231,7 +231,7 @@ pub(crate) struct PlanLine {
     pub(crate) status: Option<String>,
 }
 
-/// A list of what can be read of it.
+/// Parses a list and skips items that are unreadable.
 pub(crate) fn list<T: for<'a> Deserialize<'a>>(raw: Option<&RawValue>) -> Vec<T> {
     let items: Vec<&RawValue> = raw.and_then(|raw| parse(raw.get())).unwrap_or_default();
     items.iter().filter_map(|item| parse(item.get())).collect()

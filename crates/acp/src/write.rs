@@ -23,7 +23,7 @@ use crate::settings::Settings;
 
 const JSON_RPC: &str = "2.0";
 
-/// The error code of JSON-RPC for a method that there is not.
+/// JSON-RPC error code for an unknown method.
 const NO_SUCH_METHOD: i64 = -32601;
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ struct RefusalError<'a> {
     message: &'a str,
 }
 
-/// `session/fork` and `session/set_model`, which are no part of the protocol's stable schema.
+/// Parameters of `session/set_model`. Like `session/fork`, it is not in the protocol's stable schema.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelParams<'a> {
@@ -89,7 +89,7 @@ fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serializ
 }
 
 pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
-    // No files and no terminals: the agent uses its own.
+    // Offer neither files nor terminals: the agent uses its own.
     let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
     let params = InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(ClientCapabilities::new().session(session))
@@ -166,7 +166,7 @@ pub(crate) fn cancel(exchange: &mut Exchange, session: &str) {
     });
 }
 
-/// The answer to a request for permission: the option with this id, or none.
+/// Responds to a permission request with the option of this id, or as cancelled.
 pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<&str>) {
     let outcome = match option {
         Some(option) => {
@@ -181,7 +181,7 @@ pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<
     });
 }
 
-/// The answer to a request that is not known here.
+/// Responds to a request with an unknown method.
 pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
     exchange.write(&Refusal {
         jsonrpc: JSON_RPC,
@@ -193,7 +193,7 @@ pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
     });
 }
 
-/// Content of a prompt: the images first, then the text.
+/// Returns the content of a prompt: the images, then the text.
 pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock>, AgentError> {
     let mut blocks = Vec::with_capacity(images.len() + 1);
     for image in images {
@@ -240,7 +240,7 @@ fn server(server: &McpServer) -> Option<SchemaServer> {
         McpTransport::Sse { url, headers } => SchemaServer::Sse(
             McpServerSse::new(name, url).headers(headers.iter().map(header).collect()),
         ),
-        // The settings' constructor has refused it.
+        // Unreachable: the parameter checks refuse other transports.
         _ => return None,
     })
 }

@@ -13,7 +13,7 @@ use crate::turn::{Open, TurnSoFar};
 use crate::wire::{CallUpdate, list};
 
 impl AcpProtocol {
-    /// A call, or what is new of one.
+    /// Handles a new call or an update of one.
     pub(super) fn call(&mut self, raw: &RawValue, is_new: bool, out: &mut Events) -> Option<()> {
         let update: CallUpdate<'_> = parse(raw.get())?;
         let cli_id = update.tool_call_id.as_deref()?;
@@ -45,7 +45,7 @@ impl AcpProtocol {
         self.earlier.contains(cli_id)
     }
 
-    /// Takes in a permission request's data about a call: that may be more, or about something else.
+    /// Merges a permission request's data about a call. It may have more data than the call, or unrelated data.
     pub(super) fn know_of_request(&mut self, cli_id: &str, update: &CallUpdate<'_>) {
         let known = self
             .turn
@@ -66,7 +66,7 @@ impl AcpProtocol {
         call.input = input.or_else(|| call.input.take());
     }
 
-    /// Passes a call on, if it was not yet.
+    /// Emits a call, unless it already was. Returns its id and tool.
     pub(super) fn announce(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
         let parent = self.turn.parent();
         let open = self.turn.open.iter_mut().find(|it| it.call.id == cli_id)?;
@@ -126,7 +126,7 @@ impl AcpProtocol {
         }
     }
 
-    /// A call was not permitted. Some agents say nothing more of it.
+    /// Marks a call as denied. Some agents report nothing more about such a call.
     pub(super) fn was_denied(&mut self, cli_id: &str, out: &mut Events) {
         self.turn.rejected = true;
         let Some(open) = self.turn.find(cli_id) else {
@@ -171,7 +171,7 @@ impl TurnSoFar {
     }
 }
 
-/// Puts what is new of a call to what is known.
+/// Merges an update into the known state of a call.
 fn merge(call: &mut ToolCall, update: &CallUpdate<'_>) {
     let set = |field: &mut Option<String>, new: &Option<std::borrow::Cow<'_, str>>| {
         if let Some(new) = new {

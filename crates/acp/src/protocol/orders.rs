@@ -50,7 +50,7 @@ impl AcpProtocol {
                 }
                 Err(error) => self.exchange.settle(id, Err(error)),
             },
-            // The agent only sees the end of its input; unknown orders are ignored.
+            // Closing needs no message: the agent sees the end of its input. Unknown orders are ignored.
             _ => {}
         }
     }
@@ -61,7 +61,7 @@ impl AcpProtocol {
                 return;
             }
             self.cancelling = true;
-            // The agent waits for these.
+            // The agent waits for these responses before it ends the turn.
             for pending in std::mem::take(&mut self.permissions) {
                 write::permission(&mut self.exchange, &pending.id, None);
                 self.exchange.withdraw(pending.number);

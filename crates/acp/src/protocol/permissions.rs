@@ -1,4 +1,4 @@
-//! Requests for permission.
+//! Permission requests.
 
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
@@ -14,11 +14,11 @@ use crate::tool::{PermissionOption, Tool};
 use crate::wire::{CallUpdate, OptionLine, PermissionParams, list};
 use crate::write;
 
-/// A request that the agent waits for.
+/// A permission request without an answer.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) number: u64,
-    /// The agent's own number of it.
+    /// The agent's id of the request.
     pub(super) id: Box<RawValue>,
     options: Vec<PermissionOption>,
     /// The agent's id of the call.
@@ -107,7 +107,7 @@ impl AcpProtocol {
         }
     }
 
-    /// The option of the agent's that means this answer.
+    /// Returns the agent's option for this answer.
     fn option_of<'a>(
         &self,
         pending: &'a Pending,
@@ -122,7 +122,8 @@ impl AcpProtocol {
         }
     }
 
-    /// Why an agent cannot take this answer. No option of the protocol changes a tool's input.
+    /// Returns the reason why the agent cannot take this answer, if it cannot. No option of the protocol changes a
+    /// tool's input.
     pub(super) fn unsupported(&self, number: u64, answer: &PermissionAnswer) -> Option<String> {
         let name = self.dialect.name();
         let pending = self.permissions.iter().find(|it| it.number == number)?;
@@ -138,7 +139,7 @@ impl AcpProtocol {
         }
     }
 
-    /// The call has ended, and with it what was asked about it.
+    /// Withdraws the permission requests of a call that has ended.
     pub(super) fn withdraw_of(&mut self, cli_id: &str) {
         let exchange = &mut self.exchange;
         self.permissions.retain(|pending| {

@@ -1,4 +1,4 @@
-//! From a process that was just started to a session that is ready for a turn.
+//! Start of a session: from a new process to readiness for a turn.
 
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::parse;
@@ -17,17 +17,17 @@ use crate::write;
 /// Stage of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The agent has not answered yet.
+    /// The agent has not responded to `initialize`.
     Unconnected,
-    /// It speaks the protocol.
+    /// `initialize` succeeded.
     Connected,
-    /// There is a session.
+    /// The session is open.
     Open,
-    /// And it is as it shall be.
+    /// The session is configured.
     Ready,
 }
 
-/// Method of opening a session.
+/// Method that opens a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     New,
@@ -36,7 +36,7 @@ pub(super) enum Opening {
     Fork,
 }
 
-/// A message to a session before its first turn.
+/// A setting that is sent before the first turn.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Model(String),
@@ -44,26 +44,26 @@ pub(super) enum Step {
     Mode(ModeSwitch),
 }
 
-/// Options of a session, and the chosen ones.
+/// Settings that a session offers, and the last choices.
 #[derive(Debug, Default)]
 pub(super) struct Offers {
-    /// The model, by a request of its own.
+    /// True if the model is set by `session/set_model`.
     pub(super) models: bool,
-    /// The option that is the model.
+    /// Id of the option for the model.
     pub(super) model_option: Option<String>,
-    /// The option that is how hard the model thinks.
+    /// Id of the option for the reasoning effort.
     pub(super) effort_option: Option<String>,
-    /// A model was chosen before, so it can be, independently of the offer.
+    /// True if a model was set before, which proves that it can be set even without an offer.
     pub(super) takes_models: bool,
-    /// The mode that was chosen last.
+    /// Mode that was set last.
     pub(super) chosen_mode: Option<ModeSwitch>,
 }
 
-/// The version of the protocol that is spoken here.
+/// Supported version of the protocol.
 const VERSION: u64 = 1;
 
 impl AcpProtocol {
-    /// Does what comes next, unless something is on its way.
+    /// Takes the next step of the start, unless a response is pending.
     pub(super) fn advance(&mut self, out: &mut Events) {
         if self.starting {
             return;
@@ -107,7 +107,7 @@ impl AcpProtocol {
         }
     }
 
-    /// How the session can be opened, by what the agent can do.
+    /// Returns the method that opens the session, given the agent's capabilities.
     fn way(&self) -> Result<Opening, AgentError> {
         let name = self.dialect.name();
         for server in &self.settings.mcp_servers {
@@ -162,7 +162,7 @@ impl AcpProtocol {
         }
     }
 
-    /// Whether a request was sent for it.
+    /// Applies a setting. Returns whether a request was sent for it.
     fn take_step(&mut self, step: Step) -> Result<bool, AgentError> {
         let Some(session) = self.session.clone() else {
             return Ok(false);
@@ -207,7 +207,7 @@ impl AcpProtocol {
         }
     }
 
-    /// Whether a request was sent for it.
+    /// Switches the mode. Returns whether a request was sent for it.
     pub(super) fn switch_mode(&mut self, session: &str, ask: Ask, switch: &ModeSwitch) -> bool {
         match switch {
             ModeSwitch::Mode(mode) => {
@@ -304,7 +304,7 @@ impl AcpProtocol {
             _ => true,
         };
         self.dialect.session_opened(how == Opening::New);
-        // A fork's cost may begin with nothing, or with that of the other session.
+        // Omitted for a fork: its cost may start at 0 or at the original session's cost.
         let goes_on = matches!(how, Opening::Load | Opening::Resume);
         self.cost_usd = self.settings.session_cost_usd.filter(|_| goes_on);
         if let Some(usd) = self.cost_usd {
@@ -317,7 +317,7 @@ impl AcpProtocol {
         self.steps
             .extend(self.settings.effort.clone().map(Step::Effort));
         let replays = how != Opening::New && self.dialect.replays_late();
-        // What is replayed comes before the answer to this.
+        // The agent replays the session before it responds to this request.
         let current = self.mode.clone().filter(|_| replays);
         let mode = self.settings.mode.clone().or(current);
         self.steps
@@ -326,7 +326,7 @@ impl AcpProtocol {
         self.advance(out);
     }
 
-    /// The answer to an order to clear.
+    /// Handles the response to [`Order::Clear`].
     pub(super) fn cleared(
         &mut self,
         order: teamster_core::provider::OrderId,
@@ -405,7 +405,7 @@ impl AcpProtocol {
         self.advance(out);
     }
 
-    /// The next turn tries again.
+    /// Fails the waiting turn and orders. The next turn tries to start again.
     fn cannot_start(&mut self, error: AgentError, out: &mut Events) {
         for order in std::mem::take(&mut self.late) {
             if let Order::Clear(id) | Order::SetModel(id, _) | Order::SetPermission(id, _) = order {

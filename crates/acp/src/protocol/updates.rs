@@ -1,4 +1,4 @@
-//! Updates in a turn.
+//! Updates during a turn.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use crate::dialect::{Chunk, Next, Words};
 use crate::peer;
 use crate::wire::{Opened, PlanLine, Update, UpdateParams, list};
 
-/// A piece of text of which it is not yet known what it is.
+/// A chunk of text that is not classified yet.
 #[derive(Debug)]
 pub(super) struct Held {
     text: String,
@@ -54,7 +54,7 @@ impl AcpProtocol {
         match kind {
             "agent_message_chunk" => self.message_chunk(&update, out),
             "agent_thought_chunk" => self.thought(&update, out),
-            // The prompt.
+            // The agent echoes the prompt.
             "user_message_chunk" => Some(()),
             "tool_call" => self.call(raw, true, out),
             "tool_call_update" => self.call(raw, false, out),
@@ -82,7 +82,7 @@ impl AcpProtocol {
         }
     }
 
-    /// Kinds that say something of the session and nothing of a turn.
+    /// Handles updates that concern the session and not a turn. Returns whether this is one.
     fn keep_in_mind(&mut self, kind: &str, raw: &RawValue, is_ours: bool) -> bool {
         match kind {
             "available_commands_update" | "session_info_update" => true,
@@ -112,12 +112,13 @@ impl AcpProtocol {
         }
     }
 
-    /// Whether the agent repeats what was in the session before.
+    /// Returns whether the agent is replaying earlier turns.
     fn is_replay(&self) -> bool {
         self.playing.is_none() && self.stage != Stage::Ready
     }
 
-    /// Whether nothing is lost with what came while no turn was played, or of another session.
+    /// Handles an update outside of the turn: between turns, or of another session. Returns whether it can be
+    /// discarded.
     fn is_of_no_use(
         &mut self,
         kind: &str,
@@ -151,7 +152,7 @@ impl AcpProtocol {
         }
     }
 
-    /// The message that a piece of text belongs to.
+    /// Returns the id of the message that a chunk of text belongs to.
     fn message_of(&mut self, update: &Update<'_>) -> Option<Id> {
         let id = match &update.message_id {
             Some(id) => Some(Id::from(&**id)),
@@ -215,8 +216,7 @@ impl AcpProtocol {
         Some(())
     }
 
-    /// Classifies held text now that the next event is known. Returns the turn's failure if the
-    /// text reports one.
+    /// Classifies held text once the next event is known. Returns the turn's failure if the text reports one.
     pub(super) fn resolve(&mut self, next: Next<'_>, out: &mut Events) -> Option<AgentError> {
         let held = self.held.take()?;
         match self.dialect.words(&held.text, next, &self.turn) {
@@ -242,7 +242,7 @@ impl AcpProtocol {
     }
 }
 
-/// Something for the user to know.
+/// Converts a notice for the user.
 fn notice(raw: &RawValue) -> Option<AgentEvent> {
     #[derive(Deserialize)]
     struct Notice {
@@ -268,7 +268,7 @@ struct TextBlock<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// The text of a content block that is one.
+/// Returns the text of a content block of text.
 fn chars_of(content: &RawValue) -> Option<Chars<'_>> {
     let block: TextBlock<'_> = parse(content.get())?;
     serde_json::from_str(block.text?.get()).ok()

@@ -1,4 +1,4 @@
-//! The lines of recorded sessions in any order, between orders of all sorts.
+//! Property test: recorded lines in random order, mixed with orders.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use teamster_core::provider::grammar::Checker;
 use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol};
 use teamster_core::{PermissionAnswer, PermissionMode, Turn};
 
-/// Gives a protocol the lines of these recordings in any order, some of them with odd values, between
-/// turns with these prompts and orders of all sorts.
+/// Plays the lines of these recordings in random order, some with modified values, mixed with turns of these prompts
+/// and with orders.
 ///
 /// # Panics
 ///
-/// If a turn does not keep the grammar, or an order is settled twice.
+/// Panics if a turn violates the stream grammar, or if an order is settled twice.
 pub fn in_any_order(
     recordings: &[&str],
     prompts: &'static [&'static str],
@@ -42,14 +42,14 @@ pub fn in_any_order(
     }
 }
 
-/// Of what the recorded lines are about.
+/// Session id in all recorded lines.
 const SESSION: &str = "s";
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// One of the recorded lines, with a field in it that is something else.
+    /// A recorded line, optionally with one value replaced.
     Line(Index, Option<(Index, Value)>),
-    /// A recorded answer to the request that has waited longest.
+    /// A recorded response, for the oldest waiting request.
     Answer(Index),
     Turn(&'static str),
     Permit(PermissionAnswer),
@@ -77,7 +77,7 @@ fn step(prompts: &'static [&'static str]) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Other lines, and answers.
+/// Returns the recorded lines in two lists: messages with a method, and responses.
 fn recorded(recordings: &[&str]) -> (Vec<Value>, Vec<Value>) {
     let lines = recordings.iter().flat_map(|recording| recording.lines());
     lines
@@ -94,7 +94,7 @@ fn recorded(recordings: &[&str]) -> (Vec<Value>, Vec<Value>) {
         .partition(|line| line.get("method").is_some())
 }
 
-/// Puts another value in the place of one in it.
+/// Replaces one value inside another, at a random position.
 fn change(value: &mut Value, at: Index, new: &Value) {
     let mut left = at.index(count(value));
     put(value, &mut left, new);
@@ -109,7 +109,7 @@ fn count(value: &Value) -> usize {
     1 + inner
 }
 
-/// Whether it was done.
+/// Returns whether the value was replaced.
 fn put(value: &mut Value, left: &mut usize, new: &Value) -> bool {
     if *left == 0 {
         *value = new.clone();
@@ -127,7 +127,7 @@ fn put(value: &mut Value, left: &mut usize, new: &Value) -> bool {
 struct Engine {
     assembler: SessionAssembler,
     checker: Checker,
-    /// Numbers of requests that wait.
+    /// Ids of requests without a response.
     waiting: Vec<u64>,
     asked: Vec<u64>,
     settled: HashMap<OrderId, u32>,
