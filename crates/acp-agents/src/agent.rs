@@ -1,4 +1,4 @@
-//! An agent of the table, as a provider.
+//! The provider of a named agent.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionProvider,
 };
 
-/// An agent that is known by name.
+/// A named ACP agent.
 #[derive(Clone, Copy)]
 pub struct NamedAgent {
     pub(crate) info: &'static CliInfo,
     pub(crate) capabilities: &'static Capabilities,
-    /// Starts it as an ACP agent.
+    /// Arguments that start it as an ACP agent.
     pub(crate) args: fn(&ExecuteParams) -> Args,
     pub(crate) dialect: fn(&ExecuteParams) -> Box<dyn Dialect>,
 }
 
-/// Capabilities that all of them have.
+/// Capabilities that all named agents have.
 pub(crate) const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();
     can.resume = true;
     can.model = true;
-    // That it only reads cannot be asked of it.
+    // The agents have no read-only mode.
     can.permission_modes = &[
         PermissionMode::Default,
         PermissionMode::AcceptEdits,
@@ -42,7 +42,7 @@ pub(crate) const fn capabilities() -> Capabilities {
 }
 
 impl NamedAgent {
-    /// Refuses what it cannot honour. The prompt comes with the turn.
+    /// Rejects unsupported parameters. The prompt is not checked, because each turn has its own.
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
         let mut params = params.clone();
         "-".clone_into(&mut params.prompt);
@@ -77,7 +77,7 @@ impl CliProvider for NamedAgent {
         self.capabilities
     }
 
-    /// It cannot: a run does not answer requests of the agent.
+    /// Always fails: a run cannot answer the agent's requests.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         self.check(params)?;
         Err(AgentError::invalid_params(format!(
@@ -86,7 +86,7 @@ impl CliProvider for NamedAgent {
         )))
     }
 
-    /// Recordings are of runs in which everything was allowed.
+    /// Recordings are made with all tools allowed.
     fn recorded_params(&self, _: &[String], params: &mut ExecuteParams) {
         params.permission = PermissionMode::Bypass;
     }

@@ -39,7 +39,7 @@ static INFO: CliInfo = {
                 folder: ".cline",
                 path: "data/settings/providers.json",
             },
-            // As an ACP agent it takes no other login from there.
+            // As an ACP agent, Cline uses no other login of this file.
             sign: Sign::Json(&["/providers/cline", "/providers/openai-codex"]),
         }],
     );
@@ -49,7 +49,7 @@ static INFO: CliInfo = {
 
 static CAPABILITIES: Capabilities = {
     let mut can = capabilities();
-    // It takes them, and offers none of their tools to the model.
+    // Cline accepts MCP servers but does not offer their tools to the model.
     can.mcp.transports = &[];
     can.mcp.deliveries = &[];
     can
@@ -65,7 +65,7 @@ impl Dialect for ClineDialect {
         "Cline"
     }
 
-    /// A title is the tool's name and, after a colon, what it is given.
+    /// The title is the tool's name, followed by a colon and the arguments.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let mut tool = call.plain();
         let title = call.first_title.as_str();
@@ -83,7 +83,7 @@ impl Dialect for ClineDialect {
         tool
     }
 
-    /// A call is completed also if it failed.
+    /// The status is `completed` even if the call failed.
     fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
         let mut end = call.plain_end();
         let results: Vec<&Value> = match &call.output {

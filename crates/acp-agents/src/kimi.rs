@@ -61,8 +61,8 @@ impl Dialect for KimiDialect {
         "Kimi Code"
     }
 
-    /// The first title is the tool's name. Until a call runs its arguments are what is shown of it, piece by
-    /// piece.
+    /// The first title is the tool's name. Until the call runs, its displayed content is the arguments, which grow
+    /// piece by piece.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let mut tool = call.plain();
         if call.input.is_none()
@@ -91,7 +91,7 @@ impl Dialect for KimiDialect {
     }
 }
 
-/// The displayed arguments, once they are complete.
+/// Returns the displayed arguments, once they are complete.
 fn arguments(call: &ToolCall) -> Option<Value> {
     let shown = serde_json::from_str::<Value>(&call.text()).ok();
     shown.filter(Value::is_object)

@@ -1,10 +1,9 @@
-//! Agents that are run by the Agent Client Protocol, by name: Cline, Kimi Code, Qwen Code.
+//! Providers for Cline, Kimi Code and Qwen Code, which run by the Agent Client Protocol.
 //!
-//! Each is an entry: what there is to know of the CLI, how it is started, and its
-//! [`Dialect`](teamster_acp::Dialect). A run is a session of one turn
-//! ([`OneTurn`](teamster_acp::OneTurn)).
+//! Each is a [`NamedAgent`]: facts about the CLI, its arguments and its [`Dialect`](teamster_acp::Dialect). A run is
+//! a session of one turn ([`OneTurn`](teamster_acp::OneTurn)).
 //!
-//! What is known of each is in `docs/providers/`.
+//! `docs/providers/` describes each agent.
 #![warn(missing_docs)]
 
 mod agent;

@@ -1,8 +1,8 @@
-//! Names of MCP servers' tools.
+//! Names of the tools of MCP servers.
 
 use teamster_core::{ExecuteParams, McpTool};
 
-/// The servers of a run or session, in whose tools' names theirs are.
+/// Names of the MCP servers of a run or session, for splitting tool names.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<String>);
 
@@ -12,14 +12,14 @@ impl Servers {
         Self(names.map(|server| server.name.clone()).collect())
     }
 
-    /// The server and its tool of a name such as `mcp__server__tool`, with this before the server's name.
+    /// Splits a name such as `mcp__server__tool` into server and tool. `prefix` is the part before the server's name.
     pub(crate) fn tool(&self, name: &str, prefix: &str) -> Option<McpTool> {
         let rest = name.strip_prefix(prefix)?;
         let known = self.0.iter().find_map(|server| {
             let tool = rest.strip_prefix(server.as_str())?.strip_prefix("__")?;
             Some((server.as_str(), tool))
         });
-        // One of the user's own.
+        // A server of the user's own configuration.
         let split = || rest.split_once("__").filter(|_| !prefix.is_empty());
         let (server, tool) = known.or_else(split)?;
         Some(McpTool::new(server, tool))

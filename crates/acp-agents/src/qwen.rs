@@ -1,7 +1,7 @@
 //! Qwen Code, run with `qwen --acp`.
 //!
-//! It comes from Gemini CLI, but what it prints as an ACP agent is its own by now: the tool's name and the
-//! tokens of each request are in `_meta`.
+//! Qwen Code is a fork of Gemini CLI, but its ACP output differs. The tool's name and each request's tokens are in
+//! `_meta`.
 
 use serde_json::Value;
 use teamster_acp::{
@@ -52,7 +52,7 @@ static INFO: CliInfo = {
                 in_home("settings.json", &["/security/auth/apiKey"]),
             ],
         );
-        // A service of the settings has a variable of its own for its key.
+        // Each service in the settings can have its own variable for the key.
         places.may_be_elsewhere = true;
         places
     };
@@ -67,7 +67,7 @@ static CAPABILITIES: Capabilities = {
     can
 };
 
-/// By default another model decides what is asked about.
+/// Sets the approval mode explicitly. By default, another model decides which tools need permission.
 fn args(params: &ExecuteParams) -> Args {
     let mut args = Args::new();
     args.add("--acp");
@@ -90,7 +90,7 @@ fn mode(mode: PermissionMode) -> Option<&'static str> {
 #[derive(Debug)]
 struct QwenDialect {
     servers: Servers,
-    /// Of the turn that is being played.
+    /// Usage of the active turn.
     usage: Option<Usage>,
 }
 
@@ -115,7 +115,7 @@ impl Dialect for QwenDialect {
         tool
     }
 
-    /// The displayed text of a command has lines around its output.
+    /// Uses the raw output of a shell command: the displayed text adds lines around it.
     fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
         let mut end = call.plain_end();
         if let Some(output) = call.output.as_ref()
@@ -133,7 +133,7 @@ impl Dialect for QwenDialect {
         let Some(input) = number("inputTokens") else {
             return;
         };
-        // What came from a cache is a part of the input.
+        // The input tokens include the cached ones.
         let cached = number("cachedReadTokens");
         let usage = Usage::default()
             .input_tokens(Some(input.saturating_sub(cached.unwrap_or(0))))
@@ -149,7 +149,7 @@ impl Dialect for QwenDialect {
         figures
     }
 
-    /// Errors of the service begin with its status.
+    /// Service errors begin with the HTTP status.
     fn error(&self, error: &RpcError, during: During) -> AgentError {
         let mut plain = error.plain(during);
         let status = plain.message.split(' ').next();
@@ -186,7 +186,7 @@ mod tests {
             let error = dialect.error(&error, During::Prompt);
             (error.kind, error.retryable)
         };
-        // As it was printed.
+        // As the CLI printed it.
         let missing =
             "404 The model `no-such-model` does not exist or you do not have access to it.";
         assert_eq!(Some(kind(missing).0), ErrorKind::of_http_status(404));
