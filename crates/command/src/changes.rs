@@ -1,4 +1,4 @@
-//! Which files of a git work tree have changed.
+//! Changed files of a git work tree.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use teamster_core::{ChangeKind, FileChange};
 use tokio::process::Command;
 
-/// How long git may take. A work tree for which that is not enough is not looked at.
+/// Time limit of one git command. A work tree that exceeds it is not examined.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A work tree at one time: what differs from its last commit, and which that is.
+/// Snapshot of a work tree: the files that differ from the last commit, and the id of that commit.
 #[derive(Debug)]
 pub(crate) struct WorkTree {
     directory: PathBuf,
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl WorkTree {
-    /// The work tree of this directory, if it is in one and git is there.
+    /// Takes a snapshot of the work tree that contains this directory. `None` if there is none or git fails.
     pub(crate) async fn of(directory: &Path) -> Option<Self> {
         let status = git(
             directory,
@@ -62,7 +62,7 @@ impl WorkTree {
         })
     }
 
-    /// Changes since the snapshot, by path in the work tree.
+    /// Returns the changes since the snapshot, with paths relative to the work tree.
     pub(crate) async fn changes(self) -> Vec<FileChange> {
         let Some(now) = Self::of(&self.directory).await else {
             return Vec::new();
@@ -71,7 +71,7 @@ impl WorkTree {
         if let (Some(before), Some(after)) = (&self.commit, &now.commit)
             && before != after
         {
-            // The program has committed what it did.
+            // The program made commits.
             let range = ["diff", "--name-status", "--no-renames", "-z", before, after];
             let diff = git(&self.directory, &range).await.unwrap_or_default();
             let mut fields = diff.split('\0');
@@ -85,7 +85,7 @@ impl WorkTree {
             }
         }
         for (path, state) in &self.files {
-            // What was new and is gone, or was put back.
+            // Files that were new and were deleted, or that were restored.
             if !now.files.contains_key(path) && !changes.contains_key(path) {
                 let change = match state.change {
                     ChangeKind::Add => ChangeKind::Delete,
@@ -101,7 +101,7 @@ impl WorkTree {
     }
 }
 
-/// Maps git's status letter.
+/// Maps git's status letters.
 fn change_of(mark: &str) -> ChangeKind {
     if mark.contains(['A', '?']) {
         ChangeKind::Add
@@ -112,7 +112,7 @@ fn change_of(mark: &str) -> ChangeKind {
     }
 }
 
-/// Output of git; `None` if it fails.
+/// Returns the output of git; `None` if it fails.
 async fn git(directory: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command

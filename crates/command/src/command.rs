@@ -1,4 +1,4 @@
-//! A command as a provider: its words, and what takes the place of the placeholders.
+//! A command as a provider: its words and placeholders.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use teamster_core::{
 use crate::CommandSettings;
 use crate::decoder::TextDecoder;
 
-/// The prompt as an argument.
+/// Placeholder for the prompt as an argument.
 const PROMPT: &str = "{prompt}";
-/// The path of a private file with the prompt.
+/// Placeholder for the path of a private file with the prompt.
 const PROMPT_FILE: &str = "{prompt_file}";
-/// The model.
+/// Placeholder for the model.
 const MODEL: &str = "{model}";
 
-/// The longest prompt that becomes an argument, in bytes: Linux takes none of 128 KiB.
+/// Maximum length of a prompt that is passed as an argument, in bytes. Linux limits an argument to 128 KiB.
 const LONGEST_ARGUMENT: usize = 100_000;
 
-/// A program that prints text, by the command that starts it.
+/// A program that prints text, given the command that starts it.
 ///
-/// In the command, `{prompt}` is the prompt as an argument, `{prompt_file}` the path of a private file with
-/// it, and `{model}` the model. Without either of the first two the prompt is written to stdin.
-/// No shell reads the command.
+/// The command can contain placeholders: `{prompt}` is the prompt as an argument, `{prompt_file}` is the path of a
+/// private file with the prompt, and `{model}` is the model. A command with neither prompt placeholder gets the
+/// prompt on stdin. No shell reads the command.
 ///
 /// ```
 /// use teamster_command::TextCommand;
@@ -46,24 +46,30 @@ pub struct TextCommand {
 static CAPABILITIES: Capabilities = {
     let mut can = Capabilities::none();
     can.model = true;
-    // It cannot ask, and nothing can be forbidden.
+    // The program cannot request permission, and no tool of it can be denied.
     can.permission_modes = &[PermissionMode::Default, PermissionMode::Bypass];
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.final_text = true;
-    // Its tool calls are not reported, so any of them may have changed something.
+    // Its tool calls are not reported, so any of them may have had side effects.
     can.announces_tools = false;
-    // Whether the program reads files that a prompt names is not known.
+    // Unknown: the program may read files that a prompt names.
     can.file_mentions = true;
     can
 };
 
 impl TextCommand {
-    /// Prefix of the names of such agents: `cmd:my-agent {prompt_file}`.
+    /// Prefix of the names of these agents, as in `cmd:my-agent {prompt_file}`.
     pub const PREFIX: &'static str = "cmd:";
 
-    /// The agent that this command starts: a program and its arguments, with quotation marks and
-    /// backslashes as in a shell, but without one.
+    /// Creates the agent that this command starts.
+    ///
+    /// The command is a program and its arguments. Quotation marks and backslashes work as in a shell, but no shell
+    /// runs it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the command is empty, has an unclosed quotation mark or a NUL byte, or misuses a placeholder.
     pub fn new(command: &str) -> Result<Self, AgentError> {
         let settings = CommandSettings {
             command: command.to_owned(),
@@ -72,13 +78,17 @@ impl TextCommand {
         Self::build(None, settings)
     }
 
-    /// The agent of this name, if it begins with [`PREFIX`](Self::PREFIX).
+    /// Returns the agent of this name. `None` if the name does not begin with [`PREFIX`](Self::PREFIX).
     pub fn named(name: &str) -> Option<Result<Self, AgentError>> {
         let command = name.trim_start().strip_prefix(Self::PREFIX)?;
         Some(Self::new(command))
     }
 
-    /// The agent that these settings describe, under a name of its own: letters, digits, `-` and `_`.
+    /// Creates the agent that these settings describe. Its name consists of lower-case letters, digits, `-` and `_`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name or the settings' command is invalid.
     pub fn with_settings(name: &str, settings: CommandSettings) -> Result<Self, AgentError> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
@@ -138,7 +148,7 @@ impl TextCommand {
         })
     }
 
-    /// The words of the command, with the placeholders replaced.
+    /// Returns the arguments with the placeholders replaced, and the stdin of the program.
     fn args(&self, params: &ExecuteParams) -> Result<(Args, Stdin), AgentError> {
         let mut args = Args::new();
         let mut stdin = Stdin::Bytes(params.prompt.clone().into_bytes());
@@ -165,7 +175,7 @@ impl TextCommand {
             }
             if word.contains(PROMPT) {
                 let prompt = argument(params)?;
-                // A blank before it: else it would be a flag.
+                // Insert a space, or the prompt would be parsed as a flag.
                 let is_flag =
                     word.starts_with(PROMPT) && prompt.starts_with('-') && !is_behind_dashes;
                 word = word.replace(PROMPT, prompt);
@@ -186,7 +196,7 @@ impl TextCommand {
     }
 }
 
-/// The prompt as an argument.
+/// Returns the prompt if it can be an argument.
 fn argument(params: &ExecuteParams) -> Result<&str, AgentError> {
     let prompt = &params.prompt;
     if prompt.contains('\0') || prompt.len() > LONGEST_ARGUMENT {
@@ -232,7 +242,7 @@ fn refused<T>(parameter: &str, problem: &str) -> Result<T, AgentError> {
     Err(AgentError::refused(parameter, problem))
 }
 
-/// Whether this program reads an argument as a script.
+/// Returns whether this program reads an argument as a script.
 fn is_shell(program: &str) -> bool {
     const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"];
     let name = Path::new(program)

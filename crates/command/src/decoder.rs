@@ -1,4 +1,4 @@
-//! From a program's text to events.
+//! Decoder of a program's text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use teamster_core::{
 
 use crate::CommandSettings;
 
-/// Reads the output of one run: each line is text, unless a pattern matches.
+/// Decodes the output of one run. Each line is text, unless a pattern matches.
 #[derive(Debug)]
 pub(crate) struct TextDecoder {
     settings: Arc<CommandSettings>,
     model: Option<String>,
-    /// There was text.
+    /// True once text was emitted.
     has_text: bool,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     error: Option<AgentError>,
-    /// Lines that are no text.
+    /// Number of lines with binary data.
     binary_lines: u64,
     reported_bytes: bool,
 }
@@ -52,7 +52,7 @@ impl TextDecoder {
                 "the program prints bytes that are no UTF-8; they are replaced",
             );
         }
-        // Of a line that was written over, what is seen last.
+        // A carriage return overwrites the line: keep the last part.
         let text = text.trim_end_matches('\r');
         let text = text.rsplit('\r').next().unwrap_or_default();
         let text = without_colors(text);
@@ -102,7 +102,7 @@ impl TextDecoder {
         }
     }
 
-    /// Whether the line reports a failure. The first such line counts.
+    /// Returns whether the line reports a failure. The first failure is the error of the run.
     fn is_error(&mut self, text: &str) -> bool {
         let Some(found) = self
             .settings
@@ -120,7 +120,7 @@ impl TextDecoder {
     }
 }
 
-/// A figure such as `1200`, `1,200`, `1.2k` or `3M`.
+/// Parses a number such as `1200`, `1,200`, `1.2k` or `3M`.
 fn figure(found: &Captures<'_>, group: &str) -> Option<f64> {
     let text = found.name(group)?.as_str().replace([',', '_'], "");
     let (digits, factor) = match text.as_bytes().last()? {
@@ -170,7 +170,7 @@ impl Decoder for TextDecoder {
         if let Some(error) = self.error.take() {
             out.error(error);
         }
-        // Any other end is a failure that the exit code and stderr explain.
+        // Any other end is a failure, explained by the exit code and stderr.
         let ended = failed || (exit.code == Some(0) && exit.stop.is_none());
         if ended {
             let end = TurnEnd::new(failed)

@@ -1,8 +1,8 @@
 //! Any program that prints text, as an agent.
 //!
-//! [`TextCommand`] is a provider made of a command: its standard output is the answer, its exit code is
-//! the end. [`CommandRuntime`] runs it and reports which files of a git work tree have changed.
-//! Patterns ([`CommandSettings`]) extract other information from the text.
+//! [`TextCommand`] is the provider of a command. The answer is its standard output, and its exit code ends the run.
+//! [`CommandRuntime`] runs it and reports the changed files of a git work tree. [`CommandSettings`] has patterns that
+//! extract other information from the text.
 #![warn(missing_docs)]
 
 mod changes;

@@ -1,4 +1,4 @@
-//! Runs of a program that prints text, with the files that they change.
+//! Runs of a text program, with the files that they change.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use teamster_core::{
 
 use crate::changes::WorkTree;
 
-/// A runtime whose runs report at their end which files of a git work tree have changed: a `file_change` for
-/// each, found by `git status` before and after.
+/// A runtime that reports the changed files of a git work tree at the end of each run. It emits a `file_change` for
+/// each file. It finds them by comparing `git status` before and after the run.
 ///
-/// Changes by other programs meanwhile are reported too.
+/// Changes that other programs make during the run are reported too.
 ///
 /// ```no_run
 /// use teamster_command::{CommandRuntime, TextCommand};
@@ -31,7 +31,7 @@ use crate::changes::WorkTree;
 pub struct CommandRuntime<R>(R);
 
 impl<R: AgentRuntime> CommandRuntime<R> {
-    /// Runs by this runtime.
+    /// Creates a runtime on top of this one.
     pub fn new(runtime: R) -> Self {
         Self(runtime)
     }
@@ -66,7 +66,7 @@ impl<R: AgentRuntime> AgentRuntime for CommandRuntime<R> {
         let abort = events.abort_handle();
         let events = async_stream::stream! {
             let before = WorkTree::of(&directory).await;
-            // What comes after the changes.
+            // Entries that must follow the file changes.
             let mut held: Vec<LogEntry> = Vec::new();
             while let Some(entry) = events.next_entry().await {
                 if matches!(entry.event, AgentEvent::TurnEnd(_) | AgentEvent::Done(_)) {

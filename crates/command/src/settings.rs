@@ -1,4 +1,4 @@
-//! Settings of a program beside its command.
+//! Settings of a text program.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use teamster_core::{AgentError, ErrorKind};
 
-/// A program that prints text, as an entry of a configuration file.
+/// A text program, as an entry of a configuration file.
 ///
 /// ```
 /// use teamster_command::CommandSettings;
@@ -23,7 +23,7 @@ use teamster_core::{AgentError, ErrorKind};
 /// # assert_eq!(settings.errors.len(), 2);
 /// ```
 ///
-/// The same in code:
+/// The same settings in code:
 ///
 /// ```
 /// use teamster_command::{CommandSettings, ErrorPattern, Pattern};
@@ -44,41 +44,41 @@ pub struct CommandSettings {
     /// The command, with placeholders.
     #[setters(into)]
     pub command: String,
-    /// The model where the caller names none, for `{model}`.
+    /// Default model, for `{model}`.
     #[serde(default)]
     #[setters(into)]
     pub model: Option<String>,
-    /// Lines with tokens. The groups `input`, `output`, `cache_read` and `cache_write` are figures such as
-    /// `1200` or `1.2k`. Several lines add up.
+    /// Pattern of lines with token counts. The groups `input`, `output`, `cache_read` and `cache_write` are numbers
+    /// such as `1200` or `1.2k`. Several lines add up.
     #[serde(default)]
     pub tokens: Option<Pattern>,
-    /// Lines with a cost in US dollars: the group `cost`. Several lines add up.
+    /// Pattern of lines with a cost in USD, in the group `cost`. Several lines add up.
     #[serde(default)]
     pub cost: Option<Pattern>,
-    /// Lines that report a failure, also with exit code 0. The first match counts.
+    /// Patterns of lines that report a failure, even if the exit code is 0. The first match counts.
     #[serde(default)]
     #[setters(skip)]
     pub errors: Vec<ErrorPattern>,
-    /// Lines that are no part of the answer, such as a banner: they become notices.
+    /// Patterns of lines that are not part of the answer, such as a banner. They become notices.
     #[serde(default)]
     #[setters(skip)]
     pub notices: Vec<Pattern>,
 }
 
 impl CommandSettings {
-    /// A program of which nothing is known but its command.
+    /// Creates the settings of a program with this command and no patterns.
     pub fn new(command: impl Into<String>) -> Self {
         Self::default().command(command)
     }
 
-    /// Adds lines that say that the run failed.
+    /// Adds a pattern of lines that report a failure.
     #[must_use]
     pub fn error(mut self, error: ErrorPattern) -> Self {
         self.errors.push(error);
         self
     }
 
-    /// Adds lines that are no part of the answer.
+    /// Adds a pattern of lines that are not part of the answer.
     #[must_use]
     pub fn notice(mut self, notice: Pattern) -> Self {
         self.notices.push(notice);
@@ -86,7 +86,7 @@ impl CommandSettings {
     }
 }
 
-/// A line that reports a failure.
+/// Pattern of a line that reports a failure.
 #[derive(Debug, Clone, Deserialize, Setters)]
 #[serde(deny_unknown_fields)]
 #[setters(strip_option)]
@@ -94,13 +94,13 @@ impl CommandSettings {
 pub struct ErrorPattern {
     /// Pattern of the line.
     pub pattern: Pattern,
-    /// Kind of the failure, such as `auth` or `rate_limit`. Without it the line's words decide.
+    /// Kind of the failure, such as `auth` or `rate_limit`. By default, the line's text decides.
     #[serde(default)]
     pub kind: Option<ErrorKind>,
 }
 
 impl ErrorPattern {
-    /// A line like this, whose words decide what the failure means.
+    /// Creates a pattern whose failures are classified by the line's text.
     pub fn new(pattern: Pattern) -> Self {
         Self {
             pattern,
@@ -109,16 +109,16 @@ impl ErrorPattern {
     }
 }
 
-/// A regular expression that was understood.
+/// A valid regular expression.
 #[derive(Clone)]
 pub struct Pattern(pub(crate) Regex);
 
 impl Pattern {
-    /// Reads a regular expression.
+    /// Parses a regular expression.
     ///
     /// # Errors
     ///
-    /// An [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error with the reason.
+    /// Returns an [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error with the reason if it is invalid.
     pub fn new(text: &str) -> Result<Self, AgentError> {
         let wrong = |error: regex::Error| AgentError::refused("pattern", error.to_string());
         Regex::new(text).map(Self).map_err(wrong)
