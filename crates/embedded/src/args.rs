@@ -1,14 +1,14 @@
-//! Further arguments of a run ([`ExecuteParams::extra_args`](teamster_core::ExecuteParams)).
+//! Extra arguments of a run ([`ExecuteParams::extra_args`](teamster_core::ExecuteParams)).
 
 use teamster_core::AgentError;
 use teamster_core::text::excerpt;
 
-/// Settings by further arguments.
+/// Settings from extra arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExtraArgs {
-    /// `--base-url URL`: the address of the model's service.
+    /// `--base-url URL`: address of the model's service.
     pub(crate) base_url: Option<String>,
-    /// `--max-tokens N`: the most tokens of an answer.
+    /// `--max-tokens N`: maximum tokens of an answer.
     pub(crate) max_tokens: Option<u32>,
 }
 

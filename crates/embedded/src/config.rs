@@ -9,10 +9,11 @@ use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_process::{EnvPolicy, RuntimeConfig};
 
-/// The cost of a model's tokens in USD, by the model's name (such as `openai/gpt-5.1`). `None` if it has no price.
+/// Function from a model's name (such as `openai/gpt-5.1`) and its usage to the cost in USD. Returns `None` for a
+/// model without a price.
 pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 
-/// Settings of the runtime: the same for all its runs.
+/// Settings of the runtime, for all its runs.
 ///
 /// ```
 /// use teamster_embedded::EmbeddedConfig;
@@ -25,33 +26,33 @@ pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct EmbeddedConfig {
-    /// Which variables of the environment count and reach the tools, limits of time, and how the processes of
-    /// tools are ended. What is about a CLI's program and its output does not count.
+    /// Environment variables that reach the runtime and its tools, time limits, and how processes of tools are
+    /// stopped. Settings about a CLI's program and output are ignored.
     pub process: RuntimeConfig,
-    /// Where sessions are kept. Unset, `teamster/embedded/sessions` in the user's folder for state
-    /// (`XDG_STATE_HOME`, else `~/.local/state`).
+    /// Folder of sessions. The default is `teamster/embedded/sessions` in the user's state folder (`XDG_STATE_HOME`,
+    /// else `~/.local/state`).
     #[setters(into)]
     pub state_dir: Option<PathBuf>,
-    /// The service of a model that is named without one, such as `anthropic`.
+    /// Service of models that are named without one, such as `anthropic`.
     #[setters(into)]
     pub model_provider: Option<String>,
-    /// The address of the model's service, over that of the environment.
+    /// Address of the model's service. It overrides the environment.
     #[setters(into)]
     pub base_url: Option<String>,
-    /// The key for the model's service, over that of the environment.
+    /// Key for the model's service. It overrides the environment.
     #[setters(into)]
     pub api_key: Option<String>,
-    /// Prices of tokens. Without it, a run has no cost and takes no limit of it.
+    /// Prices of tokens. Without them, a run has no cost and rejects a cost limit.
     #[setters(skip)]
     #[serde(skip)]
     pub prices: Option<Prices>,
-    /// Why no run can begin. Every run is refused with it.
+    /// A problem that makes every run fail with this message.
     #[setters(into)]
     pub problem: Option<String>,
 }
 
 impl EmbeddedConfig {
-    /// Sets what tokens cost.
+    /// Sets the prices of tokens.
     #[must_use]
     pub fn prices(
         mut self,
@@ -61,7 +62,8 @@ impl EmbeddedConfig {
         self
     }
 
-    /// A variable of the environment as a run sees it: its own, else ours where the policy lets it through.
+    /// Returns an environment variable as a run sees it: the run's value, else this process's value if the policy
+    /// allows it.
     pub(crate) fn variable(
         &self,
         name: &str,
@@ -82,7 +84,7 @@ impl EmbeddedConfig {
     }
 }
 
-/// Without the key.
+/// Omits the key.
 impl fmt::Debug for EmbeddedConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedConfig")

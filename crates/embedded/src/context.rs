@@ -1,4 +1,4 @@
-//! A conversation: of one run, or of all turns of a live session.
+//! Conversation of a run, or of all turns of a live session.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::store::SessionFile;
 use crate::tools::{self, Roots, ToolContext};
 use crate::wire::ToolSpec;
 
-/// Parameters of a conversation.
+/// State of a conversation.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) params: Arc<ExecuteParams>,
@@ -30,12 +30,12 @@ pub(crate) struct Context {
     pub(crate) mode: PermissionMode,
     pub(crate) tools: ToolContext,
     pub(crate) servers: Servers,
-    /// The servers were started, and the session was announced in the stream.
+    /// True once the MCP servers were started.
     begun: bool,
 }
 
 impl Context {
-    /// Opens a conversation. Nothing is asked and nothing is started.
+    /// Opens a conversation. Sends no request and starts no process.
     pub(crate) fn open(
         config: Arc<EmbeddedConfig>,
         can: &Capabilities,
@@ -75,7 +75,7 @@ impl Context {
         })
     }
 
-    /// Starts the servers the first time, and reports the session.
+    /// Starts the MCP servers, unless they run already, and emits the `session` event.
     pub(crate) async fn begin(&mut self, emit: &mut Emitter) {
         let mut notices = Vec::new();
         if !self.begun {
@@ -93,7 +93,7 @@ impl Context {
         }
     }
 
-    /// The tools that the model is offered.
+    /// Returns the tools that the model is offered.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
         let own = tools::specs().into_iter();
         let form = self
@@ -108,14 +108,14 @@ impl Context {
             .collect()
     }
 
-    /// Adds a message to the conversation and its file.
+    /// Appends a message to the conversation and its file.
     pub(crate) fn push(&mut self, message: Message) -> Result<(), AgentError> {
         let written = self.file.message(&message);
         self.messages.push(message);
         written
     }
 
-    /// Another model, from the next request on.
+    /// Sets the model for subsequent requests.
     pub(crate) fn set_model(&mut self, model: &str) -> Result<(), AgentError> {
         let mut params = (*self.params).clone();
         params.model = Some(model.to_owned());
@@ -126,13 +126,13 @@ impl Context {
         Ok(())
     }
 
-    /// The cost of tokens of this model.
+    /// Returns the cost of this usage with the current model, in USD.
     pub(crate) fn cost(&self, usage: &teamster_core::Usage) -> Option<f64> {
         let prices = self.config.prices.as_ref()?;
         prices(&self.settings.target.name(), usage)
     }
 
-    /// Ends what was started.
+    /// Stops the MCP servers.
     pub(crate) async fn end(&mut self) {
         self.servers.end().await;
         self.begun = false;

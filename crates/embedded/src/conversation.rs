@@ -1,11 +1,11 @@
-//! A conversation with a model, in no service's own form.
+//! A conversation with a model, independent of the service's format.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::wire::WireKind;
 
-/// A message, in the form in which a session is stored.
+/// A message. Sessions are stored in this format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub(crate) enum Message {
@@ -18,7 +18,7 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// A text of the user's.
+    /// Creates a text message of the user.
     pub(crate) fn user(text: impl Into<String>) -> Self {
         Self::User {
             content: vec![Input::Text { text: text.into() }],
@@ -26,7 +26,7 @@ impl Message {
     }
 }
 
-/// An input of a model.
+/// Input for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Input {
@@ -44,7 +44,7 @@ pub(crate) enum Input {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
-    /// The protocol and model of the answer. Signed reasoning is valid for these only.
+    /// Protocol and model of the answer. Signed reasoning is only valid for these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<Origin>,
 }
@@ -62,11 +62,11 @@ pub(crate) struct Origin {
 pub(crate) enum Block {
     Text {
         text: String,
-        /// The service's signature (Gemini), to be sent back as it came.
+        /// Signature by the service (Gemini), to be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// Reasoning. `native` is the service's own block, to be sent back as it came.
+    /// Reasoning. `native` is the service's own block, to be sent back unchanged.
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,13 +75,13 @@ pub(crate) enum Block {
     Call(Call),
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Call {
-    /// The service's id, or one of ours where it has none.
+    /// Id by the service, or a generated one if the service has none.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The arguments: an object, or a text that is no JSON object.
+    /// Arguments: an object, or a string if they are not a JSON object.
     pub(crate) input: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) signature: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct CallResult {
 }
 
 impl CallResult {
-    /// All of its text.
+    /// Returns its text, without images.
     pub(crate) fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|input| match input {
             Input::Text { text } => Some(text.as_str()),
@@ -107,7 +107,7 @@ impl CallResult {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Its images: media type and base64.
+    /// Returns its images as pairs of media type and base64.
     pub(crate) fn images(&self) -> impl Iterator<Item = (&str, &str)> {
         self.content.iter().filter_map(|input| match input {
             Input::Image { media_type, data } => Some((media_type.as_str(), data.as_str())),
@@ -117,7 +117,7 @@ impl CallResult {
 }
 
 impl Answer {
-    /// Its text, without reasoning.
+    /// Returns its text, without reasoning.
     pub(crate) fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text { text, .. } => Some(text.as_str()),
@@ -126,7 +126,7 @@ impl Answer {
         texts.collect()
     }
 
-    /// Its calls, in order.
+    /// Returns its calls, in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call(call) => Some(call),
@@ -134,7 +134,7 @@ impl Answer {
         })
     }
 
-    /// Whether its signed reasoning is valid for this protocol and model.
+    /// Returns whether its signed reasoning is valid for this protocol and model.
     pub(crate) fn is_of(&self, wire: WireKind, model: &str) -> bool {
         (self.origin.as_ref()).is_some_and(|origin| origin.wire == wire && origin.model == model)
     }

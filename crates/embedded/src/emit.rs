@@ -1,4 +1,4 @@
-//! The events of one run, on their way to its stream.
+//! Emission of a run's events.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, Id, LogEntry, NoticeLevel, NoticeSource};
 use tokio::sync::mpsc;
 
-/// How many batches of events wait for the consumer before the run waits for it.
+/// Capacity of a run's channel to its consumer, in batches of events. The run waits while it is full.
 pub(crate) const WAITING: usize = 1024;
 
-/// Keeps the grammar of a run's stream, and makes its result.
+/// Enforces the grammar of a run's stream and assembles its result.
 pub(crate) struct Emitter {
     assembler: RunAssembler,
     summary: Arc<Mutex<RunSummary>>,
@@ -23,7 +23,7 @@ pub(crate) struct Emitter {
     tools: HashSet<Id>,
 }
 
-/// The decoder of the assembler, for its summary at the end. There are no lines to decode.
+/// Decoder without lines, which only supplies the summary at the end.
 struct Summary(Arc<Mutex<RunSummary>>);
 
 impl Decoder for Summary {
@@ -53,19 +53,19 @@ impl Emitter {
         }
     }
 
-    /// The id of the next message of the model.
+    /// Returns an id for the model's next message.
     pub(crate) fn next_message(&mut self) -> Id {
         self.messages += 1;
         format!("m{}", self.messages).into()
     }
 
-    /// The number of the next request for permission.
+    /// Returns a number for the next permission request.
     pub(crate) fn next_request(&mut self) -> u64 {
         self.requests += 1;
         self.requests
     }
 
-    /// The id of a call in the stream: the service's own, unless that was used before in the run.
+    /// Returns a call's id in the stream. It is the service's id, with a suffix if the run already used that id.
     pub(crate) fn tool_id(&mut self, own: &str) -> Id {
         let mut id: Id = own.into();
         let mut number = 1;
@@ -76,7 +76,7 @@ impl Emitter {
         id
     }
 
-    /// Sends an event. Waits if the consumer is far behind.
+    /// Emits an event. Waits while the consumer is far behind.
     pub(crate) async fn event(&mut self, event: AgentEvent) {
         self.assembler.events(&mut self.out, |out| out.push(event));
         self.flush().await;
@@ -96,14 +96,14 @@ impl Emitter {
         }
         self.assembler.finish(exit, duration_ms, &mut out);
         let entries = out.drain_entries(epoch_ms()).collect();
-        // A consumer that is gone wants none.
+        // An error means that the consumer is gone.
         let _ = self.to.send(entries).await;
     }
 
     async fn flush(&mut self) {
         let entries: Vec<_> = self.out.drain_entries(epoch_ms()).collect();
         if !entries.is_empty() {
-            // A consumer that is gone has aborted the run, which is noticed elsewhere.
+            // An error means that the consumer is gone. That aborts the run, which is detected elsewhere.
             let _ = self.to.send(entries).await;
         }
     }

@@ -19,21 +19,21 @@ use teamster_core::provider::without_credentials;
 use crate::model::Target;
 use crate::wire::{Failure, http_failure};
 
-/// How long a connection may take to be there.
+/// Connect timeout.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-/// How long a connection is kept for the next request.
+/// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
-/// The most that is read of the body of an error, in bytes.
+/// Maximum bytes read from the body of an error response.
 const MOST_ERROR: usize = 256 << 10;
 
 type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// A client for all requests of one run or session: its connections are kept.
+/// HTTP client for all requests of a run or session. It reuses connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Http(HttpClient);
 
 impl Http {
-    /// A client. Reads the system's certificates, once for the process.
+    /// Creates a client. Loads the system's certificates once per process.
     pub(crate) fn new() -> Result<Self, Failure> {
         static TLS: OnceLock<Result<HttpsConnector<HttpConnector>, String>> = OnceLock::new();
         let connector = TLS.get_or_init(|| {
@@ -41,7 +41,7 @@ impl Http {
             http.enforce_http(false);
             http.set_nodelay(true);
             http.set_connect_timeout(Some(CONNECT_LIMIT));
-            // Not the process's default, which an application may have set or not.
+            // Use an explicit provider: the process may or may not have a default one.
             let ring = rustls::crypto::ring::default_provider();
             let builder = HttpsConnectorBuilder::new()
                 .with_provider_and_native_roots(ring)
@@ -59,7 +59,7 @@ impl Http {
         Ok(Self(client))
     }
 
-    /// Sends a request. The body of the answer is a stream; an HTTP error is a failure.
+    /// Sends a request. Returns a response whose body is a stream. An HTTP error status is a failure.
     pub(crate) async fn post(
         &self,
         target: &Target,
@@ -112,10 +112,10 @@ impl Http {
     }
 }
 
-/// How the runtime calls itself.
+/// Value of the `User-Agent` header.
 const AGENT: &str = concat!("teamster-embedded/", env!("CARGO_PKG_VERSION"));
 
-/// The next piece of a body; `None` at its end.
+/// Returns the next chunk of a body. `None` at its end.
 pub(crate) async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, Failure>> {
     loop {
         match body.frame().await? {
@@ -133,7 +133,7 @@ pub(crate) async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, Fail
     }
 }
 
-/// The innermost error, which has the cause: `Connection refused`.
+/// Returns the innermost error, which has the cause, such as `Connection refused`.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(source) = last.source() {

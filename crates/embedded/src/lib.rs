@@ -1,8 +1,8 @@
 //! An agent whose model loop runs in this process.
 //!
-//! [`Embedded`] asks a model, runs the tools that it calls, and asks again until it is done: the same events,
-//! results, permissions and sessions as with a CLI, without one. It is small on purpose: for judges, summaries,
-//! CI, local models, and as the fallback when a CLI cannot go on.
+//! [`Embedded`] sends requests to a model and runs the tools that the model calls, until the model is done. Events,
+//! results, permissions and sessions are the same as with a CLI. It is deliberately small. Its uses are judges,
+//! summaries, CI, local models, and a fallback for a CLI that fails.
 //!
 //! ```no_run
 //! use teamster_embedded::{Embedded, EmbeddedConfig};
@@ -20,22 +20,22 @@
 //!
 //! # Models
 //!
-//! A model is named by its service and its name there: `anthropic/…`, `openai/…`, `gemini/…`, `ollama/…`, and
-//! `openai-compatible/…` for any other address. Keys and addresses come from the environment
-//! (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, …) or from the caller
-//! ([`EmbeddedConfig`]); they are in no event, log or error.
+//! A model's name has two parts, the service and the service's name for the model: `anthropic/…`, `openai/…`,
+//! `gemini/…`, `ollama/…`, and `openai-compatible/…` for any other address. Keys and addresses come from the
+//! environment (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, …) or from [`EmbeddedConfig`]. Keys never appear in events,
+//! logs or errors.
 //!
 //! # Tools
 //!
-//! `read`, `write`, `edit`, `grep` and `glob` work in the working directory and those of
-//! [`add_dirs`](teamster_core::ExecuteParams::add_dirs), symbolic links followed; a path that leads elsewhere is
-//! refused. `bash` runs a command with all that the process engine has: limits, an end to every process, no
-//! strays. MCP servers are programs that this process starts.
+//! `read`, `write`, `edit`, `grep` and `glob` work in the working directory and in
+//! [`add_dirs`](teamster_core::ExecuteParams::add_dirs). Symbolic links are followed, and a path that leads outside
+//! is an error. `bash` runs a command with the guarantees of the process engine: limits, and no process that outlives
+//! the call. MCP servers are started by this process.
 //!
 //! # Sessions
 //!
-//! A session is a file that only this user can read, one JSON line a message. One run or live session writes to it
-//! at a time.
+//! A session is a file that only its user can read, with one JSON line per message. Only one run or live session can
+//! write to it at a time.
 #![warn(missing_docs)]
 
 mod args;
@@ -68,15 +68,15 @@ use teamster_core::{
     SessionOptions, SessionRuntime, SystemPromptSupport,
 };
 
-/// The vocabulary, so that this crate is enough.
+/// Re-export of the core types, so that this crate suffices.
 pub use teamster_core;
 
 pub use config::{EmbeddedConfig, Prices};
 
-/// The runtime's id, which is its name in `teamster`.
+/// Id of the runtime, which is its agent name in `teamster`.
 pub const ID: &str = "embedded";
 
-/// Static facts about it. It has no program of its own.
+/// Static facts about the runtime. It has no program.
 pub static INFO: CliInfo = {
     let mut info = CliInfo::new(ID, "Embedded", "");
     info.login = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model that needs no key";
@@ -112,7 +112,7 @@ const CAPABILITIES: Capabilities = {
         let mut mcp = McpSupport::none();
         mcp.transports = &["stdio", "http"];
         mcp.deliveries = &[McpDelivery::Private];
-        // There are none but those of the run.
+        // A run has only its own servers.
         mcp.strict = true;
         mcp.cwd = true;
         mcp.startup_timeout = true;
@@ -146,7 +146,7 @@ static SESSION_CAPABILITIES: SessionCapabilities = {
     can
 };
 
-/// The runtime. One value can run any number of agents at once.
+/// The embedded runtime. One value can run any number of agents concurrently.
 #[derive(Clone)]
 pub struct Embedded {
     config: Arc<EmbeddedConfig>,
@@ -154,10 +154,10 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// A runtime with these settings.
+    /// Creates a runtime with these settings.
     pub fn new(config: EmbeddedConfig) -> Self {
         let mut capabilities = CAPABILITIES;
-        // Without prices nothing is known of costs.
+        // Costs are known only with prices.
         capabilities.cost = config.prices.is_some();
         capabilities.live_cost = config.prices.is_some();
         capabilities.max_budget_usd = config.prices.is_some();
@@ -167,7 +167,7 @@ impl Embedded {
         }
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &EmbeddedConfig {
         &self.config
     }

@@ -1,4 +1,4 @@
-//! Limits of time.
+//! Time limits.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 const IDLE: Duration = Duration::from_mins(5);
 const TOOL: Duration = Duration::from_mins(30);
 
-/// Longest silence in each phase. [`Duration::MAX`] is no limit.
+/// Maximum silence in each phase. [`Duration::MAX`] means no limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Until the first piece of the first answer, if that differs from `idle`.
+    /// Limit for the first chunk of the first answer, if it differs from `idle`.
     startup: Option<Duration>,
-    /// Until the next piece of an answer.
+    /// Limit for the next chunk of an answer.
     pub(crate) idle: Duration,
-    /// Until a tool has ended.
+    /// Limit for a tool call.
     pub(crate) tool: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Limits {
         }
     }
 
-    /// These, less those that are set for one turn.
+    /// Returns these limits, overridden by those of one turn.
     pub(crate) fn with(self, timeouts: Timeouts) -> Self {
         Self {
             startup: timeouts.startup.or(self.startup),
@@ -36,12 +36,12 @@ impl Limits {
         }
     }
 
-    /// How long the next piece of an answer may take; `first`: no piece of any answer has come yet.
+    /// Returns the limit for the next chunk of an answer. `first` is true until the first chunk of the first answer.
     pub(crate) fn of_model(&self, first: bool) -> Duration {
         self.startup.filter(|_| first).unwrap_or(self.idle)
     }
 
-    /// The error of a model that sent nothing for too long.
+    /// Returns the error of a model that exceeded its limit.
     pub(crate) fn model_error(&self, first: bool) -> AgentError {
         let limit = self.of_model(first);
         let code = if first && self.startup.is_some() {
@@ -53,7 +53,7 @@ impl Limits {
         AgentError::new(code, ErrorKind::Timeout, message)
     }
 
-    /// The error of a tool that took too long.
+    /// Returns the error of a tool that exceeded its limit.
     pub(crate) fn tool_error(&self, tool: &str) -> AgentError {
         let message = format!("the tool {tool} did not end within {:?}", self.tool);
         AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message)

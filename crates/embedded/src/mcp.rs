@@ -1,4 +1,4 @@
-//! MCP servers of a run: programs that this process starts, and their tools.
+//! MCP servers of a run, and their tools.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use crate::conversation::Input;
 use crate::tools::{Output, ToolContext, shortened};
 use crate::wire::ToolSpec;
 
-/// The longest name of a tool that all services take.
+/// Maximum length of a tool's name that all services accept.
 const LONGEST_NAME: usize = 64;
 
-/// The servers of a run or session.
+/// MCP servers of a run or session.
 #[derive(Default)]
 pub(crate) struct Servers {
     running: Vec<Client>,
@@ -26,7 +26,7 @@ pub(crate) struct Servers {
     pub(crate) tools: Vec<ServerTool>,
 }
 
-/// A tool of a server.
+/// Tool of an MCP server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerTool {
     pub(crate) spec: ToolSpec,
@@ -36,7 +36,7 @@ pub(crate) struct ServerTool {
 }
 
 impl Servers {
-    /// Starts all servers, at the same time. What is wrong with one is a notice, and the run goes without it.
+    /// Starts all servers concurrently. A server that fails becomes a notice, and the run continues without it.
     pub(crate) async fn start(context: &ToolContext) -> (Self, Vec<String>) {
         let wanted = &context.params.mcp_servers;
         let started = wanted.iter().map(|server| {
@@ -95,7 +95,7 @@ impl Servers {
         self.running.push(client);
     }
 
-    /// The tool of this name as the model knows it.
+    /// Returns the tool with this name, as the model sees it.
     pub(crate) fn tool(&self, name: &str) -> Option<&ServerTool> {
         self.tools.iter().find(|tool| tool.spec.name == name)
     }
@@ -120,7 +120,7 @@ impl Servers {
         }
     }
 
-    /// Ends all servers: the end of their input, SIGTERM, SIGKILL.
+    /// Stops all servers: closes their stdin, then sends SIGTERM, then SIGKILL.
     pub(crate) async fn end(&mut self) {
         let servers = std::mem::take(&mut self.running);
         let ends = servers.into_iter().map(|server| tokio::spawn(server.end()));
@@ -131,7 +131,7 @@ impl Servers {
     }
 }
 
-/// The name of a server's tool for the model.
+/// Returns the name of a server's tool for the model.
 fn whole_name(server: &str, tool: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "_-".contains(c) {
@@ -196,7 +196,7 @@ async fn start(context: &ToolContext, server: &McpServer) -> Result<Client, Stri
     })
 }
 
-/// The environment of a server but for its own variables: that of commands.
+/// Returns the environment of a server without its own variables. It is the same as that of commands.
 fn environment(context: &ToolContext) -> BTreeMap<OsString, OsString> {
     let process = &context.config.process;
     let is_let_through = |name: &str| {

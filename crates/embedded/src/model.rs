@@ -1,31 +1,31 @@
-//! Names of models: which service is asked, where it is and with which key.
+//! Names of models, and how they resolve to a service, an address and a key.
 
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::wire::WireKind;
 
-/// A service that models are asked at.
+/// A model service.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Service {
-    /// The first part of a model's name, such as `anthropic`.
+    /// First part of a model's name, such as `anthropic`.
     pub(crate) id: &'static str,
     pub(crate) wire: WireKind,
-    /// The address below which the protocol's paths are; `None` where there is no usual one.
+    /// Base URL of the protocol's paths; `None` if the service has no default one.
     pub(crate) base_url: Option<&'static str>,
-    /// The variables that can hold another address, the first that is set counts.
+    /// Variables that override the base URL. The first one that is set counts.
     pub(crate) url_variables: &'static [&'static str],
-    /// The variables that can hold the key, the first that is set counts.
+    /// Variables that may have the key. The first one that is set counts.
     pub(crate) key_variables: &'static [&'static str],
-    /// Whether the service refuses requests without a key.
+    /// True if the service rejects requests without a key.
     pub(crate) needs_key: bool,
-    /// The model where none is named.
+    /// Default model.
     pub(crate) usual_model: Option<&'static str>,
-    /// How the names of its models begin, where that identifies it.
+    /// Prefixes of model names that identify the service.
     pub(crate) prefixes: &'static [&'static str],
 }
 
-/// All of them. Without a model, the first that has a key is asked.
+/// All services. Without a model's name, the first one with a key is used.
 pub(crate) const SERVICES: &[Service] = &[
     Service {
         id: "anthropic",
@@ -79,19 +79,19 @@ pub(crate) const SERVICES: &[Service] = &[
     },
 ];
 
-/// A model at a service, with all that a request needs.
+/// A model at a service, with the data that a request needs.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) service: &'static Service,
-    /// The model's name at the service.
+    /// The service's name for the model.
     pub(crate) model: String,
-    /// The address below which the protocol's paths are, without a slash at its end.
+    /// Base URL of the protocol's paths, without a trailing slash.
     pub(crate) base_url: String,
     pub(crate) key: Option<String>,
 }
 
 impl Target {
-    /// The model's whole name, such as `openai/gpt-5.1`.
+    /// Returns the model's full name, such as `openai/gpt-5.1`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.service.id, self.model)
     }
@@ -101,8 +101,8 @@ impl Target {
     }
 }
 
-/// The service and the model's name at it, of a name such as `openai/gpt-5.1`. A name without a service is
-/// that of a model of `usual`.
+/// Splits a name such as `openai/gpt-5.1` into the service and the service's name for the model. A name without a
+/// service belongs to `usual`.
 pub(crate) fn parse<'n>(
     name: &'n str,
     usual: Option<&'static Service>,
@@ -137,7 +137,7 @@ pub(crate) fn parse<'n>(
     }
 }
 
-/// The service of this name.
+/// Returns the service with this id.
 pub(crate) fn service(id: &str) -> Result<&'static Service, AgentError> {
     by_id(id.trim()).ok_or_else(|| {
         let known: Vec<_> = SERVICES.iter().map(|service| service.id).collect();
@@ -154,8 +154,7 @@ fn by_id(id: &str) -> Option<&'static Service> {
     SERVICES.iter().find(|service| service.id == id)
 }
 
-/// Finds service, address and key. `variable` gives a variable of the environment, `base_url` counts more
-/// than those.
+/// Resolves service, address and key. `variable` looks up environment variables; `base_url` overrides them.
 pub(crate) fn resolve(
     name: Option<&str>,
     usual_service: Option<&'static Service>,
@@ -222,7 +221,8 @@ pub(crate) fn resolve(
     })
 }
 
-/// `OLLAMA_HOST` is a host, with or without port and scheme, and the others are addresses.
+/// Returns the base URL from a variable. `OLLAMA_HOST` is a host with an optional scheme and port. The others are
+/// URLs.
 fn as_url(service: &Service, value: String) -> String {
     if service.id != "ollama" {
         return value;
@@ -246,7 +246,7 @@ fn as_url(service: &Service, value: String) -> String {
     }
 }
 
-/// The first service that has a key, with its usual model.
+/// Returns the first service with a key, and its default model.
 fn usual(
     has_key: &dyn Fn(&Service) -> bool,
 ) -> Result<(&'static Service, &'static str), AgentError> {

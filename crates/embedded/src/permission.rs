@@ -4,31 +4,32 @@ use globset::{Glob, GlobMatcher};
 use serde_json::Value;
 use teamster_core::{AgentError, PermissionMode, ToolKind};
 
-/// Characters that combine commands or redirect output: a rule for a command never allows these.
+/// Characters that combine commands or redirect output. A rule with a pattern never allows a command with one of
+/// them.
 const SHELL_MARKS: &[char] = &[';', '&', '|', '<', '>', '`', '$', '(', ')', '\n', '\\'];
 
-/// A decision before any request.
+/// Decision about a call without a permission request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Allow,
-    /// A request is needed.
+    /// A permission request is needed.
     Ask,
-    /// Why not, for the model and a person.
+    /// Denied, with the reason for the model and the user.
     Deny(String),
 }
 
-/// Which tools may be used, and which not.
+/// Rules that allow or deny tools.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Rules {
     allowed: Vec<Rule>,
     denied: Vec<Rule>,
 }
 
-/// `NAME` or `NAME(PATTERN)`, both with `*`.
+/// A rule: `NAME` or `NAME(PATTERN)`, both globs.
 #[derive(Debug, Clone)]
 struct Rule {
     name: GlobMatcher,
-    /// For `bash` the command, for tools of files the path.
+    /// Pattern of the command for `bash`, of the path for file tools.
     pattern: Option<GlobMatcher>,
 }
 
@@ -53,7 +54,7 @@ impl Rule {
                 format!("`{text}`: {}", error.kind()),
             )),
         };
-        // All tools of a server.
+        // Match all tools of the server.
         let name = match name.strip_prefix("mcp__") {
             Some(server) if !server.contains("__") => glob(&format!("{{{name},{name}__*}}"))?,
             _ => glob(name)?,
@@ -82,13 +83,13 @@ impl Rules {
         })
     }
 
-    /// Whether a tool is denied for every input, so that it is hidden from the model.
+    /// Returns whether a tool is denied for every input, and therefore hidden from the model.
     pub(crate) fn hides(&self, tool: &str) -> bool {
         let mut denied = self.denied.iter();
         denied.any(|rule| rule.pattern.is_none() && rule.is_about(tool, None))
     }
 
-    /// Decides about a call.
+    /// Decides a call.
     pub(crate) fn verdict(
         &self,
         mode: PermissionMode,
@@ -120,7 +121,7 @@ impl Rules {
         }
     }
 
-    /// Allows a tool for the rest of the session; of commands only the same one.
+    /// Allows a tool for the rest of the session. For commands, allows only the identical one.
     pub(crate) fn allow_always(&mut self, tool: &str, kind: ToolKind, input: &Value) {
         let plain = |text: &str| Glob::new(&globset::escape(text)).map(|it| it.compile_matcher());
         let pattern = match (kind, subject(input)) {
@@ -133,7 +134,7 @@ impl Rules {
     }
 }
 
-/// The value that a rule's pattern matches.
+/// Returns the value that a rule's pattern matches.
 fn subject(input: &Value) -> Option<&str> {
     let mut fields = ["command", "path"].iter();
     fields.find_map(|field| input.get(field)?.as_str())

@@ -1,4 +1,4 @@
-//! The model's instructions before the conversation.
+//! System prompt.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use teamster_core::{ExecuteParams, SystemPrompt};
 
-/// The file with a project's instructions.
+/// File with a project's instructions.
 const INSTRUCTIONS: &str = "AGENTS.md";
-/// How much of it is read, in bytes.
+/// Maximum bytes read from that file.
 const MOST: u64 = 32 << 10;
 
-/// The system prompt of a run.
+/// Returns the system prompt of a run.
 pub(crate) fn system(params: &ExecuteParams, directory: &Path) -> String {
     let own = match &params.system_prompt {
         Some(SystemPrompt::Replace(text)) => text.clone(),

@@ -1,4 +1,4 @@
-//! One answer of the model: a request, its stream, and the request again if it fails.
+//! One answer of the model: a request, its stream, and retries.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -14,22 +14,23 @@ use crate::limits::Limits;
 use crate::model::Target;
 use crate::wire::{AnswerReader, Completed, Delta, Failure, ModelRequest};
 
-/// The first wait before a request is made again; each further one is twice as long.
+/// Delay before the first retry. Each further delay is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// A service that wants to be left alone for longer is not waited for: the caller may know another one.
+/// Maximum delay that a service may request. With a longer one, the request fails, because the caller may have a
+/// fallback.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long the rest of a stream may take whose answer has come to its end.
+/// Time limit for the rest of a stream after the end of the answer.
 const REST: Duration = Duration::from_secs(2);
 
-/// Reason for a missing answer.
+/// Reason why there is no answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// The caller wanted it.
+    /// The caller aborted the run.
     Aborted,
-    /// A limit of time was reached.
+    /// A time limit was reached.
     Late(AgentError),
-    /// The service failed, and not for the first time.
+    /// The service failed, with no retries left or none worthwhile.
     Failed(AgentError),
 }
 
@@ -45,16 +46,16 @@ pub(crate) struct Asking<'a> {
 /// Progress of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Its text, of the last attempt.
+    /// Text of the last attempt.
     pub(crate) text: String,
-    /// Time spent in requests.
+    /// Total duration of requests.
     pub(crate) spent: Duration,
-    /// Something of an answer has come in this run.
+    /// True once a chunk of any answer was received in this run.
     pub(crate) heard: bool,
 }
 
 impl Asking<'_> {
-    /// Asks until there is an answer or no reason to ask again.
+    /// Sends the request, with retries.
     pub(crate) async fn ask(
         &self,
         request: &ModelRequest<'_>,
@@ -113,7 +114,7 @@ impl Asking<'_> {
         let mut deltas = Vec::new();
         loop {
             let piece = if reader.has_ended() {
-                // Figures may still come; some services leave the connection open after them.
+                // Usage may still follow. Some services then leave the connection open.
                 match tokio::time::timeout(REST, next_piece(&mut body)).await {
                     Ok(Some(Ok(piece))) => piece,
                     Ok(Some(Err(_)) | None) | Err(_) => break,
@@ -134,7 +135,7 @@ impl Asking<'_> {
         Ok(completed?)
     }
 
-    /// The output of a future, unless the run is aborted or the model sends nothing for too long.
+    /// Returns a future's output, unless the run is aborted or the model's time limit is reached.
     async fn in_time<F: Future>(&self, future: F, first: bool) -> Result<F::Output, Broken> {
         let limit = self.limits.of_model(first);
         tokio::select! {
@@ -159,7 +160,7 @@ impl From<Failure> for Broken {
     }
 }
 
-/// Sleeps; forever if the limit is none.
+/// Sleeps; forever if the limit has no deadline.
 pub(crate) async fn sleep(limit: Duration) {
     match tokio::time::Instant::now().checked_add(limit) {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -189,21 +190,21 @@ async fn send(
     }
 }
 
-/// The failure of a service as an error of the run.
+/// Converts the failure of a service to an error of the run.
 fn error(failure: &Failure) -> AgentError {
     AgentError::new(ErrorCode::CliError, failure.kind, failure.message.clone())
         .retry_after_ms(failure.retry_after.map(millis))
 }
 
-/// How long to wait before the request is made again for the `attempt`th time, from 0: a little more or less,
-/// so that not all of many runs come back at once.
+/// Returns the delay before retry number `attempt`, counted from 0. Jitter keeps concurrent runs from retrying at the
+/// same time.
 fn wait_before(attempt: u32) -> Duration {
     let wait = FIRST_WAIT.saturating_mul(2u32.saturating_pow(attempt));
     let wait = wait.min(LONGEST_WAIT);
     let nanos = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |now| now.subsec_nanos());
-    // From three quarters to five quarters.
+    // A factor from 0.75 to 1.25.
     wait.mul_f64(0.75 + f64::from(nanos % 1000) / 2000.0)
 }
 

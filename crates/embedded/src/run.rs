@@ -1,4 +1,4 @@
-//! A run: the model is asked, its calls are carried out, and it is asked again until it is done.
+//! A run: requests to the model and tool calls, until the model is done.
 
 mod calls;
 mod guard;
@@ -28,15 +28,15 @@ use crate::tools::STRUCTURED_OUTPUT;
 use crate::wire::{Completed, ModelRequest, StopReason};
 use guard::LoopGuard;
 
-/// The most answers of a run without a limit of the caller's.
+/// Default maximum number of answers of a run.
 const MOST_ANSWERS: u32 = 500;
-/// How often the model is asked to give the answer in the required form.
+/// Maximum number of prompts for an answer that follows the output schema.
 const ASKED_FOR_FORM: u32 = 2;
 
 /// Messages to the agent during a turn.
 pub(crate) type Steering = Arc<Mutex<Vec<String>>>;
 
-/// The stream of a run with a conversation of its own.
+/// Returns the stream of a run with its own conversation.
 pub(crate) fn stream(
     config: Arc<EmbeddedConfig>,
     can: Arc<Capabilities>,
@@ -75,7 +75,7 @@ pub(crate) fn stream(
             }
         };
         let (to, mut from) = mpsc::channel(WAITING);
-        // A task of its own: the model's answer is read even if the consumer does not poll.
+        // Use a task, so that the model's answer is read even if the consumer does not poll.
         engine.spawn(async move {
             let mut emit = Emitter::new(to, context.settings.secrets.clone(), with_text);
             let turn = Turn {
@@ -89,7 +89,7 @@ pub(crate) fn stream(
             let end = turn.play(&mut context, &mut emit).await;
             context.end().await;
             let (exit, summary) = end.into_result();
-            // The next run can go on with the session when it hears of the end of this one.
+            // Unlock the session before the end is emitted, so that the next run can resume it.
             drop(context);
             emit.finish(exit, summary, millis(begun.elapsed())).await;
         });
@@ -100,12 +100,12 @@ pub(crate) fn stream(
     EventStream::of_batches(batches, abort)
 }
 
-/// The whole stream of a run that was not begun.
+/// Returns the whole stream of a rejected run.
 pub(crate) fn refused(error: AgentError) -> Vec<teamster_core::LogEntry> {
     RunAssembler::refuse(error).map(Into::into).into()
 }
 
-/// The images of a run or turn, read.
+/// Reads the images of a run or turn.
 pub(crate) fn images(params: &ExecuteParams) -> Result<Vec<Input>, AgentError> {
     params
         .images
@@ -133,7 +133,7 @@ fn read_image(image: &teamster_core::Image, params: &ExecuteParams) -> Result<In
     })
 }
 
-/// One turn: a prompt and what follows.
+/// One turn: a prompt and its answer.
 pub(crate) struct Turn<'a> {
     pub(crate) prompt: String,
     pub(crate) images: Vec<Input>,
@@ -150,7 +150,7 @@ pub(crate) struct End {
     failed: bool,
     usage: Usage,
     cost: Option<f64>,
-    /// Some answer had no price.
+    /// True if any answer had no price.
     unpriced: bool,
     by_model: BTreeMap<String, ModelUsage>,
     answers: u32,
@@ -383,7 +383,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Adds what an answer used.
+    /// Adds the usage of an answer.
     async fn count(
         &self,
         context: &mut Context,
@@ -412,7 +412,7 @@ impl Turn<'_> {
     }
 }
 
-/// Refuses an answer that was cut.
+/// Returns an error for an answer that was cut off or refused.
 fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
     let message = match stop {
         StopReason::End | StopReason::ToolUse => return Ok(()),

@@ -1,12 +1,12 @@
-//! Validates a value against a JSON Schema: types, required and further properties, items,
-//! choices, and bounds. Other keywords are ignored.
+//! Validation of a value against a JSON Schema: types, required and additional properties, items, enumerations and
+//! bounds. Other keywords are ignored.
 
 use serde_json::Value;
 
-/// How deep a value is looked into.
+/// Maximum depth of validation.
 const DEPTH: usize = 64;
 
-/// The first mismatch in a sentence; `None` if the value is valid.
+/// Returns a description of the first mismatch. `None` if the value is valid.
 pub(crate) fn misfit(schema: &Value, value: &Value) -> Option<String> {
     at("", schema, value, schema, DEPTH)
 }

@@ -21,7 +21,7 @@ use crate::run::{self, Steering};
 use crate::settings::Settings;
 use crate::{ID, SESSION_CAPABILITIES};
 
-/// Opens a session. Nothing is begun before its first turn.
+/// Opens a session. It has no effect before the first turn.
 pub(crate) fn open(
     config: Arc<EmbeddedConfig>,
     can: Arc<Capabilities>,
@@ -64,18 +64,18 @@ struct EmbeddedSession(Arc<Inner>);
 struct Inner {
     config: Arc<EmbeddedConfig>,
     can: Arc<Capabilities>,
-    /// Its holder plays a turn.
+    /// The conversation, locked during a turn.
     conversation: AsyncMutex<Option<Context>>,
     state: Mutex<State>,
     steering: Steering,
-    /// There is a conversation.
+    /// True once a turn has opened the conversation.
     is_open: AtomicBool,
 }
 
 struct State {
     options: SessionOptions,
     id: Option<Id>,
-    /// Stops the turn that is being played.
+    /// Aborts the active turn.
     playing: Option<AbortHandle>,
     model_changed: bool,
 }
@@ -87,7 +87,7 @@ impl Inner {
             let state = lock(&self.state);
             (state.options.params.clone(), state.id.clone())
         };
-        // The prompt is that of each turn.
+        // A placeholder: each turn has its own prompt.
         "prompt".clone_into(&mut params.prompt);
         if id.as_deref() != params.session_id.as_deref() {
             params.fork = false;
@@ -97,7 +97,7 @@ impl Inner {
         Context::open(self.config.clone(), &self.can, params)
     }
 
-    /// Plays a turn; its events go to `to`.
+    /// Plays a turn and sends its events to `to`.
     async fn play(
         self: Arc<Self>,
         turn: Turn,
@@ -152,13 +152,13 @@ impl Inner {
         let end = played.play(&mut context, &mut emit).await;
         lock(&self.state).playing = None;
         *conversation = Some(context);
-        // Before the caller hears of the end: the session takes the next turn.
+        // Unlock the session before the end is emitted, so that it accepts the next turn.
         drop(conversation);
         let (exit, summary) = end.into_result();
         emit.finish(exit, summary, millis(begun.elapsed())).await;
     }
 
-    /// Takes over what was changed since the last turn: who answers requests for permission.
+    /// Applies changes since the last turn: permission mode and model. Returns the permission policy.
     fn begin(
         &self,
         context: &mut Context,

@@ -1,4 +1,4 @@
-//! Settings of a run, checked before anything starts.
+//! Validated settings of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::permission::Rules;
 use crate::wire::Effort;
 use crate::{INFO, store};
 
-/// Default limit of an answer's tokens.
+/// Default maximum tokens of an answer.
 const MAX_TOKENS: u32 = 16_384;
-/// The same for models that refuse so many.
+/// Default for models that reject [`MAX_TOKENS`].
 const OLD_MAX_TOKENS: u32 = 4_096;
-/// How often a request is made again.
+/// Default number of retries of a request.
 const RETRIES: u32 = 3;
 
 /// Settings of a run.
@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     pub(crate) max_tokens: u32,
     pub(crate) effort: Option<Effort>,
     pub(crate) retries: u32,
-    /// The working directory, without symbolic links, and then the others that tools may use.
+    /// Working directory with symbolic links resolved, followed by the additional directories.
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) rules: Rules,
     pub(crate) limits: Limits,
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The settings of a run, or what is wrong with it.
+    /// Validates the parameters of a run. Returns its settings.
     pub(crate) fn new(
         config: &EmbeddedConfig,
         can: &Capabilities,
@@ -93,19 +93,19 @@ impl Settings {
         })
     }
 
-    /// The same for one turn of a session, which may have limits of its own.
+    /// Returns the limits of a turn, which may override those of the session.
     pub(crate) fn limits(&self, turn: Timeouts) -> Limits {
         self.limits.with(turn)
     }
 
-    /// Where the agent works.
+    /// Returns the working directory.
     pub(crate) fn working_directory(&self) -> &Path {
-        // The first is always there.
+        // Never empty: the working directory is always the first.
         &self.directories[0]
     }
 }
 
-/// The model, its service's address and key.
+/// Resolves the model with its service's address and key.
 pub(crate) fn target(
     config: &EmbeddedConfig,
     params: &ExecuteParams,

@@ -1,4 +1,4 @@
-//! Sessions on the disk: one file each, one JSON line a message.
+//! Stored sessions: one file each, with one JSON line per message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,14 +15,14 @@ use uuid::Uuid;
 use crate::config::EmbeddedConfig;
 use crate::conversation::{CallResult, Input, Message};
 
-/// Stands for the result of a call that has none.
+/// Result of a call without one.
 const NO_RESULT: &str = "The run ended before this call had a result.";
 
 /// One line of a session's file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    /// The first: what the session is.
+    /// First line: description of the session.
     #[serde(rename_all = "camelCase")]
     Session {
         id: String,
@@ -46,7 +46,7 @@ enum Line {
     Newer,
 }
 
-/// The folder of the sessions.
+/// Returns the folder of sessions.
 pub(crate) fn folder(
     config: &EmbeddedConfig,
     env: &BTreeMap<String, String>,
@@ -68,12 +68,12 @@ pub(crate) fn folder(
     }
 }
 
-/// A session that this process writes. Its file is locked until this is dropped.
+/// A session that this process writes. Its file is locked until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionFile {
     id: String,
     file: File,
-    /// Where the file's last whole line ends.
+    /// Length of the file up to its last complete line, in bytes.
     end: u64,
 }
 
@@ -82,7 +82,7 @@ impl SessionFile {
         &self.id
     }
 
-    /// Begins a session, with this id if one is given.
+    /// Creates a session, with a random id if none is given.
     pub(crate) fn create(
         folder: &Path,
         id: Option<&str>,
@@ -124,7 +124,7 @@ impl SessionFile {
         Ok(session)
     }
 
-    /// Resumes a session: returns its messages.
+    /// Resumes a session. Returns its messages.
     pub(crate) fn resume(folder: &Path, id: &str) -> Result<(Self, Vec<Message>), AgentError> {
         let not_found = || {
             AgentError::new(
@@ -151,7 +151,7 @@ impl SessionFile {
         let mut text = Vec::new();
         file.read_to_end(&mut text)
             .map_err(|error| io_error(&path, &error))?;
-        // A line without its end was being written when the machine stopped.
+        // A crash can leave an incomplete line.
         let end = text
             .iter()
             .rposition(|b| *b == b'\n')
@@ -184,7 +184,7 @@ impl SessionFile {
         Ok((Self { id, file, end }, repaired(messages)))
     }
 
-    /// A new session with the messages of another one.
+    /// Creates a session with the messages of another one.
     pub(crate) fn fork(
         folder: &Path,
         from: &str,
@@ -199,7 +199,7 @@ impl SessionFile {
         Ok((session, messages))
     }
 
-    /// Adds a message.
+    /// Appends a message.
     pub(crate) fn message(&mut self, message: &Message) -> Result<(), AgentError> {
         self.append(&Line::Message {
             at_ms: epoch_ms(),
@@ -207,7 +207,7 @@ impl SessionFile {
         })
     }
 
-    /// Adds what an answer used.
+    /// Appends the usage of an answer.
     pub(crate) fn usage(
         &mut self,
         model: &str,
@@ -235,7 +235,7 @@ impl SessionFile {
                 Ok(())
             }
             Err(error) => {
-                // Half a line would be in the way of the next one.
+                // Remove a partial line, or the next one would be appended to it.
                 let _ = self.file.set_len(self.end);
                 let _ = self.file.seek(SeekFrom::End(0));
                 Err(AgentError::new(
@@ -272,7 +272,7 @@ fn io_error(path: &Path, error: &io::Error) -> AgentError {
     )
 }
 
-/// Gives each call a result: services refuse a conversation that lacks one.
+/// Adds the missing results of calls. Services reject a conversation without them.
 fn repaired(messages: Vec<Message>) -> Vec<Message> {
     let mut whole: Vec<Message> = Vec::with_capacity(messages.len());
     let mut open: Vec<(String, String)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The tools of the runtime's own.
+//! Built-in tools.
 
 mod bash;
 mod confine;
@@ -19,21 +19,21 @@ use crate::wire::ToolSpec;
 
 pub(crate) use confine::Roots;
 
-/// The tool by which the model gives an answer in the form of a schema.
+/// Tool by which the model gives an answer that follows the output schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
-/// How much of a result the model is given, in bytes.
+/// Maximum size of a result for the model, in bytes.
 pub(crate) const MOST_FOR_MODEL: usize = 48 << 10;
 
 /// Output of a tool.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// All of it, for the stream.
+    /// Full output, for the stream.
     pub(crate) text: String,
     /// Output for the model, if it differs.
     pub(crate) for_model: Option<Vec<Input>>,
     pub(crate) is_error: bool,
-    /// The file that was changed.
+    /// Changed file.
     pub(crate) change: Option<(String, ChangeKind)>,
     pub(crate) plan: Option<Vec<PlanEntry>>,
 }
@@ -53,7 +53,7 @@ impl Output {
         }
     }
 
-    /// Content for the model.
+    /// Returns the content for the model.
     pub(crate) fn content(&self) -> Vec<Input> {
         match &self.for_model {
             Some(content) => content.clone(),
@@ -64,7 +64,7 @@ impl Output {
     }
 }
 
-/// The beginning and the end of a text that is longer than a model should be given.
+/// Shortens a text to its beginning and end, if it is too long for the model.
 pub(crate) fn shortened(text: &str) -> String {
     if text.len() <= MOST_FOR_MODEL {
         return text.to_owned();
@@ -81,9 +81,9 @@ pub(crate) fn shortened(text: &str) -> String {
 pub(crate) struct ToolContext {
     pub(crate) config: Arc<EmbeddedConfig>,
     pub(crate) roots: Arc<Roots>,
-    /// Variables of the run.
+    /// Parameters of the run, including its environment variables.
     pub(crate) params: Arc<ExecuteParams>,
-    /// Variables that commands do not get.
+    /// Variables that are removed from the environment of commands.
     pub(crate) hidden: &'static [&'static str],
 }
 
@@ -93,7 +93,7 @@ impl ToolContext {
     }
 }
 
-/// The tools, without those of servers.
+/// Returns the built-in tools.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let object = |properties: Value, required: &[&str]| {
         json!({
@@ -209,7 +209,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
     ]
 }
 
-/// The tool for an answer in the form of this schema.
+/// Returns the tool for an answer that follows this schema.
 pub(crate) fn structured_output(schema: &Value) -> ToolSpec {
     ToolSpec {
         name: STRUCTURED_OUTPUT.to_owned(),
@@ -219,7 +219,7 @@ pub(crate) fn structured_output(schema: &Value) -> ToolSpec {
     }
 }
 
-/// Kind of a built-in tool.
+/// Returns the kind of a built-in tool.
 pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,
@@ -231,7 +231,7 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Calls a tool of the runtime's own, whose input fits its schema. `cancel` ends it.
+/// Calls a built-in tool with a valid input. `cancel` stops it.
 pub(crate) async fn call(
     context: &ToolContext,
     name: &str,
@@ -244,7 +244,7 @@ pub(crate) async fn call(
         _ => {
             let (roots, input, name) = (context.roots.clone(), input.clone(), name.to_owned());
             let stop = cancel.clone();
-            // It may read much: not on a thread that others wait for.
+            // File access may block, so use a blocking thread.
             let done = tokio::task::spawn_blocking(move || {
                 let result = match name.as_str() {
                     "read" => files::read(&roots, &input),
@@ -274,12 +274,12 @@ fn plan(input: &Value) -> Output {
     }
 }
 
-/// A text field.
+/// Returns a string field.
 fn text<'v>(input: &'v Value, field: &str) -> Option<&'v str> {
     input.get(field)?.as_str()
 }
 
-/// A number that is a count.
+/// Returns a field that is a count.
 fn count(input: &Value, field: &str) -> Option<usize> {
     usize::try_from(input.get(field)?.as_u64()?).ok()
 }

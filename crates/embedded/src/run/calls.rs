@@ -1,4 +1,4 @@
-//! The calls of one answer.
+//! Tool calls of one answer.
 
 use std::panic::AssertUnwindSafe;
 
@@ -21,7 +21,7 @@ use crate::schema;
 use crate::tools::{self, Output, STRUCTURED_OUTPUT};
 
 impl Turn<'_> {
-    /// Carries out the calls of an answer, one after another. Each gets a result, also if the turn halts.
+    /// Runs the calls of an answer sequentially. Each call gets a result, even if the turn halts.
     pub(super) async fn carry_out(
         &self,
         context: &mut Context,
@@ -70,7 +70,7 @@ impl Turn<'_> {
         (results, halt)
     }
 
-    /// One call: announced, decided, executed and reported.
+    /// Emits, decides and executes one call.
     async fn one(
         &self,
         context: &mut Context,
@@ -83,7 +83,7 @@ impl Turn<'_> {
             Some(_) => ToolKind::Mcp,
             None => tools::kind(&call.name),
         };
-        // A service may use an id again in another answer.
+        // A service may reuse an id in another answer.
         let id: Id = emit.tool_id(&call.id);
         let tool_use = ToolUse::new(call.name.clone(), id.clone(), kind, call.input.clone())
             .mcp(server_tool.as_ref().map(|tool| tool.mcp.clone()));
@@ -159,7 +159,7 @@ impl Turn<'_> {
             .await
     }
 
-    /// A tool that the model was not offered: denied, or none.
+    /// Returns the output for a tool that the model was not offered: it is denied or does not exist.
     async fn not_offered(
         &self,
         context: &Context,
@@ -179,7 +179,7 @@ impl Turn<'_> {
         ))
     }
 
-    /// Asks whether a tool may be used: the input that it gets instead of its own, or why not.
+    /// Requests permission for a call. Returns a changed input if the answer has one, or the reason for the denial.
     async fn permitted(
         &self,
         context: &mut Context,
@@ -227,7 +227,7 @@ impl Turn<'_> {
         Ok(Ok(changed))
     }
 
-    /// Runs a tool, within the limit of time. What it started is gone when this returns.
+    /// Runs a tool within its time limit. Its processes have ended when this returns.
     async fn carried_out(
         &self,
         context: &Context,
@@ -279,14 +279,14 @@ async fn permission(
 }
 
 mod futures {
-    //! A future whose panic is caught.
+    //! Catches panics of a future.
 
     use std::future::{Future, poll_fn};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::pin;
     use std::task::Poll;
 
-    /// The output of a future; `None` if it panics.
+    /// Returns the output of a future. `None` if it panics.
     pub(super) async fn catch<F: Future>(future: AssertUnwindSafe<F>) -> Option<F::Output> {
         let mut future = pin!(future.0);
         poll_fn(

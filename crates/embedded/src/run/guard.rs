@@ -1,15 +1,15 @@
-//! A model that makes the same call over and over.
+//! Detection of a model that repeats a call.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::conversation::{Call, CallResult};
 
-/// After so many same calls with the same result in a row, the model gets a hint.
+/// Number of consecutive identical calls with the same result after which the model gets a hint.
 const HINT_AFTER: u32 = 3;
-/// After so many, the run ends.
+/// Number of such calls after which the run fails.
 const ENOUGH: u32 = 6;
 
-/// Counts same calls in a row.
+/// Counts consecutive identical calls.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     last: Option<(String, String, String)>,
@@ -20,14 +20,14 @@ pub(super) struct LoopGuard {
 #[derive(Debug, PartialEq)]
 pub(super) enum Advice {
     None,
-    /// Say this to the model.
+    /// Add this text to the result.
     Hint(String),
-    /// End the run.
+    /// Fail the run with this error.
     Enough(AgentError),
 }
 
 impl LoopGuard {
-    /// Takes note of a call and its result.
+    /// Records a call and its result.
     pub(super) fn note(&mut self, call: &Call, result: &CallResult) -> Advice {
         let now = (call.name.clone(), call.input.to_string(), result.text());
         if self.last.as_ref() == Some(&now) {
