@@ -1,8 +1,8 @@
-//! Which session a command line of the CLI's is about: a recorded one, or the caller's own arguments.
+//! Finds the session that a command line resumes or forks: of a recording, or in the caller's extra arguments.
 
 use teamster_core::ExecuteParams;
 
-/// Flags whose value is a word of its own: those of `codex` and those of `codex exec`.
+/// Flags of `codex` and `codex exec` whose value is a separate word.
 const WITH_VALUE: &[&str] = &[
     "-a",
     "--ask-for-approval",
@@ -32,26 +32,25 @@ const WITH_VALUE: &[&str] = &[
     "--output-last-message",
 ];
 
-/// No file has such a path.
+/// A path that cannot exist.
 const NOWHERE: &str = "\0";
 
 /// A resumed or forked session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resumed {
-    /// Its id, or what stands in its place. `None` for the last one.
+    /// The id, or another value in its position. `None` means the most recent session.
     id: Option<String>,
     fork: bool,
 }
 
-/// Puts the session that a recorded command line resumes or forks into the parameters.
+/// Sets the session parameters from a recorded command line that resumes or forks one.
 ///
-/// What the session had used is kept where it was recorded. The CLI's home on this machine is another,
-/// and what may be in there is of no concern: so that it is not read, the parameters name one that
-/// cannot be.
+/// The session's earlier usage is on the machine of the recording. The parameters name a home that cannot exist, so
+/// that the CLI's home on this machine is not read.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let is_exec = |word: &String| matches!(word.as_str(), "exec" | "e");
     let mut words = Words::new(argv);
-    // The program, which may be a script after its interpreter, and flags of `codex` itself.
+    // Skip the program, which may be a script after its interpreter, and the flags of `codex` itself.
     while let Some(word) = words.positional() {
         if !is_exec(word) {
             continue;
@@ -70,7 +69,7 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     }
 }
 
-/// The session that arguments of `codex exec` resume or fork, if they do.
+/// Returns the session that arguments of `codex exec` resume or fork.
 pub(crate) fn resumed(args: &[String]) -> Option<Resumed> {
     let mut words = Words::new(args);
     let command = words.positional().filter(|_| !words.ended)?;
@@ -81,7 +80,7 @@ pub(crate) fn resumed(args: &[String]) -> Option<Resumed> {
     };
     let id = words.positional();
     while words.positional().is_some() {}
-    // After `--last` it is the prompt.
+    // After `--last`, the word is the prompt.
     let id = id.filter(|_| !words.last);
     Some(Resumed {
         id: id.cloned(),
@@ -92,9 +91,9 @@ pub(crate) fn resumed(args: &[String]) -> Option<Resumed> {
 /// The words of a command line, without its flags.
 struct Words<'a> {
     rest: &'a [String],
-    /// `--` was there.
+    /// True after `--`.
     ended: bool,
-    /// `--last` was there.
+    /// True after `--last`.
     last: bool,
 }
 
@@ -107,7 +106,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next one that is no flag and no flag's value.
+    /// Returns the next word that is neither a flag nor a flag's value.
     fn positional(&mut self) -> Option<&'a String> {
         loop {
             let (word, rest) = self.rest.split_first()?;
@@ -173,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Which then is none: the CLI begins a new session, and the decoder sees its id.
+    /// The CLI begins a new session for such a value, and the decoder sees the new id.
     #[test]
     fn a_value_that_is_no_uuid_stands_in_the_place_of_the_session() {
         let found = params("codex exec resume no-such-session hi");

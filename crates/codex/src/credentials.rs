@@ -10,8 +10,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             sign: Sign::Json(&["/tokens/access_token", "/OPENAI_API_KEY"]),
         }],
     );
-    // A model provider of the user's own may need no login or have a variable of its own, and the login
-    // may be in a keyring.
+    // A custom model provider may need no login or another variable, and the login may be in a keyring.
     places.elsewhere_variables = &["OPENAI_API_KEY"];
     places.elsewhere_files = &[CredentialFile {
         location: in_home("config.toml"),
@@ -20,7 +19,7 @@ pub(crate) const CREDENTIALS: Credentials = {
     places
 };
 
-/// A file in the CLI's home.
+/// Location of a file in the CLI's home.
 pub(crate) const fn in_home(path: &'static str) -> FileLocation {
     FileLocation::User {
         variable: "CODEX_HOME",

@@ -1,4 +1,4 @@
-//! From the lines of `codex exec --json` to events.
+//! Decoder of the output of `codex exec --json`.
 
 mod agents;
 mod changes;
@@ -29,39 +29,39 @@ use items::{Items, Stage};
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
 pub struct CodexDecoder {
-    /// The session that is resumed, and shall keep its id.
+    /// Id of the resumed session. A different id is an error.
     resumed: Option<String>,
-    /// The answer shall be JSON.
+    /// True if the answer must be JSON.
     structured: bool,
     session: Option<Id>,
-    /// The requested model: the CLI names none.
+    /// The requested model. The CLI reports none.
     model: Option<String>,
     items: Items,
     ids: Ids,
     turns: Turns,
     /// The CLI's home.
     home: Option<PathBuf>,
-    /// The day of the run, counted from 1970-01-01: sub-agents' files are in its folder.
+    /// Day of the run, in days since 1970-01-01. Files of sub-agents are in the folder of that day.
     begun: Option<u64>,
     recorded: Recorded,
-    /// Reconnects of this turn.
+    /// Number of reconnects in this turn.
     retries: u32,
-    /// A failure reported by the CLI, until the end of the turn confirms it.
+    /// A reported failure that the end of the turn has not confirmed yet.
     pending: Option<String>,
-    /// The turn has no item yet.
+    /// True if the turn has no item yet.
     empty: bool,
-    /// An error was reported.
+    /// True if an error was reported.
     failed: bool,
 }
 
 impl CodexDecoder {
-    /// A decoder for one run of a new session.
+    /// Creates a decoder for one run of a new session.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A decoder for a run with these parameters. If it resumes or forks a session, the figures from
-    /// which it continues are read from the CLI's own files.
+    /// Creates a decoder for a run with these parameters. If it resumes or forks a session, reads the session's
+    /// earlier usage from the CLI's own files.
     pub fn for_run(params: &ExecuteParams) -> Self {
         let baseline = match &params.session_id {
             Some(_) => transcript::baseline(params),
@@ -84,7 +84,7 @@ impl CodexDecoder {
         }
     }
 
-    /// Takes an event. `None` if its type is not known; then nothing has happened.
+    /// Handles an event. Returns `None` if its type is unknown; then the state is unchanged.
     fn event(&mut self, line: &Object<'_>, out: &mut Events) -> Option<()> {
         match &*line.text("type")? {
             "thread.started" => self.thread_started(line.text("thread_id")?, out),
@@ -127,7 +127,7 @@ impl CodexDecoder {
         if let Some(asked) = &self.resumed
             && !asked.eq_ignore_ascii_case(&id)
         {
-            // What the CLI does with a name that it does not know.
+            // The CLI begins a new session if it does not know the session's name.
             let error = AgentError::new(
                 ErrorCode::CliError,
                 ErrorKind::SessionNotFound,
@@ -159,7 +159,7 @@ impl CodexDecoder {
         Some(())
     }
 
-    /// An `error` line: a reconnect, or what `turn.failed` will say again.
+    /// Handles an `error` line: a reconnect, or a failure that `turn.failed` repeats.
     fn error(&mut self, message: &str, out: &mut Events) {
         let Some(reconnect) = Reconnect::of(message) else {
             self.settle_pending(out);
@@ -189,7 +189,7 @@ impl CodexDecoder {
             }
             (Some(reported), _) => reported.into_owned(),
             (None, Some(pending)) => pending,
-            // `of_message` reports that it has no text.
+            // `of_message` reports that the text is missing.
             (None, None) => String::new(),
         };
         self.failed = true;
@@ -197,15 +197,15 @@ impl CodexDecoder {
         self.turns.failed(errors::stop_reason(&message), out);
     }
 
-    /// The turn ended before the model was asked, which the CLI calls a success.
+    /// Reports a turn that ended before the model was asked. The CLI calls such a turn a success.
     fn held_back(&mut self, out: &mut Events) {
         self.failed = true;
-        // The CLI does not say why.
+        // The CLI gives no reason.
         out.error(errors::held_back(""));
         self.turns.failed(None, out);
     }
 
-    /// The turn went on after what the CLI called an error.
+    /// Emits a pending failure as a notice, because the turn continued after it.
     fn settle_pending(&mut self, out: &mut Events) {
         if let Some(message) = self.pending.take() {
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
@@ -237,7 +237,7 @@ impl Decoder for CodexDecoder {
             let answer = self.items.messages.last();
             summary.structured_output = answer.and_then(|text| serde_json::from_str(text).ok());
         }
-        // A turn that did not come to its end printed no figures.
+        // A turn that did not complete printed no usage.
         summary.usage = summary.usage.or_else(|| self.recorded.main_usage());
         match (self.recorded.sub_agent_usage(), &mut summary.usage) {
             (Some(used), Some(usage)) => *usage = usage.plus(used),
@@ -278,10 +278,10 @@ impl Decoder for CodexDecoder {
     }
 }
 
-/// How the warning begins after which the CLI asks the model again in another way.
+/// Prefix of the warning that the CLI repeats the request over another transport.
 pub(crate) const FALLING_BACK: &str = "Falling back from WebSockets";
 
-/// `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`.
+/// A reconnect: `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`.
 pub(crate) struct Reconnect<'a> {
     pub(crate) attempt: Option<u32>,
     pub(crate) max_attempts: Option<u32>,

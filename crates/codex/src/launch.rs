@@ -19,15 +19,15 @@ use crate::{CAPABILITIES, INFO};
 pub(crate) use mcp::{CONFIG_FILES, Servers};
 pub(crate) use session::{Answers, Start, check_prompt, launch_session};
 
-/// The CLI refuses a larger prompt, but only after it has begun a session (measured: "Input exceeds
-/// the maximum length of 1048576 characters").
+/// Largest prompt in characters. The CLI refuses a larger one, but only after it has begun a session (measured:
+/// "Input exceeds the maximum length of 1048576 characters").
 pub(crate) const LARGEST_PROMPT_CHARS: usize = 1 << 20;
 
-/// Above so many bytes instructions are no argument any more: Linux takes none of 128 KiB.
+/// Largest instructions that are an argument, in bytes. Linux refuses an argument of 128 KiB.
 const LARGEST_INSTRUCTIONS_ARGUMENT: usize = 120 << 10;
 
-/// The CLI sets these for its own children. One that finds them passes some of them on to its tools,
-/// which then believe that they have no network, or takes itself for another installation.
+/// Variables that the CLI sets for its own children. A CLI that inherits them passes some to its tools, which then
+/// assume that they have no network, or mistakes itself for another installation.
 pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
     "CODEX_CI",
     "CODEX_INTERNAL_ORIGINATOR_OVERRIDE",
@@ -44,21 +44,21 @@ pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
     "CODEX_VERSION",
 ];
 
-/// The CLI prints a message only when it is complete, so it is silent for as long as the model thinks or
-/// writes. It watches the stream itself and gives up on one that stalls.
+/// Default idle timeout. The CLI prints a message only when it is complete, so it is silent while the model thinks or
+/// writes. It has a timeout of its own for a stalled stream.
 pub(crate) const IDLE: Duration = Duration::from_mins(30);
 
-/// Without this the CLI waits forever for a network that is not there. (A setting, because `--disable`
-/// fails for a feature that another version does not have.)
+/// Stops the CLI from waiting forever for a missing network. It is a setting because `--disable` fails for a feature
+/// that the CLI's version does not have.
 pub(crate) const NO_WAITING_FOR_A_NETWORK: &str =
     "--config=features.unbounded_connection_retries=false";
 
-/// After the end of its turn the CLI lives on for 5 s if it cannot deliver its statistics. By then
-/// everything about the session is written (measured: SIGKILL right after the end loses nothing).
+/// Grace after the end of the turn. The CLI lives for another 5 s if it cannot deliver its statistics. By then the
+/// session is completely written (measured: SIGKILL right after the end loses nothing).
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// On SIGINT, unlike on SIGTERM, the CLI ends its tools and MCP servers, which are out of reach in
-/// sessions and groups of their own (measured: within 100 ms).
+/// First stop step. On SIGINT, unlike on SIGTERM, the CLI ends its tools and MCP servers, which have their own
+/// sessions and groups and cannot be signalled (measured: within 100 ms).
 const STOP_FIRST: StopStep = StopStep {
     signal: Signal::Interrupt,
     grace: Duration::from_secs(1),
@@ -70,7 +70,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("exec");
     args.add("--json");
     args.add("--color=never");
-    // A run has no one to ask whether the directory is trusted.
+    // A run cannot ask a user whether the directory is trusted.
     args.add("--skip-git-repo-check");
     args.add(NO_WAITING_FOR_A_NETWORK);
     options(params, &mut args);
@@ -86,7 +86,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     for arg in &params.extra_args {
         args.add(arg);
     }
-    // All flags stand before it: after it most are refused.
+    // All flags go before the subcommand: it refuses most of them.
     if let Some(id) = &params.session_id {
         args.add(if params.fork { "fork" } else { "resume" });
         args.add(id);
@@ -123,7 +123,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         PermissionMode::ReadOnly => args.value("--sandbox", "read-only"),
         PermissionMode::AcceptEdits => args.value("--sandbox", "workspace-write"),
         PermissionMode::Bypass => args.add("--dangerously-bypass-approvals-and-sandbox"),
-        // The default; `check` has refused what is not known.
+        // The default. `check` has refused unknown modes.
         _ => {}
     }
     for dir in &params.add_dirs {
@@ -131,7 +131,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// The setting for how hard the model shall think.
+/// Returns the setting of the reasoning effort.
 pub(crate) fn effort(effort: &str) -> String {
     toml::setting("model_reasoning_effort", effort)
 }
@@ -153,7 +153,7 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
             }
             args.add(setting);
         }
-        // A path is no TOML, so the CLI takes it as it is.
+        // A path is not valid TOML, so the CLI takes it literally.
         Some(SystemPrompt::Replace(text)) => {
             args.private_file("--config=model_instructions_file=", text.as_bytes());
         }
@@ -162,8 +162,7 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
     Ok(())
 }
 
-/// The images, as files. The CLI takes a comma for the end of a path, and continues without an image
-/// that it cannot read.
+/// Adds the images as files. The CLI splits paths at commas, and continues without an image that it cannot read.
 fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
     for image in images {
         match &image.source {
@@ -187,7 +186,7 @@ fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// The whole path of a file that can be read; the CLI may work in another directory.
+/// Returns the absolute path of a readable file; the CLI may work in another directory.
 pub(crate) fn readable(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     if File::open(&path)?.metadata()?.is_dir() {
@@ -196,8 +195,8 @@ pub(crate) fn readable(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The prompt, as an argument or on stdin: given both, the CLI would take both. Stdin is never left
-/// open: the CLI would wait for its end forever.
+/// Adds the prompt as an argument or on stdin: the CLI would use both. Stdin is never left open, because the CLI
+/// would wait for its end forever.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = params.prompt.as_str();
     let chars = prompt.chars().count();
@@ -205,19 +204,18 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
         return Err(too_large(chars));
     }
     let on_stdin = params.prompt_on_stdin(prompt, &INFO, usize::MAX)?;
-    // As an argument, also behind `--`, this word alone means stdin. And stdin with nothing to read
-    // is refused, unlike an argument.
+    // The argument `-` means stdin, even after `--`. The CLI refuses an empty stdin, but not an empty argument.
     if prompt == "-" || (on_stdin && !prompt.trim().is_empty()) {
         args.add("-");
         return Ok(Stdin::prompt(prompt));
     }
-    // What follows `--` is never a flag or a sub-command.
+    // Nothing after `--` is read as a flag or subcommand.
     args.add("--");
     args.add(prompt);
     Ok(Stdin::Closed)
 }
 
-/// The error of a prompt with this many characters.
+/// Returns the error of a prompt with this many characters.
 pub(crate) fn too_large(chars: usize) -> AgentError {
     AgentError::new(
         ErrorCode::PromptTooLarge,
@@ -229,11 +227,11 @@ pub(crate) fn too_large(chars: usize) -> AgentError {
     )
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.session_id.as_deref().is_some_and(|id| !is_uuid(id)) {
-        // Given another one, the CLI would begin a new session and say nothing about it.
+        // For another id, the CLI would silently begin a new session.
         return Err(AgentError::refused(
             "session_id",
             "Codex's sessions have UUIDs, and this is none; leave it out to begin a new session",
@@ -251,7 +249,7 @@ pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Where the CLI's own program may be, beside the script that npm installs.
+/// Returns possible paths of the CLI's native program, beside the script that npm installs.
 pub(crate) fn native_programs(launcher: &Path) -> Vec<PathBuf> {
     let Some((package, triple)) = platform() else {
         return Vec::new();
@@ -273,7 +271,7 @@ pub(crate) fn native_programs(launcher: &Path) -> Vec<PathBuf> {
     .collect()
 }
 
-/// The npm package with the program for this machine, and the name of its folder in there.
+/// Returns the npm package with the program for this machine, and the name of its folder in there.
 fn platform() -> Option<(&'static str, &'static str)> {
     Some(match (std::env::consts::OS, std::env::consts::ARCH) {
         ("linux" | "android", "x86_64") => ("codex-linux-x64", "x86_64-unknown-linux-musl"),

@@ -1,7 +1,7 @@
 //! Codex (`codex`) as a `teamster` provider.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/codex.md`.
+//! `docs/providers/codex.md` describes the mapping of its output to events, the source of each figure, and its known
+//! faults.
 #![warn(missing_docs)]
 
 mod command_line;
@@ -66,8 +66,8 @@ static CAPABILITIES: Capabilities = {
     can.thinking = true;
     can.usage = true;
     can.live_usage = true;
-    // The newer models start agents without an item, what agents do has none, and a command that fails
-    // at once may have none either.
+    // Newer models start agents without an item, actions of agents have none, and a command that fails at once may
+    // have none either.
     can.announces_tools = false;
     can
 };

@@ -1,6 +1,6 @@
-//! Sessions: `codex app-server`, which is kept for many turns.
+//! Sessions: `codex app-server`, kept for many turns.
 //!
-//! It speaks JSON-RPC on its standard streams, one message a line and without a `jsonrpc` field.
+//! It speaks JSON-RPC on its standard streams, one message per line and without a `jsonrpc` field.
 
 mod agents;
 mod approvals;
@@ -32,7 +32,7 @@ static CAPABILITIES: SessionCapabilities = {
     can.set_permission = true;
     can.permissions = true;
     can.images = true;
-    // A goal that the model was given makes the CLI go on by itself.
+    // With a goal from the model, the CLI begins turns by itself.
     can.unasked = true;
     can
 };

@@ -1,4 +1,4 @@
-//! Tokens as the CLI counts them: totals of a session.
+//! Token totals of a session, as the CLI counts them.
 
 use teamster_core::Usage;
 
@@ -7,20 +7,20 @@ use crate::wire::Object;
 /// The session's total before this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Baseline {
-    /// This much.
+    /// The total is known.
     Known(Totals),
-    /// It cannot be known.
+    /// The total cannot be known.
     Unknown,
 }
 
-/// A new session has used nothing.
+/// The baseline of a new session: zero.
 impl Default for Baseline {
     fn default() -> Self {
         Self::Known(Totals::default())
     }
 }
 
-/// Tokens as the CLI counts them: those read from and written to a cache are in `input`.
+/// Token counts of the CLI. `input` includes tokens read from and written to a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     input: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// The figures in an object of the CLI's.
+    /// Reads the figures of an object of the CLI.
     pub(crate) fn of(usage: &Object<'_>) -> Self {
         Self {
             input: usage.get("input_tokens"),
@@ -56,7 +56,7 @@ impl Totals {
         self.figures().into_iter().flatten().all(|n| n == 0)
     }
 
-    /// The difference to the total `before`. `None` if it is no later total of the same session.
+    /// Returns the difference to the total `before`, or `None` if this is not a later total of the same session.
     pub(crate) fn less(self, before: &Self) -> Option<Self> {
         let mut since = self.figures();
         for (figure, before) in since.iter_mut().zip(before.figures()) {
@@ -80,7 +80,7 @@ impl Totals {
         })
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub(crate) fn plus(self, other: &Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),

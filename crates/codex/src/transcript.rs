@@ -1,11 +1,11 @@
 //! The CLI's session files.
 //!
-//! Every session has a file `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in the CLI's home, to
-//! which a resumed run appends. It is only read: its end before a run, and new lines during the
-//! run. Each request to the model leaves lines with the total so far.
+//! Every session has a file `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in the CLI's home. A resumed run appends
+//! to it. The file is only read: its end before a run, and new lines during the run. Each request to the model leaves
+//! lines with the total so far.
 //!
-//! A sub-agent is a session with a file of its own. Its records of usage name the session of the main agent,
-//! by any agent in between.
+//! A sub-agent is a session with a file of its own. Its usage records name the main agent's session, even if another
+//! agent started it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,16 +19,16 @@ use teamster_core::{ExecuteParams, Usage, time};
 use crate::totals::{Baseline, Totals};
 use crate::wire::Object;
 
-/// How much of the end of a file is looked at first, in bytes.
+/// Size of the first read at the end of a file, in bytes.
 const FIRST_TAIL: u64 = 64 << 10;
-/// How much of it is looked at at most. A line is some 50 KB at most, unless there are images.
+/// Size of the largest read at the end of a file, in bytes. A line has up to some 50 KB, more with images.
 const LARGEST_TAIL: u64 = 16 << 20;
-/// Contained in the lines that have figures.
+/// Texts in the lines that have figures.
 const FIGURES: &[&str] = &["\"token_usage_record\"", "\"token_count\""];
-/// How far into a line its type stands at most, in bytes.
+/// Bytes at the beginning of a line that contain its type.
 const HEAD: usize = 256;
 
-/// The total of the session that is resumed or forked, before the run.
+/// Returns the total of the resumed or forked session before the run.
 pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
     let total = || {
         let id = params.session_id.as_deref()?.to_ascii_lowercase();
@@ -38,7 +38,7 @@ pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
     total().map_or(Baseline::Unknown, Baseline::Known)
 }
 
-/// The CLI's home: `CODEX_HOME`, or `.codex` in the user's.
+/// Returns the CLI's home: `CODEX_HOME`, or `.codex` in the user's home.
 pub(crate) fn home(params: &ExecuteParams) -> Option<PathBuf> {
     let variable = |name: &str| {
         let value = match params.env.get(name) {
@@ -57,7 +57,7 @@ pub(crate) fn home(params: &ExecuteParams) -> Option<PathBuf> {
     })
 }
 
-/// The file of a session.
+/// Finds the file of a session.
 fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
     let ending = format!("-{id}.jsonl");
     folders(id)?.into_iter().find_map(|folder| {
@@ -70,21 +70,21 @@ fn find(sessions: &Path, id: &str) -> Option<PathBuf> {
     })
 }
 
-/// Candidate folders of a session's file. The id contains the start time; the CLI names the folder after the
+/// Returns candidate folders of a session's file. The id contains the start time; the CLI names the folder after the
 /// local day, which may be the day before or after.
 fn folders(id: &str) -> Option<[String; 3]> {
     let day = day_of(id)?;
     Some([day, day.checked_sub(1)?, day + 1].map(folder_of))
 }
 
-/// The folder of a day counted from 1970-01-01.
+/// Returns the folder of a day, in days since 1970-01-01.
 fn folder_of(day: u64) -> String {
     let (year, month, day) = time::date_of_day(day);
     format!("{year:04}/{month:02}/{day:02}")
 }
 
-/// The files of a session and of its sub-agents of a run that began on this day, for the engine to read
-/// while the CLI writes them.
+/// Returns the files of a session, and of its sub-agents in a run that began on this day. The engine reads them while
+/// the CLI writes them.
 pub(crate) fn files(home: &Path, id: &str, begun: Option<u64>) -> Option<RecordFiles> {
     let id = id.to_ascii_lowercase();
     let paths = folders(&id)?.map(|folder| format!("{folder}/rollout-*-{id}.jsonl"));
@@ -101,13 +101,13 @@ pub(crate) fn files(home: &Path, id: &str, begun: Option<u64>) -> Option<RecordF
     Some(files)
 }
 
-/// Today, counted from 1970-01-01.
+/// Returns the current day, in days since 1970-01-01.
 pub(crate) fn today() -> Option<u64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     Some(since.as_secs() / 86_400)
 }
 
-/// The day on which an id was made, counted from 1970-01-01. Only ids of version 7 have it.
+/// Returns the day on which an id was made, in days since 1970-01-01. Only UUIDs of version 7 contain it.
 fn day_of(id: &str) -> Option<u64> {
     if !is_uuid(id) || id.as_bytes()[14] != b'7' {
         return None;
@@ -117,8 +117,8 @@ fn day_of(id: &str) -> Option<u64> {
     Some(ms / 86_400_000)
 }
 
-/// The last total in a session's file. One without any is of a session that has used nothing, as far
-/// as the CLI knows. `None` if the file cannot be read, or its end holds none.
+/// Returns the last total in a session's file. A file without totals is of a session that has used nothing, as far as
+/// the CLI knows. `None` if the file cannot be read, or its end has no total.
 fn last_total(path: &Path) -> Option<Totals> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
@@ -141,13 +141,13 @@ fn last_total(path: &Path) -> Option<Totals> {
     }
 }
 
-/// Token usage of a line: a record of usage, or an event that reports it.
+/// Token usage in a line: a usage record, or an event that reports usage.
 struct Figures {
     /// The thread that used them and the session that it works for, if the line names them.
     thread: Option<(String, String)>,
-    /// Of the thread.
+    /// Total of the thread.
     total: Totals,
-    /// Of the last request.
+    /// Usage of the last request.
     last: Option<Totals>,
 }
 
@@ -188,19 +188,19 @@ impl Figures {
     }
 }
 
-/// Usage of a run, by the new lines in the files of its session and of its sub-agents.
+/// Usage of a run, from the new lines in the files of its session and sub-agents.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// The session, once it is known.
+    /// The session's id, once it is known.
     session: Option<String>,
     /// The total of the session before the run.
     before: Baseline,
     total: Option<Totals>,
-    /// The requests of the run: all that is known where the total before is not.
+    /// Sum of the run's requests: the only usage known if `before` is unknown.
     requests: Option<Totals>,
     /// The last total of each sub-agent.
     sub_agents: BTreeMap<String, Totals>,
-    /// The requests of all of them.
+    /// Sum of the requests of all sub-agents.
     by_sub_agents: Option<Totals>,
 }
 
@@ -212,15 +212,15 @@ impl Recorded {
         }
     }
 
-    /// Sub-agents are distinguished by the session.
+    /// Sets the session's id, which distinguishes the main agent from sub-agents.
     pub(crate) fn session_known(&mut self, id: &str) {
         self.session = Some(id.to_ascii_lowercase());
     }
 
-    /// Takes a line: what the run has used so far, if that has changed. A total is often repeated.
+    /// Handles a line. Returns the run's usage so far if it has changed; totals are often repeated.
     pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
         let figures = Figures::in_line(line.as_bytes())?;
-        // So it is where the context was too small.
+        // The total is zero after the context was too small.
         if figures.total.is_zero() {
             return None;
         }
@@ -245,7 +245,7 @@ impl Recorded {
         self.usage()
     }
 
-    /// Usage of the run.
+    /// Returns the usage of the run.
     pub(crate) fn usage(&self) -> Option<Usage> {
         match (self.main_usage(), self.sub_agent_usage()) {
             (Some(main), Some(others)) => Some(main.plus(others)),
@@ -253,7 +253,7 @@ impl Recorded {
         }
     }
 
-    /// Usage of its main agent.
+    /// Returns the usage of the main agent.
     pub(crate) fn main_usage(&self) -> Option<Usage> {
         let used = match &self.before {
             Baseline::Known(before) => self.total?.less(before),
@@ -262,12 +262,12 @@ impl Recorded {
         used.filter(|used| !used.is_zero()).map(Usage::from)
     }
 
-    /// Usage of its sub-agents.
+    /// Returns the usage of the sub-agents.
     pub(crate) fn sub_agent_usage(&self) -> Option<Usage> {
         self.by_sub_agents.map(Usage::from)
     }
 
-    /// Usage of the session, without its sub-agents.
+    /// Returns the usage of the session, without its sub-agents.
     pub(crate) fn session_usage(&self) -> Option<Usage> {
         self.total.map(Usage::from)
     }

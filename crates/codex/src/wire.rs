@@ -1,12 +1,11 @@
-//! The lines of `codex exec --json` and of `codex app-server`, as far as they are read.
+//! Lazy access to lines of `codex exec --json` and `codex app-server`.
 //!
-//! A line is a flat object around one flat item, so both are kept as a list of their fields, borrowed
-//! from the line and read one by one when they are wanted. Nothing that is odd about one field can
-//! lose the line: the CLI prints the key `id` twice in `web_search` items, which a derived struct
-//! refuses, and a field of an unexpected type is taken as missing.
+//! A line is a flat object around one flat item. Both are lists of fields that borrow from the line and are parsed on
+//! access. A malformed field never loses the line: the CLI prints the key `id` twice in `web_search` items, which a
+//! derived struct refuses. A field of an unexpected type counts as missing.
 //!
-//! Both print the same items, one with names as `exit_code`, the other with names as `exitCode`. Callers
-//! use the first, and both are found.
+//! Both commands print the same items, one with names such as `exit_code`, the other with names such as `exitCode`.
+//! Callers use the first form, which matches both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,8 +15,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
 use teamster_core::provider::surrogates;
 
-/// A JSON object whose fields are only parsed on access. Of two fields with the
-/// same name the first counts.
+/// A JSON object whose fields are parsed on access. The first of two fields with the same name counts.
 #[derive(Debug)]
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -26,18 +24,18 @@ pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Object<'a> {
-    /// The object in this text, if it is one.
+    /// Parses an object, or returns `None`.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// The text of a field.
+    /// Returns the raw JSON of a field.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         let (_, raw) = self.0.iter().find(|(found, _)| is_named(found, name))?;
         Some(raw.get())
     }
 
-    /// A field that is a string.
+    /// Returns a field that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         let raw = self.raw(name)?;
         if let Ok(text) = serde_json::from_str::<Text<'a>>(raw) {
@@ -47,12 +45,12 @@ impl<'a> Object<'a> {
         serde_json::from_str(&repaired).ok().map(Cow::Owned)
     }
 
-    /// A field that is an object.
+    /// Returns a field that is an object.
     pub(crate) fn object(&self, name: &str) -> Option<Self> {
         Self::parse(self.raw(name)?)
     }
 
-    /// A field that is a list of objects; what is no object in it is left out.
+    /// Returns the objects in a field that is a list. Other items are left out.
     pub(crate) fn objects(&self, name: &str) -> Vec<Self> {
         let list: Vec<&'a RawValue> = self
             .raw(name)
@@ -63,7 +61,7 @@ impl<'a> Object<'a> {
             .collect()
     }
 
-    /// A field of any other shape. `null` is as good as none.
+    /// Parses a field of any other type. `null` counts as missing.
     pub(crate) fn get<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
         let raw = self.raw(name)?;
         let value: Option<T> = match serde_json::from_str(raw) {
@@ -73,30 +71,30 @@ impl<'a> Object<'a> {
         value
     }
 
-    /// A field of any shape, with nothing of it lost: what is nested too deep for a value is its text.
+    /// Returns a field of any type without loss: a value nested too deeply becomes its text.
     pub(crate) fn value(&self, name: &str) -> Option<Value> {
         let raw = self.raw(name).filter(|raw| *raw != "null")?;
         Some(value_of(raw))
     }
 
-    /// A field that is a list, each as with [`value`](Self::value).
+    /// Returns the items of a field that is a list, each as [`value`](Self::value) returns it.
     pub(crate) fn values(&self, name: &str) -> Option<Vec<Value>> {
         let list: Vec<&'a RawValue> = serde_json::from_str(self.raw(name)?).ok()?;
         Some(list.into_iter().map(|raw| value_of(raw.get())).collect())
     }
 
-    /// The names and values of all fields.
+    /// Returns the names and values of all fields.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(name, raw)| (&**name, raw.get()))
     }
 }
 
-/// Whether this is the name, or its form with capitals.
+/// Returns whether `found` is this name or its camelCase form.
 fn is_named(found: &str, name: &str) -> bool {
     found == name || (name.contains('_') && with_underscores(found) == name)
 }
 
-/// A name such as `commandExecution` in the form `command_execution`.
+/// Converts a name such as `commandExecution` to `command_execution`.
 pub(crate) fn with_underscores(name: &str) -> Cow<'_, str> {
     if !name.bytes().any(|b| b.is_ascii_uppercase()) {
         return name.into();

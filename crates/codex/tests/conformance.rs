@@ -1,4 +1,4 @@
-//! The suite of checks that every provider must pass.
+//! The conformance suite that every provider must pass.
 #![cfg(all(test, unix))]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use teamster_testkit::conformance::{
 use teamster_testkit::fixture::Fixture;
 use teamster_testkit::replay::calls as traced_calls;
 
-/// The command line of `codex`, from its `--help` and from what was tried.
+/// Returns a model of the command line of `codex`, from its `--help` and from experiments.
 fn command_line() -> ArgvModel {
     let with_session = || {
         ArgvModel::new(Parser::Clap)
@@ -65,7 +65,7 @@ fn command_line() -> ArgvModel {
         .command("exec", exec)
 }
 
-/// The CLI's interpretation of it. A value of `--config` is TOML, or else a string as it is.
+/// Interprets a command line like the CLI. A value of `--config` is TOML, or else a literal string.
 fn understand(sent: &Sent<'_>) -> Understood {
     let args = &sent.args;
     let mut words = args
@@ -80,7 +80,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     let word = words.next();
     assert_eq!(words.next(), None, "the CLI takes one prompt");
     let prompt = match (word.as_deref(), sent.stdin()) {
-        // It drops one mark of the byte order, and refuses what has nothing in it.
+        // The CLI strips one byte order mark, and refuses blank input.
         (Some("-") | None, Some(stdin)) if !stdin.trim().is_empty() => {
             let text = stdin.strip_prefix('\u{feff}');
             text.unwrap_or(&stdin).to_owned()
@@ -97,7 +97,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     };
     let text = |key: &str| {
         let value = config(key)?;
-        // Every escape of TOML's basic strings that is used here JSON has too.
+        // JSON supports every escape of TOML's basic strings that is used here.
         Some(serde_json::from_str(&value).unwrap_or_else(|_| format!("no string: {value}")))
     };
     let append = text("developer_instructions").map(SystemPrompt::Append);
@@ -155,10 +155,10 @@ fn suite() -> Suite {
         .status("text", RunStatus::Completed, None)
         .status("retry_429_then_ok", RunStatus::Completed, None)
         .status("empty_answer", RunStatus::Completed, None)
-        // A server that is broken and not required leaves no trace.
+        // A broken server that is not required leaves no trace.
         .status("mcpcfg_broken", RunStatus::Completed, None)
         .status("resume_2_second", RunStatus::Completed, None)
-        // A search on the web comes with its result, and changes nothing.
+        // A web search comes with its result, and changes nothing.
         .announces(Announces::SideEffects)
         .call("tool_shell_ok", ToolKind::Execute)
         .call("cm_patch", ToolKind::Edit)
@@ -241,7 +241,7 @@ fn suite() -> Suite {
 
 teamster_testkit::conformance_tests!(suite());
 
-/// The run started an agent, which asked the model; only the wait for it is reported.
+/// The run started an agent, which asked the model. Only the wait for the agent is reported.
 #[test]
 fn an_agent_of_the_newer_kind_is_not_reported_before_it_is_waited_for() {
     let names = |scenario: &str| -> Vec<String> {

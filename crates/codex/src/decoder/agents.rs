@@ -2,12 +2,12 @@
 
 use crate::wire::{Object, with_underscores};
 
-/// The fields of a `subAgentActivity` that are the input of a call.
+/// Fields of a `subAgentActivity` that are the input of its call.
 pub(super) const FIELDS: &[&str] = &["agent_path", "agent_thread_id", "model", "reasoning_effort"];
 
-/// The tool of the call that a `subAgentActivity` reports. `None` if it reports something else.
+/// Returns the tool whose call a `subAgentActivity` reports. `None` if it reports something else.
 ///
-/// The item of a `followup_task` is that of a `send_message`.
+/// The item of `followup_task` is the same as that of `send_message`.
 pub(super) fn tool(item: &Object<'_>) -> Option<&'static str> {
     Some(match &*item.text("kind")? {
         "started" => "spawn_agent",
@@ -17,7 +17,7 @@ pub(super) fn tool(item: &Object<'_>) -> Option<&'static str> {
     })
 }
 
-/// The states of other agents, one a line, each with its last message.
+/// Returns the states of other agents, one per line, each with its last message.
 pub(super) fn states(item: &Object<'_>) -> String {
     let Some(states) = item.object("agents_states") else {
         return String::new();

@@ -5,7 +5,7 @@ use teamster_core::ChangeKind;
 
 use crate::wire::Object;
 
-/// The changed files: a list of objects or, as the CLI has them elsewhere, an object by their paths.
+/// Returns the changed files: from a list of objects, or from an object keyed by path, which the CLI uses elsewhere.
 pub(super) fn of(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
     if let Some(by_path) = item.object("changes") {
         let change = |(path, raw): (&str, &str)| Some((path.to_owned(), change_kind(raw)?));
@@ -13,7 +13,7 @@ pub(super) fn of(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
     }
     let change = |change: &Object<'_>| {
         let kind = change_kind(change.raw("kind").unwrap_or_default());
-        // A change is one also if it is of a kind that is not known.
+        // A change of an unknown kind counts as an update.
         let kind = kind.unwrap_or(ChangeKind::Update);
         Some((change.text("path")?.into_owned(), kind))
     };
@@ -21,7 +21,7 @@ pub(super) fn of(item: &Object<'_>) -> Vec<(String, ChangeKind)> {
     list.iter().filter_map(change).collect()
 }
 
-/// The kind of a change: a word, or an object with it as its `type`.
+/// Parses the kind of a change: a word, or an object with the word as its `type`.
 fn change_kind(raw: &str) -> Option<ChangeKind> {
     let word = match Object::parse(raw) {
         Some(kind) => kind.text("type")?.into_owned(),
@@ -30,14 +30,14 @@ fn change_kind(raw: &str) -> Option<ChangeKind> {
     match word.as_str() {
         "add" => Some(ChangeKind::Add),
         "delete" => Some(ChangeKind::Delete),
-        // A file that was moved is an update of its old path.
+        // A moved file is an update of its old path.
         "update" => Some(ChangeKind::Update),
         _ => None,
     }
 }
 
-/// The changes of files as a run has them, which is by a word for each; `codex app-server` has an object
-/// for it and the text of the change.
+/// Converts file changes to the form of a run, which has a word for the kind. `codex app-server` has an object for
+/// it, and the text of the change.
 pub(super) fn in_run_form(changes: &mut Value) {
     let list = changes.as_array_mut().into_iter().flatten();
     for change in list.filter_map(Value::as_object_mut) {

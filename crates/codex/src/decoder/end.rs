@@ -1,8 +1,7 @@
-//! Turns and what they used.
+//! Turns and their usage.
 //!
-//! The CLI reports running totals of the session, over all processes that resumed it and over the
-//! session that it was forked from. What this run used is the difference to what the total was
-//! before.
+//! The CLI reports running totals of the session, over all processes that resumed it and the session that it was
+//! forked from. The usage of this run is the difference to the total before it.
 
 use teamster_core::provider::{Activity, Events, RunSummary};
 use teamster_core::{AgentEvent, TurnEnd, Usage};
@@ -28,7 +27,7 @@ impl Turns {
         }
     }
 
-    /// The CLI began another session than the one that the total before is of.
+    /// Resets the baseline, because the CLI began a new session instead of resuming.
     pub(super) fn not_resumed(&mut self) {
         self.before = Baseline::default();
     }
@@ -38,7 +37,7 @@ impl Turns {
     }
 
     pub(super) fn completed(&mut self, total: Option<Totals>, out: &mut Events) {
-        // Zeros all over are no figures: a review reports them for any usage.
+        // Totals of zero are missing figures: a review reports them for any usage.
         let total = total.filter(|total| !total.is_zero());
         let usage = total.and_then(|total| match self.total {
             Some(last) => total.less(&last),
@@ -49,7 +48,7 @@ impl Turns {
         self.ended(false, None, usage, out);
     }
 
-    /// Whether no tokens were used before this total.
+    /// Returns whether no tokens were used before this total.
     pub(super) fn used_nothing(&self, total: Totals) -> bool {
         let since = match self.total {
             Some(last) => total.less(&last),
@@ -100,7 +99,7 @@ impl Turns {
             usage: self
                 .total
                 .and_then(|total| self.since_before(total))
-                // Nothing at all is no figure either.
+                // Zero usage is a missing figure, too.
                 .filter(|usage| !usage.is_zero())
                 .map(Usage::from),
             session_usage: self.total.map(Usage::from),

@@ -1,7 +1,7 @@
-//! Error kinds of a run's messages. The CLI gives no code: its message is all there is.
+//! Classification of a run's error messages. The CLI gives no codes, only messages.
 //!
-//! In a session it adds a word of its own (`codexErrorInfo`): that table is in `session/errors.rs`. Statuses and
-//! messages of model services are classified in `crates/core/src/provider/classify.rs`.
+//! In a session the CLI adds a code (`codexErrorInfo`): that table is in `session/errors.rs`. Statuses and messages
+//! of model services are classified in `crates/core/src/provider/classify.rs`.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::wire::Object;
 
-/// Kinds of the CLI's own messages, the more specific first. All were seen in the output of the real
-/// program or are among the messages that it carries.
+/// Kinds of the CLI's own messages, more specific ones first. All were seen in the output of the real program, or are
+/// among the messages in its binary.
 const PATTERNS: &[(&str, ErrorKind)] = &[
     ("no rollout found", ErrorKind::SessionNotFound),
     ("Session not found", ErrorKind::SessionNotFound),
-    // Of a process that was killed a moment ago. It passes, and the session is as good as before.
+    // The lock of a process that was just killed. It passes, and the session is intact.
     ("already has an active writer", ErrorKind::Overloaded),
     ("required MCP servers failed", ErrorKind::Mcp),
     ("Missing environment variable", ErrorKind::Auth),
@@ -32,7 +32,7 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("request timed out", ErrorKind::Network),
 ];
 
-/// Kinds of messages that are only on stderr.
+/// Kinds of messages that appear only on stderr.
 const PATTERNS_OF_STDERR: &[(&str, ErrorKind)] = &[
     ("Not inside a trusted directory", ErrorKind::Permission),
     ("No prompt provided", ErrorKind::Invalid),
@@ -45,17 +45,16 @@ const PATTERNS_OF_STDERR: &[(&str, ErrorKind)] = &[
     ("No such file or directory", ErrorKind::NotFound),
 ];
 
-/// Lines of stderr that say nothing about a failure: what it reads, which tool calls of the model it
-/// refused (the model got the reason), what MCP servers do not support, and what it can no longer write
-/// after SIGINT.
+/// Lines of stderr that are no evidence of a failure: the stdin notice, refused tool calls of the model (the model
+/// got the reason), missing features of MCP servers, and failed writes after SIGINT.
 const NOISE: &[&str] = &[
     "Reading additional input from stdin...",
     "Reading prompt from stdin...",
     "WARNING: proceeding, even though",
     "warning: Untrusted project-local configuration",
 ];
-/// The same for lines of its log, after their time and level. What is less than an error is there if
-/// `RUST_LOG` is set, and no evidence either.
+/// The same for log lines, after their time and level. Lines below the level of errors appear if `RUST_LOG` is set,
+/// and are no evidence either.
 const LOGS: &[&str] = &[
     "codex_core::tools::router: ",
     "rmcp::",
@@ -63,15 +62,15 @@ const LOGS: &[&str] = &[
     "codex_app_server: Codex could not find bubblewrap on PATH",
 ];
 
-/// Prefix of the reason why the CLI gave up a stream.
+/// Prefix of the reason for which the CLI gave up a stream.
 const DISCONNECTED: &str = "stream disconnected before completion: ";
 
-/// A failure that the CLI reports in its events.
+/// Returns the error for a failure that the CLI reports in its events.
 pub(crate) fn of_message(message: &str) -> AgentError {
     let mut kind = kind_of(message);
     let mut text = Cow::Borrowed(message);
     if message.trim().is_empty() {
-        // So it is with an answer of 400 that has no body.
+        // A response of 400 without a body has no message.
         text = "Codex reports that its turn failed, without a reason".into();
     } else if let Some(body) = Object::parse(message) {
         if kind == ErrorKind::Internal {
@@ -82,8 +81,8 @@ pub(crate) fn of_message(message: &str) -> AgentError {
     AgentError::new(ErrorCode::CliError, kind, text).retry_after_ms(retry_after_ms(message))
 }
 
-/// The service's message in the body of a 400 response. The CLI passes on the whole body of one it does not
-/// know; of other statuses it extracts the message itself.
+/// Returns the service's message in the body of a 400 response. The CLI passes on the whole body if it does not know
+/// its form; of other statuses it extracts the message itself.
 fn words_of<'a>(body: &Object<'a>) -> Option<Cow<'a, str>> {
     let error = body.object("error");
     error
@@ -94,7 +93,8 @@ fn words_of<'a>(body: &Object<'a>) -> Option<Cow<'a, str>> {
         .filter(|words| !words.trim().is_empty())
 }
 
-/// Why the CLI asks the model again. What it does not explain is the connection: else it would give up.
+/// Returns the error for which the CLI asks the model again. Without an explanation it is the connection: the CLI
+/// would give up otherwise.
 pub(crate) fn of_reconnect(reason: &str) -> AgentError {
     let error = of_message(reason);
     if error.kind == ErrorKind::Internal {
@@ -103,7 +103,7 @@ pub(crate) fn of_reconnect(reason: &str) -> AgentError {
     error
 }
 
-/// The turn ended before the model was asked; `why` is the hook's message, or empty.
+/// Returns the error of a turn that ended before the model was asked. `why` is the hook's message, or empty.
 pub(crate) fn held_back(why: &str) -> AgentError {
     let mut message = "the model was not asked: a hook held the prompt back".to_owned();
     if !why.trim().is_empty() {
@@ -112,17 +112,17 @@ pub(crate) fn held_back(why: &str) -> AgentError {
     AgentError::new(ErrorCode::CliError, ErrorKind::Permission, message)
 }
 
-/// The model's stop reason, if a failure has one.
+/// Returns the model's stop reason, if a failure has one.
 pub(crate) fn stop_reason(message: &str) -> Option<&str> {
-    // The CLI repeats the request for an answer that a filter stopped, as if the connection had broken.
+    // The CLI repeats the request after an answer that a filter stopped, as after a broken connection.
     let message = message.strip_prefix(DISCONNECTED).unwrap_or(message);
     let reason = message.strip_prefix("Incomplete response returned, reason: ")?;
     Some(reason.trim())
 }
 
-/// Classifies a failure that was only explained on stderr.
+/// Classifies a failure that was explained only on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    // Refused arguments, in the words of the parser that the CLI uses.
+    // Refused arguments, as the CLI's argument parser reports them.
     if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
     }
@@ -131,7 +131,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         .or_else(|| kind_of_service(stderr))
 }
 
-/// stderr without its noise.
+/// Returns stderr without its noise.
 pub(crate) fn evidence(stderr: &str) -> String {
     let is_noise = |line: &&str| {
         NOISE.iter().any(|noise| line.starts_with(noise))
@@ -143,7 +143,8 @@ pub(crate) fn evidence(stderr: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// The level and the rest of a line of the CLI's log: `2026-11-21T21:00:33.363870Z  WARN target: …`.
+/// Splits a line of the CLI's log, such as `2026-11-21T21:00:33.363870Z  WARN target: …`, into its level and the
+/// rest.
 pub(super) fn log_line(line: &str) -> Option<(&str, &str)> {
     let (time, rest) = line.split_once(' ')?;
     let is_time = time.ends_with('Z') && time.contains('T') && time.starts_with("20");
@@ -157,7 +158,7 @@ fn kind_of(message: &str) -> ErrorKind {
     {
         return kind;
     }
-    // The connection broke, if what follows does not say more.
+    // The connection broke, unless the rest is more specific.
     if message.starts_with("stream disconnected") {
         return ErrorKind::Network;
     }
@@ -174,19 +175,19 @@ fn kind_of_service(text: &str) -> Option<ErrorKind> {
         return Some(ErrorKind::ModelNotFound);
     }
     ErrorKind::of_message(text).or_else(|| match http_status(text)? {
-        // Not the model but the address of the service, if it names no model.
+        // Without the name of a model, it is the service's address that was not found.
         404 if !names_a_model(text) => Some(ErrorKind::Invalid),
         status => ErrorKind::of_http_status(status),
     })
 }
 
-/// Whether the service speaks of a model; the URL that the CLI adds is none of its words.
+/// Returns whether the service's message mentions a model. The URL that the CLI adds is ignored.
 fn names_a_model(text: &str) -> bool {
     let message = text.split(", url: ").next().unwrap_or(text);
     message.to_lowercase().contains("model")
 }
 
-/// The HTTP status in `unexpected status 529 …` and `last status: 429 …`.
+/// Returns the HTTP status in `unexpected status 529 …` or `last status: 429 …`.
 fn http_status(text: &str) -> Option<u16> {
     let (_, rest) = text
         .split_once("unexpected status ")
@@ -194,7 +195,7 @@ fn http_status(text: &str) -> Option<u16> {
     rest.get(..3)?.parse().ok()
 }
 
-/// How long to wait, if the service reports `try again in 1.5s`.
+/// Returns the time to wait, in milliseconds, if the service reports `try again in 1.5s`.
 fn retry_after_ms(message: &str) -> Option<u64> {
     const AGAIN: &str = "try again in ";
     let at = message.to_ascii_lowercase().find(AGAIN)?;
@@ -348,7 +349,7 @@ mod tests {
             );
             assert!(!error.retryable);
         }
-        // Its own code has precedence.
+        // The service's own code has precedence.
         let full = r#"{"error":{"message":"It is full.","code":"context_length_exceeded"}}"#;
         assert_eq!(of_message(full).kind, ErrorKind::ContextWindow);
     }

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use teamster_core::Id;
 
-/// The ids that were given out. The CLI counts its items (`item_0`, `item_1`, …) from 0 in every
-/// process; one that comes again all the same gets a number of its own.
+/// The ids that were used. The CLI counts its items (`item_0`, `item_1`, …) from 0 in every process; a repeated id
+/// gets a number appended.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     used: HashSet<Id>,
 }
 
 impl Ids {
-    /// An id like this one that was not given out before.
+    /// Returns an unused id similar to this one.
     pub(crate) fn fresh(&mut self, item: &str) -> Id {
         let mut id = Id::from(item);
         let mut number = 2;

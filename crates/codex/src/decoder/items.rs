@@ -1,4 +1,4 @@
-//! Items: what the agent does, one after the other.
+//! Items: the agent's actions, in order.
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{Events, mcp_content};
@@ -27,7 +27,7 @@ pub(crate) struct Items {
     /// Tool calls without a result, in order.
     open: Vec<Open>,
     plan: Vec<PlanEntry>,
-    /// Sub-agents were started, spoken to or waited for.
+    /// True if sub-agents were started, messaged or waited for.
     pub(crate) used_sub_agents: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Open {
     pub(crate) id: Id,
     pub(crate) kind: ToolKind,
     mcp: Option<McpTool>,
-    /// The call, if it was not emitted yet because its arguments are not known.
+    /// The call, if it was not emitted yet because its arguments are unknown.
     pending: Option<Call>,
 }
 
@@ -51,7 +51,7 @@ struct Call {
     kind: ToolKind,
     mcp: Option<McpTool>,
     input: Value,
-    /// The CLI starts web searches before it knows what for.
+    /// True if arguments are missing: the CLI starts web searches before it knows the query.
     incomplete: bool,
 }
 
@@ -60,15 +60,15 @@ struct Call {
 struct Outcome {
     output: String,
     is_error: Option<bool>,
-    /// It was not permitted.
+    /// True if the call was not permitted.
     denied: bool,
-    /// The reason, if one is given.
+    /// The reason, if there is one.
     reason: Option<String>,
     changes: Vec<(String, ChangeKind)>,
 }
 
 impl Items {
-    /// Those of an agent that this call has started.
+    /// Creates the items of an agent that this call started.
     pub(crate) fn of_agent(parent: Id) -> Self {
         Self {
             messages: Messages::of_agent(parent),
@@ -76,7 +76,7 @@ impl Items {
         }
     }
 
-    /// Takes an item. `None` if its type is not known; then nothing has happened.
+    /// Handles an item. Returns `None` if its type is unknown; then the state is unchanged.
     pub(crate) fn item(
         &mut self,
         stage: Stage,
@@ -89,7 +89,8 @@ impl Items {
             "agent_message" => self.message(stage, Kind::Text, item, ids, out)?,
             "reasoning" => self.message(stage, Kind::Thinking, item, ids, out)?,
             "todo_list" => {
-                // The model made or changed it by a tool. At its end, the turn's, it did nothing.
+                // The model created or changed the list by a tool. The completed item comes at the end of the turn,
+                // without an action of the model.
                 if stage != Stage::Completed {
                     self.messages.settle();
                 }
@@ -108,7 +109,7 @@ impl Items {
         Some(())
     }
 
-    /// A piece of a message.
+    /// Handles a piece of a message.
     pub(crate) fn piece(
         &mut self,
         item: &str,
@@ -120,12 +121,12 @@ impl Items {
         self.messages.add(item, kind, piece, ids, out);
     }
 
-    /// The call in this item, if it has no result yet.
+    /// Returns the call in this item, if it has no result yet.
     pub(crate) fn open_call(&self, item: &str) -> Option<&Open> {
         self.open.iter().find(|open| open.item == item)
     }
 
-    /// The ids of the calls of a tool of an MCP server that have no result yet.
+    /// Returns the ids of an MCP tool's calls that have no result yet.
     pub(crate) fn open_calls_of_mcp(&self, server: &str, tool: &str) -> Vec<Id> {
         let is_it = |open: &&Open| {
             let mcp = open.mcp.as_ref();
@@ -135,7 +136,7 @@ impl Items {
         calls.map(|open| open.id.clone()).collect()
     }
 
-    /// The run is over: emits the calls that waited for their arguments.
+    /// Emits the calls that wait for their arguments, at the end of the run.
     pub(crate) fn finish(&mut self, out: &mut Events) {
         for open in &mut self.open {
             if let Some(call) = open.pending.take() {
@@ -177,7 +178,7 @@ impl Items {
         self.plan(entries, out);
     }
 
-    /// The plan as it now is.
+    /// Sets the current plan.
     pub(crate) fn plan(&mut self, entries: Vec<PlanEntry>, out: &mut Events) {
         if entries != self.plan {
             self.plan.clone_from(&entries);
@@ -198,7 +199,7 @@ impl Items {
         let item_id = id_of(item);
         let at = self.open.iter().position(|open| open.item == item_id);
         if at.is_none() {
-            // A new call. Output of a call that runs on in the background is no part of an answer.
+            // A new call. Output of a call that continues in the background is not part of an answer.
             self.messages.settle();
         }
         if stage != Stage::Completed {
@@ -223,7 +224,7 @@ impl Items {
         let name = call.name.clone();
         let (id, pending) = match at.map(|at| self.open.remove(at)) {
             Some(open) => (open.id, open.pending.is_some()),
-            // Its start was lost, or it had none.
+            // The start was lost, or there was none.
             None => (ids.fresh(&item_id), true),
         };
         if pending {
@@ -239,7 +240,7 @@ fn id_of(item: &Object<'_>) -> String {
 }
 
 impl Call {
-    /// The call in an item; `None` if items of this type are no tool calls, or not known.
+    /// Returns the call in an item. `None` if items of this type are unknown or no tool calls.
     fn of(kind: &str, item: &Object<'_>) -> Option<Self> {
         let call = |kind: ToolKind, name: String, input: Value| Self {
             name,
@@ -314,13 +315,13 @@ impl Call {
     }
 }
 
-/// The input of a tool: these fields of its item, where they are there.
+/// Returns the input of a tool: these fields of its item, if present.
 fn fields(item: &Object<'_>, names: &[&str]) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), item.value(name)?));
     Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
 }
 
-/// The action of a search in the form of a run; `codex app-server` also has absent fields, and other words.
+/// Converts the action of a search to the form of a run. `codex app-server` also has absent fields, and other words.
 fn plain_action(action: &mut Value) {
     if let Some(action) = action.as_object_mut() {
         action.retain(|_, value| !value.is_null());
@@ -359,7 +360,7 @@ impl Outcome {
                 outcome.output = agents::states(item);
             }
             "sub_agent_activity" => {
-                // There is one only if the call succeeded.
+                // Only a call that succeeded has such an item.
                 outcome.is_error = Some(false);
                 outcome.output = item.text("agent_path").unwrap_or_default().into_owned();
             }
@@ -373,7 +374,7 @@ impl Outcome {
         outcome
     }
 
-    /// The result of an MCP tool, or why there is none.
+    /// Sets the result of an MCP tool, or the reason why there is none.
     fn of_mcp(&mut self, item: &Object<'_>) {
         if let Some(result) = item.object("result") {
             self.output = mcp_output(&result);
@@ -388,7 +389,7 @@ impl Outcome {
                 self.denied = true;
                 self.reason = Some(message.clone().into_owned());
             }
-            // Either may be a part of the other.
+            // Either text may contain the other.
             if !self.output.contains(&*message) {
                 if message.contains(&self.output) {
                     self.output.clear();
@@ -419,8 +420,8 @@ impl Outcome {
     }
 }
 
-/// Output of an MCP tool: its content, and below it its structured part unless the content has the
-/// same. The model gets the structured part alone where there is one.
+/// Returns the output of an MCP tool: its content, followed by its structured part unless both are equal. The model
+/// gets only the structured part if there is one.
 fn mcp_output(result: &Object<'_>) -> String {
     let content = match result.text("content") {
         Some(text) => vec![Value::String(text.into_owned())],
@@ -440,7 +441,7 @@ fn mcp_output(result: &Object<'_>) -> String {
     if let Some(structured) = result.value("structured_content")
         && !content.iter().any(|block| is_same(block, &structured))
     {
-        // What is too deep to be read is its text.
+        // A value nested too deeply becomes its text.
         add(&mut output, &text_of(structured));
     }
     output
@@ -453,7 +454,7 @@ fn text_of(value: Value) -> String {
     }
 }
 
-/// Adds a line below, unless one of both is empty.
+/// Appends a line, unless one of both is empty.
 fn add(output: &mut String, line: &str) {
     if !output.is_empty() && !line.is_empty() {
         output.push('\n');

@@ -1,4 +1,4 @@
-//! MCP servers that did not start. In a run only the log on stderr has them.
+//! MCP servers that did not start. In a run, only the log on stderr reports them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,18 +9,18 @@ use teamster_core::{McpTool, NoticeLevel, NoticeSource};
 
 use super::errors::log_line;
 
-/// Prefix of the name of such a server, in quotes, and of the reason.
+/// Prefix of a failed server's name, which is quoted, and of the reason.
 const NOT_STARTED: &str = "codex_mcp::rmcp_client: MCP server startup failed server_name=\"";
 const REASON: &str = "\" error=";
 
-/// Reasons of a server that is gone: also of one that a shell could not start.
+/// Reasons of a server that has exited, including one that a shell could not start.
 const ENDED: &[&str] = &["connection closed: initialize", "Broken pipe"];
 
-/// How much of a reason is shown, in bytes: the answer of a server can be a whole page.
+/// Largest shown part of a reason, in bytes. A server's response can be a whole page.
 const LONGEST_REASON: usize = 1024;
 
-/// The server and the tool of a call. `None` for the CLI's own tools for the resources of all servers,
-/// for which it names itself as the server.
+/// Returns the server and the tool of a call. `None` for the CLI's own tools for resources of all servers, for which
+/// it names itself as the server.
 pub(super) fn of_call(server: Cow<'_, str>, tool: &str) -> Option<McpTool> {
     const OWN: &[&str] = &[
         "list_mcp_resources",
@@ -31,7 +31,7 @@ pub(super) fn of_call(server: Cow<'_, str>, tool: &str) -> Option<McpTool> {
     (!is_own).then(|| McpTool::new(server.into_owned(), tool))
 }
 
-/// Reports the reason of each server that did not start, once.
+/// Reports each server that did not start, once, with the reason.
 pub(super) fn notices(stderr: &str, out: &mut Events) {
     let mut seen = BTreeSet::new();
     for line in stderr.lines() {
@@ -49,7 +49,7 @@ pub(super) fn notices(stderr: &str, out: &mut Events) {
     }
 }
 
-/// The message that this server did not start, with the CLI's reason in short.
+/// Returns the message that this server did not start, with a short form of the CLI's reason.
 pub(crate) fn not_started(name: &str, reason: &str) -> String {
     let reason = reason.trim();
     let reason = match reason.split_once("MCP startup failed: ") {
@@ -63,7 +63,7 @@ pub(crate) fn not_started(name: &str, reason: &str) -> String {
     format!("the MCP server {name} failed to start: {reason}")
 }
 
-/// A reason without the CLI's framing and repetitions.
+/// Strips the CLI's framing and repetitions from a reason.
 fn in_short(reason: &str) -> &str {
     let reason = reason
         .strip_prefix("handshaking with MCP server failed: ")
@@ -73,7 +73,7 @@ fn in_short(reason: &str) -> &str {
         (Some(first), Some(rest)) if half > 0 && rest.strip_prefix(": ") == Some(first) => first,
         _ => reason,
     };
-    // The names of the CLI's own types, in brackets.
+    // Names of the CLI's own types, in brackets.
     let reason = reason
         .strip_prefix("Send message error Transport [")
         .and_then(|rest| rest.split_once("] error: "))
@@ -103,7 +103,7 @@ mod tests {
         .collect()
     }
 
-    /// The lines are those of the real program; that of the HTTP server has fewer type names in it.
+    /// Lines of the real program. The line of the HTTP server is shortened by some type names.
     #[test]
     fn a_server_that_did_not_start_is_named_with_the_reason() {
         for (line, message) in [

@@ -1,14 +1,13 @@
-//! Text without repetitions.
+//! Message text without repetitions.
 //!
-//! The CLI prints a message when it is complete. If the answer that it is part of breaks off after it,
-//! the CLI asks the model again; the message stays in the conversation, so the model may continue after
-//! it, or repeat it, and then the CLI prints it again under a new id. So after a reconnect a
-//! message that is the same as one of the answer that broke off is that one; one that begins with it
-//! takes its place; and any other is new. An answer that broke off ends at the last tool call: text that
-//! was emitted before that is not emitted again.
+//! The CLI prints a message when it is complete. If the surrounding answer breaks off after it, the CLI asks the
+//! model again. The message stays in the conversation, so the model may continue after it or repeat it, and then the
+//! CLI prints it again under a new id. So after a reconnect, a message that equals one of the broken answer is a
+//! repetition, one that begins with it replaces it, and any other is new. A broken answer ends at the last tool call:
+//! text emitted before that is not emitted again.
 //!
-//! In a session the CLI prints messages as they are written. After a reconnect a new one is held back for
-//! as long as it may turn out to be a repeated one.
+//! In a session the CLI prints messages as they are written. After a reconnect, a new message is held back while it
+//! may still be a repetition.
 
 use std::collections::HashMap;
 
@@ -28,34 +27,34 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     open: Vec<Message>,
-    /// The messages of this turn that are complete, by their ids on the wire.
+    /// Complete messages of this turn, by their ids on the wire.
     complete: HashMap<(String, Kind), String>,
     /// The text of the last message.
     last: Option<String>,
-    /// The call that started the agent which writes it; `None` for the main agent.
+    /// The call that started the agent which writes the messages; `None` for the main agent.
     parent: Option<Id>,
 }
 
-/// In place of an id on the wire.
+/// Placeholder for a missing id on the wire.
 const NO_ID: &str = "item";
 
 #[derive(Debug)]
 struct Message {
-    /// Its id on the wire, which may be that of an earlier one.
+    /// Id on the wire, which may be the same as an earlier message's.
     item: String,
     id: Id,
     parent: Option<Id>,
     kind: Kind,
     text: String,
     complete: bool,
-    /// The answer that it is part of broke off, and it has not come again.
+    /// True if the surrounding answer broke off and the message was not repeated yet.
     broken_off: bool,
-    /// Nothing of it was emitted yet, because it may repeat one from before the answer broke off.
+    /// True if nothing was emitted yet, because the message may repeat one from before the answer broke off.
     held: bool,
 }
 
 impl Messages {
-    /// Those of an agent that this call has started.
+    /// Creates the messages of an agent that this call started.
     pub(super) fn of_agent(parent: Id) -> Self {
         Self {
             parent: Some(parent),
@@ -63,12 +62,12 @@ impl Messages {
         }
     }
 
-    /// The call that started the agent which writes them; `None` for the main agent.
+    /// Returns the call that started the agent which writes the messages; `None` for the main agent.
     pub(super) fn parent(&self) -> Option<Id> {
         self.parent.clone()
     }
 
-    /// A message as it now is; `complete` if that is all of it. `item` is its id on the wire.
+    /// Sets the current text of a message, which is final if `complete`. `item` is its id on the wire.
     pub(super) fn say(
         &mut self,
         item: Option<&str>,
@@ -80,7 +79,7 @@ impl Messages {
     ) {
         if let Some(item) = item {
             let key = (item.to_owned(), kind);
-            // The very same line again, or a late one.
+            // The same line again, or a late one.
             let is_known = |known: &String| known == text || (!complete && known.starts_with(text));
             if self.complete.get(&key).is_some_and(is_known) {
                 return;
@@ -94,7 +93,7 @@ impl Messages {
             self.last = Some(text.to_owned());
         }
         match self.growing(item, kind) {
-            // As if it came at once.
+            // Handle it as if it had come at once.
             Some(at) if self.open[at].held => drop(self.open.remove(at)),
             Some(at) => return self.open[at].grow(text, complete, out),
             None => {}
@@ -116,7 +115,7 @@ impl Messages {
         self.open.push(message);
     }
 
-    /// A piece of a message that is being written. `item` is its id on the wire.
+    /// Adds a piece of a message that is being written. `item` is its id on the wire.
     pub(super) fn add(
         &mut self,
         item: &str,
@@ -130,7 +129,7 @@ impl Messages {
         }
         let at = match self.growing(item, kind) {
             Some(at) => at,
-            // A late one.
+            // A late piece.
             None if self.complete.contains_key(&(item.to_owned(), kind)) => return,
             None => {
                 self.open.push(Message {
@@ -167,12 +166,12 @@ impl Messages {
         self.open.push(message);
     }
 
-    /// Another message begins: one that is half written was dropped.
+    /// Begins another message. An unfinished one was dropped.
     pub(crate) fn begins(&mut self, item: &str, out: &mut Events) {
         self.drop_halves(|message| message.item != item, out);
     }
 
-    /// The turn ended well: what is half written was dropped.
+    /// Ends the turn successfully. An unfinished message was dropped.
     pub(crate) fn ended(&mut self, out: &mut Events) {
         self.drop_halves(|_| true, out);
     }
@@ -192,7 +191,7 @@ impl Messages {
         self.open.iter().position(is_it)
     }
 
-    /// The answer broke off and the model is asked again.
+    /// Marks the answer as broken off: the model is asked again.
     pub(crate) fn broke_off(&mut self, out: &mut Events) {
         self.open.retain_mut(|message| {
             if !message.complete && !message.held {
@@ -203,24 +202,24 @@ impl Messages {
         });
     }
 
-    /// A tool was called, or a turn ended: what is whole will not come again.
+    /// Handles a tool call or the end of a turn: complete messages will not be repeated.
     pub(crate) fn settle(&mut self) {
         self.open.retain(|message| !message.complete);
     }
 
-    /// A turn began.
+    /// Begins a turn.
     pub(super) fn turn_started(&mut self) {
         self.settle();
         self.complete.clear();
     }
 
-    /// The text of the last message of the run.
+    /// Returns the text of the run's last message.
     pub(crate) fn last(&self) -> Option<&str> {
         self.last.as_deref()
     }
 
-    /// Whether this message repeats one of the answer that broke off, or may turn out to be one
-    /// that does when it is complete. One that was cut short there is retracted.
+    /// Returns whether this message repeats one of the broken answer, or may still become a repetition. A message
+    /// that was cut short there is retracted.
     fn is_repeated(
         &mut self,
         item: &str,

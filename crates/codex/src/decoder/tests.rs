@@ -1,4 +1,4 @@
-//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+//! Hand-made lines, in measured shapes, for cases that no recording has in isolation.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Decoder, Exit};
@@ -54,7 +54,7 @@ fn failed(message: &str) -> String {
     json!({"type": "turn.failed", "error": {"message": message}}).to_string()
 }
 
-/// The end of a turn, with this total of input, cached input and output.
+/// Returns the end of a turn with this total of input, cached input and output.
 fn end(input: u64, cached: u64, output: u64) -> String {
     json!({"type": "turn.completed", "usage": {"input_tokens": input,
         "cached_input_tokens": cached, "cache_write_input_tokens": 0,
@@ -81,7 +81,7 @@ fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     run_with(CodexDecoder::new(), lines, exit(0))
 }
 
-/// A run of one turn that ends well.
+/// Decodes a run of one turn that ends well.
 fn turn_of(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     let mut all = vec![thread(), turn()];
     all.extend_from_slice(lines);
@@ -92,7 +92,7 @@ fn turn_of(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
 fn resuming(session: &str) -> ExecuteParams {
     let mut params = ExecuteParams::new("go on");
     params.session_id = Some(session.into());
-    // Nothing of the machine that this runs on.
+    // Isolates the decoder from files of this machine.
     params.env.insert("CODEX_HOME".into(), "/nowhere".into());
     params
 }

@@ -1,4 +1,4 @@
-//! MCP servers of one run: settings for the CLI, and what of them is secret in its environment.
+//! MCP servers of a run: settings for the CLI, with their secrets in its environment.
 
 mod address;
 mod shell;
@@ -23,14 +23,14 @@ pub(crate) const CONFIG_FILES: &[FileLocation] = &[in_home("config.toml")];
 /// The table of the servers in the CLI's configuration.
 const TABLE: &str = "mcp_servers";
 
-/// The CLI has a server of this name for itself, and silently does without one that is configured.
+/// Name of the CLI's own server. The CLI silently ignores a configured server of this name.
 const RESERVED: &str = "codex_apps";
 
 /// The CLI's default time for a server to start (measured).
 const DEFAULT_STARTUP: Duration = Duration::from_secs(30);
-/// By how much longer the CLI waits than a server may take, so that its failure is known by then.
+/// Added to the CLI's timeout of a server, so that the server's failure is reported first.
 const MARGIN: Duration = Duration::from_secs(1);
-/// The CLI ends with a panic on a limit that no clock can hold.
+/// Longest timeout. The CLI panics on one that its clock cannot represent.
 const LONGEST_LIMIT: Duration = Duration::from_secs(1_000_000_000);
 
 /// The log target that reports servers which did not start, and its level.
@@ -38,16 +38,16 @@ const STARTUP_LOG: &str = "codex_mcp::rmcp_client=warn";
 /// The CLI's log level if `RUST_LOG` is not set.
 const DEFAULT_LOG: &str = "error";
 
-/// The part of a launch that is about MCP servers.
+/// The part of a launch for MCP servers.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// Arguments.
     pub(crate) settings: Vec<String>,
-    /// Secrets, by the variables that the definitions name, and the CLI's log filter.
+    /// Secrets by the variables that the definitions name, and the CLI's log filter.
     pub(crate) env: Vec<(String, String)>,
-    /// The servers, where the CLI shall find them in its own file.
+    /// The servers as an edit of the CLI's own file, if they are delivered there.
     pub(crate) config: Option<ConfigEdit>,
-    /// Files whose servers the CLI would mix with those of the same name.
+    /// Tables in files whose servers the CLI would merge with servers of the same name.
     pub(crate) names_taken: Vec<ConfigTable>,
 }
 
@@ -93,10 +93,9 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Keeps the secrets from the commands that the agent runs, which inherit the CLI's environment,
-    /// and from the file in the CLI's home into which it writes what they inherit. Names that are set
-    /// for them are merged with those that the user sets; lists of what to leave out would take the
-    /// place of his.
+    /// Hides the secrets from the agent's commands, which inherit the CLI's environment, and from the file in the
+    /// CLI's home that records what they inherit. Names set for commands are merged with the user's; lists of
+    /// excluded names would replace the user's.
     fn keep_from_tools(&mut self) {
         if self.env.is_empty() {
             return;
@@ -106,8 +105,8 @@ impl Servers {
         self.settings.push(setting);
     }
 
-    /// Makes the CLI ask the model when the servers are there. By itself it waits for 1 s, and the
-    /// model then has no tools of a server that takes longer.
+    /// Makes the CLI wait for the servers before it asks the model. By default it waits 1 s, and the model then has
+    /// no tools of a slower server.
     fn wait_for(&mut self, servers: &[McpServer]) {
         let longest = servers
             .iter()
@@ -122,15 +121,15 @@ impl Servers {
     }
 }
 
-/// The CLI's log filter: the inherited one, plus servers that did not start, which are reported nowhere else.
-/// Its commands inherit the variable, as they would inherit the user's own.
+/// Returns the CLI's log filter: the inherited one, plus the failed starts of servers, which are reported only there.
+/// The agent's commands inherit the variable, as they would inherit the user's own.
 fn log_of(inherited: Option<&str>) -> String {
     let log = inherited.filter(|log| !log.trim().is_empty());
     format!("{},{STARTUP_LOG}", log.unwrap_or(DEFAULT_LOG))
 }
 
-/// A server as the CLI wants it, without secrets: they are added to `env`, by the variables that it
-/// names. The error names the field.
+/// Returns a server's definition for the CLI, without secrets. Secrets are added to `env` by the variables that the
+/// definition names. The error names the field.
 fn definition(
     server: &McpServer,
     env: &mut Vec<(String, String)>,
@@ -158,8 +157,8 @@ fn definition(
             let program = shell::with_variables(&server.name, command, args, &variables)?;
             table.insert("command".to_owned(), program.command.into());
             table.insert("args".to_owned(), program.args.into());
-            // Codex passes a server none of its own variables but those named here, and may leave it
-            // running when it is killed: by the mark it is found then.
+            // Codex passes a server only the variables named here, and may leave it running when it is killed. The
+            // mark identifies it then.
             let names = variables.into_iter().map(|(_, name)| name);
             let names: Vec<_> = [RUN_ID_VARIABLE.to_owned()]
                 .into_iter()
@@ -189,7 +188,7 @@ fn definition(
         }
         other => return Err(format!("type: Codex takes no {} servers", other.as_str())),
     }
-    // Without it no tool of the server runs: a run has no one to approve.
+    // Without this, no tool of the server runs: a run cannot ask for approval.
     table.insert("default_tools_approval_mode".to_owned(), "approve".into());
     for (key, limit) in [
         ("startup_timeout_sec", server.startup_timeout),
@@ -211,8 +210,8 @@ fn definition(
     Ok(table)
 }
 
-/// The files, beside the user's own, from which the CLI takes servers: the machine's, and those of the
-/// project if it is trusted. Where the project begins is not looked for: each directory above counts.
+/// Returns the files, besides the user's own, from which the CLI takes servers: the machine's, and the project's if
+/// it is trusted. The project's root is not determined: every parent directory counts.
 fn other_files(params: &ExecuteParams) -> impl Iterator<Item = PathBuf> {
     let machine = cfg!(unix).then(|| PathBuf::from("/etc/codex/config.toml"));
     let directory = match &params.working_directory {

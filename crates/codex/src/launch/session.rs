@@ -1,4 +1,4 @@
-//! Launch of the CLI for a session, and parameters that are sent in messages.
+//! Launch of the CLI for a session, and the parameters that are sent in messages.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     let mut args = Args::new();
     args.add("app-server");
     args.add(launch::NO_WAITING_FOR_A_NETWORK);
-    // The servers of a session that was cleared end with it, and not half an hour later.
+    // End the servers of a cleared session with it, not half an hour later.
     args.add("--config=thread_unload_delay_secs=0");
     if let Some(effort) = &params.effort {
         args.add(launch::effort(effort));
@@ -40,8 +40,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
             .collect(),
         env_remove: launch::MARKS_OF_A_SESSION.to_vec(),
         stdin: Stdin::Open(Vec::new()),
-        // On SIGTERM it ends its tools and MCP servers, and on SIGINT it does not: the other way round
-        // than in a run.
+        // On SIGTERM the CLI ends its tools and MCP servers, and on SIGINT it does not. In a run it is the other way
+        // round.
         stop_first: None,
         timeouts: Timeouts {
             idle: Some(launch::IDLE),
@@ -54,7 +54,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
 }
 
 fn check(options: &SessionOptions) -> Result<(), AgentError> {
-    // The prompts come later.
+    // The prompts are sent later.
     let mut params = options.params.clone();
     "-".clone_into(&mut params.prompt);
     if params.prompt_delivery == PromptDelivery::Argv {
@@ -63,7 +63,7 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
             "the prompts of a session go to stdin",
         ));
     }
-    // One that this session began has its instructions already.
+    // The session already has its instructions.
     if options.restarted {
         params.system_prompt = None;
     }
@@ -73,17 +73,17 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
 /// Parameters that are sent in messages.
 #[derive(Debug)]
 pub(crate) struct Start {
-    /// The session to go on with, and whether as a fork.
+    /// Id of the session to resume, and true to fork it.
     pub(crate) resume: Option<(String, bool)>,
-    /// Where the agent works.
+    /// Working directory of the agent.
     pub(crate) directory: Option<PathBuf>,
-    /// The root of the repository that this is in.
+    /// Root of the repository that contains the directory.
     pub(crate) repository: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
     pub(crate) append: Option<String>,
     pub(crate) replace: Option<String>,
-    /// Directories in which the agent may write, if it may write at all.
+    /// Directories in which the agent may write, unless it is read-only.
     pub(crate) add_dirs: Vec<String>,
     pub(crate) permission: PermissionMode,
     pub(crate) answers: Answers,

@@ -192,7 +192,7 @@ fn a_system_prompt_in_place_of_the_clis_own_is_a_private_file() {
     assert_eq!(launch.args[5], "--config=model_instructions_file=");
     assert_eq!(launch.private_files[0].place, FilePlace::Argument(5));
     assert_eq!(launch.private_files[0].content.len(), 200_000);
-    // It also counts for a session that is resumed.
+    // It also applies to a resumed session.
     params.session_id = Some(SESSION.into());
     assert_eq!(args(&params)[6..8], ["resume", SESSION]);
 }
@@ -213,7 +213,7 @@ fn instructions_that_a_resumed_session_would_not_get_are_refused() {
 #[test]
 fn instructions_that_are_too_large_for_an_argument_are_refused() {
     let mut params = ExecuteParams::new("hi");
-    // Each of these takes six characters of TOML.
+    // Each character takes six characters of TOML.
     params.system_prompt = Some(SystemPrompt::Append("\u{1}".repeat(30_000)));
     let error = refused(&params);
     assert_eq!(error.code, ErrorCode::PromptTooLarge);

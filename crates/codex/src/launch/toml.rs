@@ -1,28 +1,28 @@
-//! Settings for `--config`, whose values are TOML. A value that is not becomes a string as it is, so
-//! a string must be quoted lest it be taken for a number, a list or a table.
+//! Settings for `--config`, whose values are TOML. The CLI takes an invalid value as a literal string, so strings are
+//! quoted to keep them from being parsed as numbers, lists or tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// `--config=key="value"`.
+/// Formats `--config=key="value"`.
 pub(super) fn setting(key: &str, value: &str) -> String {
     format!("--config={key}={}", quoted(value))
 }
 
-/// `--config=key=value`, with a value of any kind: a table is written inline.
+/// Formats `--config=key=value` for a value of any kind. Tables are written inline.
 pub(super) fn setting_of(key: &str, value: &Value) -> String {
     let mut setting = format!("--config={key}=");
     write_value(value, &mut setting);
     setting
 }
 
-/// A value on one line, its keys in alphabetical order. TOML has no null: what is null is left out.
+/// Writes a value on one line, with sorted keys. Nulls are left out, because TOML has none.
 fn write_value(value: &Value, out: &mut String) {
     match value {
         Value::Null => {}
-        // Numbers of JSON are numbers of TOML.
+        // JSON numbers are valid TOML.
         Value::Bool(_) | Value::Number(_) => {
             // Writing to a string cannot fail.
             let _ = write!(out, "{value}");
@@ -56,7 +56,7 @@ fn write_value(value: &Value, out: &mut String) {
     }
 }
 
-/// A key, quoted where it has to be.
+/// Returns a key, quoted if necessary.
 fn key_of(key: &str) -> String {
     let is_bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if !key.is_empty() && key.bytes().all(is_bare) {
@@ -66,7 +66,7 @@ fn key_of(key: &str) -> String {
     }
 }
 
-/// A string of TOML, on one line.
+/// Returns a TOML string on one line.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The value of a setting, as a parser of TOML reads it.
+    /// Parses the value of a setting as TOML.
     fn read(setting: &str) -> toml::Value {
         let value = setting.strip_prefix("--config=k=").unwrap();
         let mut table: toml::Table = toml::from_str(&format!("k = {value}\n")).unwrap();

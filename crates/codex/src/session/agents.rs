@@ -1,5 +1,4 @@
-//! Work beside the main agent: the agents that it started, which have threads of their own, and the
-//! commands that run.
+//! Work besides the main agent's: the agents that it started, which have their own threads, and the running commands.
 
 use std::collections::BTreeMap;
 
@@ -7,47 +6,47 @@ use teamster_core::Id;
 
 use crate::wire::Object;
 
-/// Turns of other threads and running commands. Threads are in the order in which they began, because the
-/// CLI's ids grow with time.
+/// Turns of other threads, and running commands. Threads are in the order of their start, because the CLI's ids
+/// increase with time.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
-    /// By their threads.
+    /// Current turns by thread.
     turns: BTreeMap<String, AgentTurn>,
-    /// By their threads.
+    /// Origins by thread.
     origins: BTreeMap<String, Origin>,
-    /// By thread and item.
+    /// Running commands by thread and item.
     commands: BTreeMap<(String, String), Command>,
-    /// The session's turn that was interrupted last.
+    /// The session's most recently interrupted turn.
     interrupted: Option<String>,
 }
 
 #[derive(Debug)]
 struct AgentTurn {
     id: String,
-    /// The session's turn that it works for, if the CLI reports it.
+    /// The session's turn that the agent works for, if the CLI reports it.
     root: Option<String>,
 }
 
 /// Origin of an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
-    /// The call that started it, or that last gave it something to do.
+    /// The call that started the agent or last sent it work.
     pub(super) call: Id,
     /// The CLI's name of the agent.
     pub(super) name: String,
-    /// The session's turn that the call was made for.
+    /// The session's turn of the call.
     root: Option<String>,
 }
 
 #[derive(Debug)]
 struct Command {
     process: String,
-    /// The session's turn that it belongs to.
+    /// The session's turn that the command belongs to.
     root: Option<String>,
 }
 
 impl Agents {
-    /// An agent begins a turn.
+    /// Records that an agent begins a turn.
     pub(super) fn started(&mut self, thread: &str, turn: &Object<'_>) -> Option<()> {
         let text = |name| turn.text(name).map(std::borrow::Cow::into_owned);
         let id = text("id")?;
@@ -56,32 +55,32 @@ impl Agents {
         Some(())
     }
 
-    /// An agent's turn is over.
+    /// Records that an agent's turn has ended.
     pub(super) fn completed(&mut self, thread: &str, turn: &str) {
         if self.turns.get(thread).is_some_and(|known| known.id == turn) {
             self.turns.remove(thread);
         }
     }
 
-    /// The CLI has let go of an agent.
+    /// Removes an agent that the CLI has closed.
     pub(super) fn gone(&mut self, thread: &str) {
         self.turns.remove(thread);
     }
 
-    /// The turn that this agent plays, and the session's turn that it works for.
+    /// Returns this agent's turn, and the session's turn that it works for.
     pub(super) fn turn_of(&self, thread: &str) -> Option<(&str, &str)> {
         let turn = self.turns.get(thread)?;
         Some((&turn.id, self.root_of(thread)?))
     }
 
-    /// The session's turn that this agent works for. 0.159.3 does not report it: it is then that
+    /// Returns the session's turn that this agent works for. Version 0.159.3 does not report it: then it is the turn
     /// of the call.
     fn root_of(&self, thread: &str) -> Option<&str> {
         let reported = self.turns.get(thread)?.root.as_deref();
         reported.or_else(|| self.origins.get(thread)?.root.as_deref())
     }
 
-    /// The agents that work for such a turn of the session: their threads and turns.
+    /// Returns the threads and turns of the agents that work for such a turn of the session.
     pub(super) fn working_for(&self, is_root: impl Fn(&str) -> bool) -> Vec<(String, String)> {
         let working = self.turns.iter();
         working
@@ -90,8 +89,7 @@ impl Agents {
             .collect()
     }
 
-    /// A call, made for this turn of the session, started the agents that its item names, or gave them
-    /// something to do.
+    /// Records a call of this turn of the session: it started the agents that its item names, or sent them work.
     pub(super) fn called(&mut self, kind: &str, item: &Object<'_>, call: &Id, root: Option<&str>) {
         let threads = match kind {
             "subAgentActivity" => item.text("agent_thread_id").map(|it| vec![it.into_owned()]),
@@ -116,7 +114,7 @@ impl Agents {
         }
     }
 
-    /// How this agent came to its work. Where no call is known, its thread stands for it.
+    /// Returns the origin of an agent. Without a known call, the agent's thread takes its place.
     pub(super) fn origin(&self, thread: &str) -> Origin {
         self.origins.get(thread).cloned().unwrap_or_else(|| Origin {
             call: Id::from(thread),
@@ -125,7 +123,7 @@ impl Agents {
         })
     }
 
-    /// A command begins, in the session's thread as part of this turn, or in that of an agent.
+    /// Records the start of a command in the session's thread, as part of this turn, or in an agent's thread.
     pub(super) fn command(&mut self, thread: &str, item: &Object<'_>, turn: Option<&str>) {
         let text = |name| item.text(name).map(std::borrow::Cow::into_owned);
         let (Some(id), Some(process)) = (text("id"), text("process_id")) else {
@@ -140,12 +138,12 @@ impl Agents {
         self.commands.insert((thread.to_owned(), id), command);
     }
 
-    /// A command has ended.
+    /// Records the end of a command.
     pub(super) fn command_ended(&mut self, thread: &str, item: &str) {
         self.commands.remove(&(thread.to_owned(), item.to_owned()));
     }
 
-    /// Takes the running commands of such a turn of the session: their threads and processes.
+    /// Removes the running commands of such a turn of the session and returns their threads and processes.
     pub(super) fn take_commands(
         &mut self,
         is_root: impl Fn(&str) -> bool,
@@ -161,17 +159,17 @@ impl Agents {
         taken
     }
 
-    /// This turn of the session was interrupted: what agents still begin for it is to be ended.
+    /// Marks this turn of the session as interrupted: turns that agents still begin for it must be ended.
     pub(super) fn interrupted(&mut self, turn: String) {
         self.interrupted = Some(turn);
     }
 
-    /// Whether what agents do for this turn of the session is to be ended.
+    /// Returns whether work of agents for this turn of the session must be ended.
     pub(super) fn is_interrupted(&self, turn: &str) -> bool {
         self.interrupted.as_deref() == Some(turn)
     }
 
-    /// The session that it all belongs to is closed.
+    /// Forgets all work, because the session is closed.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

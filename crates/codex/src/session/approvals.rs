@@ -1,4 +1,4 @@
-//! Requests of the CLI, with numbers of its own.
+//! Requests of the CLI, which have the CLI's own numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,48 +11,48 @@ use teamster_core::{
 use super::work::Work;
 use crate::wire::Object;
 
-/// The requests that wait for an answer, by our numbers.
+/// The open requests, by our numbers.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     last: u64,
     open: BTreeMap<u64, ApprovalRequest>,
 }
 
-/// A request of the CLI's.
+/// A request of the CLI.
 #[derive(Debug)]
 struct ApprovalRequest {
-    /// Its number, or another JSON value in its place.
+    /// The CLI's number of the request, or another JSON value.
     id: Value,
     sort: Sort,
     tool: Option<Id>,
-    /// An agent asks, which may outlive the turn.
+    /// True if an agent asks. Its request may outlive the turn.
     is_agent: bool,
 }
 
 /// Form of the answer.
 #[derive(Debug, Clone, PartialEq)]
 enum Sort {
-    /// A command or a change of files.
+    /// For a command or a change of files.
     Decision,
-    /// A tool of an MCP server.
+    /// For a tool of an MCP server.
     McpTool,
-    /// A question of an MCP server's.
+    /// For a question of an MCP server.
     Question,
-    /// These permissions, for some time.
+    /// For these permissions, for a limited time.
     Permissions(Value),
 }
 
-/// The agent that asks, which works for the turn that is being played.
+/// The agent that asks, which works for the current turn.
 pub(super) struct Asker<'a> {
     pub(super) work: &'a Work,
-    /// It is not the main one.
+    /// True if it is not the main agent.
     pub(super) is_agent: bool,
 }
 
 impl Approvals {
-    /// Takes a request. `None` if it is of a kind that is not known; then nothing has happened.
+    /// Handles a request. Returns `None` if its kind is unknown; then the state is unchanged.
     ///
-    /// Declined if no caller can be asked.
+    /// Declines the request if no caller can be asked.
     pub(super) fn asked(
         &mut self,
         method: &str,
@@ -63,7 +63,7 @@ impl Approvals {
         out: &mut Events,
     ) -> Option<()> {
         let sort = Sort::of(method, params)?;
-        // Between turns no caller receives it.
+        // Between turns, no caller receives the request.
         let request = asker.and_then(|asker| {
             self.last += 1;
             self.request(self.last, method, params, asker)
@@ -125,8 +125,7 @@ impl Approvals {
         Some(request)
     }
 
-    /// Whether a tool of an MCP server may be used, or a question of the server's. It does not say which
-    /// call that is.
+    /// Returns the request for a tool or a question of an MCP server. The CLI's request does not identify the call.
     fn request_of_mcp(
         &self,
         number: u64,
@@ -160,20 +159,20 @@ impl Approvals {
         Some(request)
     }
 
-    /// Why the CLI cannot take this answer to a request, by our number.
+    /// Returns why the CLI does not support this answer to the request with our number `id`.
     pub(super) fn unsupported(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
         let supported = self.open.get(&id)?.sort.supports(answer);
         (!supported).then(|| "Codex cannot run a tool with a changed input".to_owned())
     }
 
-    /// The answer to a request, by our number.
+    /// Answers the request with our number `id`.
     pub(super) fn answer(&mut self, id: u64, answer: &PermissionAnswer, exchange: &mut Exchange) {
         if let Some(asked) = self.open.remove(&id) {
             exchange.write(&json!({"id": asked.id, "result": asked.sort.answer(answer)}));
         }
     }
 
-    /// The CLI needs no answer any more to the request with this number of its own.
+    /// Withdraws the request with the CLI's number `id`, which needs no answer any more.
     pub(super) fn resolved(&mut self, id: &Value, exchange: &mut Exchange) {
         self.open.retain(|number, asked| {
             let is_it = asked.id == *id;
@@ -184,7 +183,7 @@ impl Approvals {
         });
     }
 
-    /// The turn has ended, and with it all that was asked in it.
+    /// Withdraws all requests, because their turn has ended.
     pub(super) fn withdraw_all(&mut self, exchange: &mut Exchange) {
         let denied = PermissionAnswer::Deny(None);
         for (number, asked) in std::mem::take(&mut self.open) {
@@ -196,13 +195,13 @@ impl Approvals {
     }
 }
 
-/// Whether an elicitation asks for a tool of an MCP server, and not a question of the server's.
+/// Returns whether an elicitation is about a tool of an MCP server. Otherwise it is a question of the server.
 fn is_about_tool(params: &Object<'_>) -> bool {
     let about = params.object("_meta");
     about.is_some_and(|about| about.text("codex_approval_kind").as_deref() == Some("mcp_tool_call"))
 }
 
-/// These fields of a request, where they are there.
+/// Returns these fields of a request, if present.
 fn fields(params: &Object<'_>, names: &[&str]) -> Value {
     let field = |name: &&str| Some(((*name).to_owned(), params.value(name)?));
     Value::Object(names.iter().filter_map(field).collect())
@@ -224,7 +223,8 @@ impl Sort {
         })
     }
 
-    /// The CLI takes content for a question only: a tool runs with the input that it was asked about.
+    /// Returns whether the CLI supports the answer. It accepts content only for questions: a tool runs with its
+    /// original input.
     fn supports(&self, answer: &PermissionAnswer) -> bool {
         *self == Self::Question || !matches!(answer, PermissionAnswer::AllowWith(_))
     }

@@ -1,4 +1,4 @@
-//! Requests to the CLI, and which of them wait for an answer.
+//! Requests to the CLI, and those that wait for a response.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use crate::wire::Object;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Call {
     Initialize,
-    /// The user's settings.
+    /// Reads the user's settings.
     Settings,
-    /// A thread, which is what the CLI calls a session.
+    /// Opens a thread, which is the CLI's name for a session.
     Open,
-    /// The turn with this number.
+    /// Starts the turn with this number.
     Turn(u64),
     Interrupt,
-    /// For an agent's turn, by its thread and id.
+    /// Interrupts an agent's turn, by its thread and id.
     InterruptAgent(String, String),
     Steer(OrderId),
-    /// Another turn of the main agent's, which belongs to the one that waits for agents.
+    /// Starts another turn of the main agent, which belongs to the turn that waits for agents.
     Resume(OrderId),
-    /// Nothing depends on its answer.
+    /// A request whose response has no effect.
     Other,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Writes a request and gives its number.
+    /// Writes a request and returns its number.
     pub(super) fn call(
         &mut self,
         exchange: &mut Exchange,
@@ -56,17 +56,17 @@ impl Calls {
         self.last = number - 1;
     }
 
-    /// The purpose of the request with this number. `None` if there is none that waits for an answer.
+    /// Returns the purpose of the request with this number, or `None` if no such request waits for a response.
     pub(super) fn answered(&mut self, id: u64) -> Option<Call> {
         self.waiting.remove(&id)
     }
 }
 
-/// The error for a request that the CLI refused.
+/// Returns the error for a request that the CLI refused.
 pub(super) fn refusal(error: &Object<'_>) -> AgentError {
     let message = error.text("message").unwrap_or_default();
     let mut refusal = errors::of_message(&message);
-    // The codes of JSON-RPC for a request that is wrong and for parameters that are.
+    // JSON-RPC codes for an invalid request and for invalid parameters.
     let is_wrong = matches!(error.get::<i64>("code"), Some(-32602..=-32600));
     if refusal.kind == ErrorKind::Internal && is_wrong {
         refusal.kind = ErrorKind::Invalid;

@@ -1,12 +1,12 @@
-//! Failures of turns, and of requests to the model. Here the CLI has a word for it beside its message; the
-//! tables of messages are in `decoder/errors.rs`.
+//! Failures of turns and of requests to the model. In a session the CLI adds a code to its message; the tables of
+//! messages are in `decoder/errors.rs`.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::decoder::errors;
 use crate::wire::Object;
 
-/// A failure, and the CLI's own words about it.
+/// A failure with the CLI's own message.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) message: String,
@@ -28,19 +28,19 @@ impl Failure {
         }
     }
 
-    /// The error of a turn that failed.
+    /// Returns the error of a turn that failed.
     pub(super) fn error(&self) -> AgentError {
         self.classified(errors::of_message(&self.message))
     }
 
-    /// The error for which the CLI asks the model again.
+    /// Returns the error for which the CLI asks the model again.
     pub(super) fn error_of_retry(&self) -> AgentError {
         let reason = self.details.as_ref().unwrap_or(&self.message);
         self.classified(errors::of_reconnect(reason))
     }
 
-    /// The words say more than the CLI's word for it, where they are known at all: it has one for the
-    /// whole connection, and for many things none.
+    /// Classifies by the code if the message is not conclusive. A known message is more specific: the CLI has one
+    /// code for all connection failures, and none for many others.
     fn classified(&self, error: AgentError) -> AgentError {
         let vague = matches!(error.kind, ErrorKind::Internal | ErrorKind::Network);
         match self.kind {
@@ -51,7 +51,7 @@ impl Failure {
     }
 }
 
-/// `codexErrorInfo`: a word, or an object with the word for its only key.
+/// Parses `codexErrorInfo`: a word, or an object with the word as its only key.
 fn kind_of(error: &Object<'_>) -> Option<ErrorKind> {
     if let Some(word) = error.text("codex_error_info") {
         return kind_of_word(&word);
@@ -86,7 +86,7 @@ fn kind_of_word(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// The error of a line that the CLI did not print for a session's sake.
+/// Returns the error of a line that the CLI does not print in a session.
 pub(super) fn unlike_a_session(what: &str) -> AgentError {
     AgentError::new(
         ErrorCode::CliError,

@@ -1,14 +1,14 @@
-//! Notifications that are for the user.
+//! Notifications for the user.
 
 use teamster_core::provider::Events;
 use teamster_core::{NoticeLevel, NoticeSource};
 
 use crate::wire::Object;
 
-/// How a warning begins that has no consequence: the CLI brings what it does not find.
+/// Prefix of a warning without consequences: the CLI ships the program that it did not find.
 const NO_BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH";
 
-/// Emits a message that the CLI wants to be shown.
+/// Emits a message that the CLI wants to show.
 pub(super) fn message(level: NoticeLevel, params: &Object<'_>, out: &mut Events) -> Option<()> {
     let summary = params.text("summary")?;
     if summary.starts_with(NO_BUBBLEWRAP) {
@@ -22,8 +22,8 @@ pub(super) fn message(level: NoticeLevel, params: &Object<'_>, out: &mut Events)
     Some(())
 }
 
-/// Events about the service, the login and the machine. In no recording: the fields are those of
-/// the CLI's own schema. `None` if it has others.
+/// Emits notices about the service, the login and the machine. No recording has them: the fields are those of the
+/// CLI's own schema. Returns `None` for other fields.
 pub(super) fn of(method: &str, params: &Object<'_>, out: &mut Events) -> Option<()> {
     let list = |name| params.get::<Vec<String>>(name);
     let (level, message) = match method {
@@ -42,7 +42,7 @@ pub(super) fn of(method: &str, params: &Object<'_>, out: &mut Events) -> Option<
                 list("verifications")?.join(", ")
             ),
         ),
-        // It comes with each change, and only this one is to be shown.
+        // It comes with each change; only this one must be shown.
         "model/safetyBuffering/updated" if params.get("show_buffering_ui") == Some(true) => {
             let model = params.text("model")?;
             let message = format!("the service holds the answer of {model} back to check it");

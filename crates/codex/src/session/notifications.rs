@@ -12,7 +12,7 @@ use crate::decoder::messages::Kind;
 use crate::decoder::{FALLING_BACK, mcp};
 use crate::wire::{Object, with_underscores};
 
-/// Notifications that a run has nothing for.
+/// Notifications without a counterpart in a run.
 const SILENT: &[&str] = &[
     "account/rateLimits/updated",
     "account/updated",
@@ -44,7 +44,7 @@ const SILENT: &[&str] = &[
     "turn/moderationMetadata",
 ];
 
-/// Items that a run has nothing for.
+/// Items without a counterpart in a run.
 const SILENT_ITEMS: &[&str] = &[
     "contextCompaction",
     "enteredReviewMode",
@@ -57,7 +57,7 @@ const SILENT_ITEMS: &[&str] = &[
 ];
 
 impl CodexSession {
-    /// Takes a notification. `None` if it is not known; then nothing has happened.
+    /// Handles a notification. Returns `None` if it is unknown; then the state is unchanged.
     pub(super) fn notification(
         &mut self,
         method: &str,
@@ -103,7 +103,7 @@ impl CodexSession {
         Some(())
     }
 
-    /// Notifications that concern only the current turn.
+    /// Handles notifications about the current turn only.
     fn turn_notification(
         &mut self,
         method: &str,
@@ -128,7 +128,7 @@ impl CodexSession {
                     work.thought(&item, part, &piece, ids, out);
                 }
             }
-            // The plan of an agent is its own.
+            // An agent's plan is not the run's plan.
             "turn/plan/updated" => {
                 let entries = params.objects("plan").iter().filter_map(entry).collect();
                 if let Some((work, _)) = at_work {
@@ -161,7 +161,7 @@ impl CodexSession {
         Some(())
     }
 
-    /// Takes what a thread has used, in all and with its last request.
+    /// Handles a thread's usage: its total and its last request.
     fn used(&mut self, params: &Object<'_>, report: &Object<'_>, out: &mut Events) -> Option<()> {
         let has_grown = if self.is_ours(params) {
             let of_turn = self.is_current(params);
@@ -177,7 +177,7 @@ impl CodexSession {
         Some(())
     }
 
-    /// Whether this is about our thread, and not about that of an agent or of a session before.
+    /// Returns whether this is about our thread. Other threads are those of agents and of earlier sessions.
     fn is_ours(&self, params: &Object<'_>) -> bool {
         let ours = self.thread.as_ref().map(|thread| &*thread.id);
         match params.text("thread_id") {
@@ -186,7 +186,7 @@ impl CodexSession {
         }
     }
 
-    /// Whether this is about the turn that is being played.
+    /// Returns whether this is about the current turn.
     fn is_current(&self, params: &Object<'_>) -> bool {
         let id = self
             .playing
@@ -199,7 +199,7 @@ impl CodexSession {
         is_it && self.is_ours(params)
     }
 
-    /// Which agent of the turn that is being played this is about.
+    /// Returns the agent of the current turn that this is about.
     pub(super) fn worker(&self, params: &Object<'_>) -> Option<Worker> {
         if self.is_current(params) {
             return Some(Worker::Main);
@@ -235,15 +235,15 @@ impl CodexSession {
                 playing.id = Some(id);
                 self.turn_started();
             }
-            // More for the main agent, while others are at work.
+            // Another turn of the main agent, while agents are at work.
             Some(playing) if playing.held.is_some() => {
                 playing.goes_on(id);
                 self.turn_started();
             }
-            // Matched by the response.
+            // The response identifies it.
             Some(_) => {}
             None if self.waiting.turn.is_some() => {}
-            // The CLI begins it by itself.
+            // The CLI begins the turn by itself.
             None => {
                 self.figures.turn_begins();
                 self.playing = Some(Playing {
@@ -276,7 +276,7 @@ impl CodexSession {
         let Some(playing) = self.playing.as_mut().filter(is_it) else {
             return Some(());
         };
-        // At the latest now, the thread is stored.
+        // The thread is stored by now, if not before.
         if let Some(thread) = &mut self.thread {
             thread.can_be_resumed = true;
         }
@@ -287,7 +287,7 @@ impl CodexSession {
         Some(())
     }
 
-    /// An agent begins a turn.
+    /// Handles the start of an agent's turn.
     fn agent_started(&mut self, thread: &str, turn: &Object<'_>) -> Option<()> {
         self.agents.started(thread, turn)?;
         let Some((id, root)) = self.agents.turn_of(thread) else {
@@ -302,7 +302,7 @@ impl CodexSession {
         Some(())
     }
 
-    /// The turn of an agent is over.
+    /// Handles the end of an agent's turn.
     fn agent_ended(&mut self, params: &Object<'_>, turn: &Object<'_>, out: &mut Events) {
         let (Some(thread), Some(id)) = (params.text("thread_id"), turn.text("id")) else {
             return;
@@ -321,7 +321,7 @@ impl CodexSession {
         self.end_with_agents(out);
     }
 
-    /// The CLI has let go of an agent.
+    /// Handles the removal of an agent by the CLI.
     fn agent_gone(&mut self, params: &Object<'_>, out: &mut Events) {
         if let Some(thread) = params.text("thread_id") {
             self.agents.gone(&thread);
@@ -329,7 +329,7 @@ impl CodexSession {
         }
     }
 
-    /// A user's hook has ended. The model gets its output about the tool or the answer.
+    /// Handles the end of a user's hook. The model gets the hook's output about the tool or the answer.
     fn hook_ended(&mut self, params: &Object<'_>) -> Option<()> {
         let run = params.object("run")?;
         let status = run.text("status")?;
@@ -368,7 +368,7 @@ impl CodexSession {
                 && self.is_ours(params)
                 && let Some(thread) = &mut self.thread
             {
-                // The first one is what makes the session one that can be resumed.
+                // The first one makes the session resumable.
                 thread.can_be_resumed = true;
             }
             return Some(());
@@ -376,18 +376,18 @@ impl CodexSession {
         if SILENT_ITEMS.contains(&&*kind) {
             return Some(());
         }
-        // It reports the end of its turn, which has a notification of its own.
+        // It reports the end of the agent's turn, which has a notification of its own.
         if kind == "subAgentActivity" && item.text("kind").as_deref() == Some("completed") {
             return Some(());
         }
         let Some(worker) = self.worker(params) else {
-            // Of a turn that has ended: a command that it left running, or an agent.
+            // It belongs to an ended turn: a command that continues, or an agent.
             return Some(());
         };
         let playing = self.playing.as_mut()?;
         let (work, ids) = playing.work(&worker, &self.agents);
         let id = item.text("id").unwrap_or_default();
-        // It is there from its start to its end.
+        // The call is open from its start to its end.
         let before = work.call(&id);
         work.item(stage, &item, ids, out)?;
         if let Some(call) = before.or_else(|| work.call(&id)) {
@@ -405,7 +405,7 @@ impl CodexSession {
     }
 }
 
-/// How an MCP server is that starts.
+/// Handles the state of an MCP server that starts.
 fn server(params: &Object<'_>, out: &mut Events) -> Option<()> {
     let (name, status) = (params.text("name")?, params.text("status")?);
     if status == "failed" {

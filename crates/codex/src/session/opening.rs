@@ -1,4 +1,4 @@
-//! The start of a session: a thread is started, resumed or forked.
+//! Start of a session: a thread is started, resumed or forked.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,8 +16,8 @@ use crate::launch::readable;
 use crate::totals::Baseline;
 use crate::wire::Object;
 
-/// Notifications that say nothing here and are long or many: each change of a file comes with all
-/// changes of the turn so far.
+/// Notifications that are not needed here and are large or frequent: each change of a file comes with all changes of
+/// the turn so far.
 const UNWANTED: &[&str] = &[
     "turn/diff/updated",
     "thread/readState/changed",
@@ -25,7 +25,7 @@ const UNWANTED: &[&str] = &[
 ];
 
 impl CodexSession {
-    /// The first words, and the session that the parameters are about.
+    /// Sends the first request, and prepares the session that the parameters name.
     pub(super) fn initialize(&mut self) {
         let params = json!({
             "clientInfo": {
@@ -34,7 +34,7 @@ impl CodexSession {
                 "version": env!("CARGO_PKG_VERSION"),
             },
             "capabilities": {
-                // Without it the CLI ends no commands on request.
+                // Without this, the CLI does not end commands on request.
                 "experimentalApi": true,
                 "requestAttestation": false,
                 "optOutNotificationMethods": UNWANTED,
@@ -45,7 +45,7 @@ impl CodexSession {
         self.opening = Some(self.first_opening());
     }
 
-    /// The session that the parameters are about.
+    /// Returns the opening of the session that the parameters name.
     fn first_opening(&self) -> Opening {
         let kind = match &self.start.resume {
             None => OpeningKind::New,
@@ -60,13 +60,13 @@ impl CodexSession {
         }
     }
 
-    /// A session of its own in the place of this one.
+    /// Replaces this session by a new one.
     pub(super) fn clear(&mut self, order: OrderId) {
         if let Some(before) = self.opening.take().and_then(|opening| opening.clear) {
             let error = AgentError::invalid_params("the session was cleared again");
             self.exchange.settle(before, Err(error));
         }
-        // What comes after it, too: should the CLI lose it, the old one is not what is wanted.
+        // This also applies to later openings: if the CLI loses the new session, the old one must not be resumed.
         self.start.resume = None;
         self.baseline = Baseline::default();
         self.opening = Some(Opening {
@@ -77,14 +77,14 @@ impl CodexSession {
         });
     }
 
-    /// The CLI has let go of the session.
+    /// Marks the session as closed by the CLI.
     pub(super) fn closed(&mut self) {
         if let Some(thread) = &mut self.thread {
             thread.is_closed = true;
         }
     }
 
-    /// Sees to it that there is a session for the next turn.
+    /// Ensures that there is a session for the next turn.
     pub(super) fn open_if_needed(&mut self) {
         if self.opening.is_some() {
             return;
@@ -101,7 +101,7 @@ impl CodexSession {
         };
     }
 
-    /// Whether the user's settings are there. They are requested if they are not.
+    /// Returns whether the user's settings are known, and requests them if necessary.
     pub(super) fn has_settings(&mut self) -> bool {
         if matches!(self.settings, Lookup::Not) {
             self.settings = Lookup::Waiting;
@@ -111,7 +111,7 @@ impl CodexSession {
         matches!(self.settings, Lookup::Answered(_))
     }
 
-    /// The user's settings, or where they are not known those of a user who has none.
+    /// Returns the user's settings, or the defaults if they are unknown.
     pub(super) fn settings(&self) -> Settings {
         match &self.settings {
             Lookup::Answered(settings) => settings.clone(),
@@ -124,7 +124,7 @@ impl CodexSession {
         self.settings = Lookup::Answered(settings.unwrap_or_default());
     }
 
-    /// Asks for the session, once all is known that it takes.
+    /// Requests the session once all its parameters are known.
     pub(super) fn open_if_ready(&mut self) {
         let Some(opening) = &self.opening else {
             return;
@@ -134,7 +134,7 @@ impl CodexSession {
         }
         let is_new = matches!(opening.kind, OpeningKind::New);
         let may_write = !matches!(self.mode, PermissionMode::ReadOnly | PermissionMode::Bypass);
-        // A session that is resumed would keep what it was allowed before.
+        // A resumed session would otherwise keep its earlier permissions.
         let of_settings = self.mode == PermissionMode::Default && !is_new;
         let with_roots = may_write && !self.start.add_dirs.is_empty();
         if (of_settings || with_roots) && !self.has_settings() {
@@ -154,8 +154,8 @@ impl CodexSession {
             _ => "thread/start",
         };
         if is_new {
-            // Without the directory, which is the process's own: given one, the CLI writes into the
-            // user's configuration that the project is trusted.
+            // The directory is not set, because it is the process's own: given one, the CLI marks the project as
+            // trusted in the user's configuration.
             set(
                 &mut params,
                 "developerInstructions",
@@ -184,7 +184,7 @@ impl CodexSession {
             set(&mut params, "approvalPolicy", policy);
         }
         if answers != Answers::Nobody {
-            // And not another model, which the user may have chosen to answer him.
+            // Not another model, which the user may have configured to answer.
             params["approvalsReviewer"] = json!("user");
         }
         if with_roots {
@@ -197,7 +197,7 @@ impl CodexSession {
         }
     }
 
-    /// Whether this request was for the session that is to be opened.
+    /// Returns whether this request was for the session that is being opened.
     pub(super) fn is_opening(&self, call: u64) -> bool {
         let opening = self.opening.as_ref();
         opening.is_some_and(|opening| opening.call == Some(call))
@@ -237,7 +237,7 @@ impl CodexSession {
         }
     }
 
-    /// Another one was wanted meanwhile.
+    /// Closes a session that was opened after another one was requested.
     pub(super) fn opened_in_vain(&mut self, result: &Object<'_>) {
         let id = result.object("thread").and_then(|thread| thread.text("id"));
         if let Some(id) = id {
@@ -261,7 +261,7 @@ fn set(params: &mut Value, name: &str, value: Option<&str>) {
     }
 }
 
-/// The error of images that cannot be read. The CLI would go on without them.
+/// Returns the error of images that cannot be read. The CLI would silently continue without them.
 pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
     for image in images {
         match &image.source {
@@ -280,7 +280,7 @@ pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// An image as a part of what a turn is given.
+/// Returns an image as a part of a turn's input.
 pub(super) fn image_item(image: &Image) -> Option<Value> {
     Some(match &image.source {
         ImageSource::Path(path) => {

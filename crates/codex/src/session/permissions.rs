@@ -1,4 +1,4 @@
-//! Permissions of the agent: sandbox and approval policy, in the words of `codex app-server`.
+//! Permissions of the agent: sandbox and approval policy, in the terms of `codex app-server`.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use teamster_core::PermissionMode;
 use crate::launch::{Answers, Start};
 use crate::wire::Object;
 
-/// The user's settings, as far as they decide what the agent may do.
+/// The user's settings that determine what the agent may do.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     sandbox_mode: Option<String>,
     default_permissions: Option<String>,
     approval_policy: Option<Value>,
-    /// The user has decided whether to trust this project.
+    /// True if the user has decided whether to trust this project.
     known_project: bool,
     writable_roots: Vec<String>,
     network: bool,
@@ -23,7 +23,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads the answer to `config/read`.
+    /// Reads the response to `config/read`.
     pub(super) fn of(answer: &Object<'_>, start: &Start) -> Self {
         let Some(config) = answer.object("config") else {
             return Self::default();
@@ -59,7 +59,7 @@ impl Settings {
         }
     }
 
-    /// The sandbox of a session that does not set one. In doubt it is the narrowest.
+    /// Returns the sandbox of a session that does not set one. In doubt, it is the narrowest.
     fn sandbox(&self) -> &str {
         if let Some(mode) = &self.sandbox_mode {
             return mode;
@@ -72,7 +72,7 @@ impl Settings {
         }
     }
 
-    /// Where the agent may write beside its directory.
+    /// Returns the directories besides its own in which the agent may write.
     pub(super) fn roots(&self, start: &Start) -> Vec<String> {
         let own = &self.writable_roots;
         let added = start.add_dirs.iter().filter(|dir| !own.contains(dir));
@@ -84,7 +84,7 @@ const READ_ONLY: &str = "read-only";
 const WORKSPACE_WRITE: &str = "workspace-write";
 const FULL_ACCESS: &str = "danger-full-access";
 
-/// The name of the sandbox of a mode. The default is the user's.
+/// Returns the name of a mode's sandbox. The default is the user's.
 pub(super) fn sandbox_name(mode: PermissionMode, settings: &Settings) -> &str {
     match mode {
         PermissionMode::ReadOnly => READ_ONLY,
@@ -94,7 +94,7 @@ pub(super) fn sandbox_name(mode: PermissionMode, settings: &Settings) -> &str {
     }
 }
 
-/// The same as an object, as a turn takes it.
+/// Returns a mode's sandbox as an object, as a turn takes it.
 pub(super) fn sandbox_policy(mode: PermissionMode, settings: &Settings, start: &Start) -> Value {
     match sandbox_name(mode, settings) {
         FULL_ACCESS => json!({"type": "dangerFullAccess"}),
@@ -109,20 +109,20 @@ pub(super) fn sandbox_policy(mode: PermissionMode, settings: &Settings, start: &
     }
 }
 
-/// When the CLI asks. `None` where the user's settings say.
+/// Returns the approval policy, which determines when the CLI asks. `None` to use the user's settings.
 pub(super) fn approval_policy(mode: PermissionMode, answers: Answers) -> Option<&'static str> {
     const NEVER: &str = "never";
     match (answers, mode) {
         (Answers::Nobody, _)
         | (_, PermissionMode::Bypass)
-        // To be allowed everything that one asks for is no mode in which nothing can be changed.
+        // Even if all requests are allowed, nothing may be changed in this mode.
         | (Answers::Always, PermissionMode::ReadOnly) => Some(NEVER),
         (_, PermissionMode::Default) => None,
         _ => Some(ON_REQUEST),
     }
 }
 
-/// When the CLI asks, also where the user's settings say.
+/// Returns the approval policy, with the user's settings resolved.
 pub(super) fn approval_policy_or_own(
     mode: PermissionMode,
     answers: Answers,

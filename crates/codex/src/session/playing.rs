@@ -1,4 +1,4 @@
-//! A turn from what is wanted to its end.
+//! The course of a turn, from its request to its end.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::launch::check_prompt;
 use crate::wire::Object;
 
 impl CodexSession {
-    /// The turn is given to the CLI.
+    /// Sends the turn to the CLI.
     pub(super) fn play(&mut self, turn: &Turn) {
         let Some(thread) = &self.thread else {
             return;
@@ -24,7 +24,7 @@ impl CodexSession {
         let mut params = json!({"threadId": thread.id, "input": input(turn)});
         if self.model_changed {
             params["model"] = json!(self.model);
-            // Another model may have another one of its own.
+            // Another model may have another default.
             if let Some(effort) = &self.start.effort {
                 params["effort"] = json!(effort);
             }
@@ -72,7 +72,7 @@ impl CodexSession {
         });
         match id {
             Ok(id) => {
-                // One that it was playing already takes up what was wanted here.
+                // A turn that was already active takes up the requested prompt.
                 let runs = self.running.as_ref() == Some(&id);
                 playing.id = Some(id);
                 if runs {
@@ -83,7 +83,7 @@ impl CodexSession {
         }
     }
 
-    /// The CLI plays the turn, so it can be interrupted and steered.
+    /// Marks the turn as active, so it can be interrupted and steered.
     pub(super) fn turn_started(&mut self) {
         if let Some(playing) = &mut self.playing {
             playing.started = true;
@@ -112,8 +112,7 @@ impl CodexSession {
         self.call(Call::Steer(order), "turn/steer", &params);
     }
 
-    /// The main agent has ended its turn, and others are at work: it is given another, which belongs to the
-    /// same one of ours.
+    /// Begins another turn of the main agent while other agents are at work. It belongs to the same turn of ours.
     fn resume(&mut self, order: OrderId, text: &str) {
         let thread = self.thread.as_ref().map(|thread| &*thread.id);
         let mut params = json!({"threadId": thread, "input": [text_item(text)]});
@@ -155,7 +154,7 @@ impl CodexSession {
             }
             self.interrupt_if_wanted();
         } else if self.waiting.turn.take().is_some() {
-            // The CLI has heard nothing of it.
+            // The CLI does not know the turn yet.
             self.end(Ended::interrupted(), out);
         }
     }
@@ -169,7 +168,7 @@ impl CodexSession {
             return;
         };
         playing.interrupt = Interrupt::Told;
-        // Its agents would work on.
+        // Without this, the turn's agents would continue.
         let agents = self.agents.working_for(|turn| playing.is_root(turn));
         if let Some(held) = &mut playing.held {
             *held = Ended::interrupted();
@@ -188,7 +187,7 @@ impl CodexSession {
         self.call(call, "turn/interrupt", &params);
     }
 
-    /// Ends the commands of the turn, which the CLI leaves running when it is interrupted.
+    /// Ends the turn's commands, which the CLI leaves running after an interrupt.
     fn end_commands(&mut self) {
         let Some(playing) = &self.playing else {
             return;
@@ -200,7 +199,7 @@ impl CodexSession {
         }
     }
 
-    /// Ends the turn if the main agent has ended it and no agent is at work for it.
+    /// Ends the turn if the main agent has ended it and no other agent works for it.
     pub(super) fn end_with_agents(&mut self, out: &mut Events) {
         let Some(playing) = &self.playing else {
             return;
@@ -219,7 +218,7 @@ impl CodexSession {
         self.end(held, out);
     }
 
-    /// The turn cannot be played.
+    /// Fails a turn that cannot be played.
     pub(super) fn fail(&mut self, error: AgentError, out: &mut Events) {
         out.error(error);
         let ended = Ended {
@@ -229,7 +228,7 @@ impl CodexSession {
         self.end(ended, out);
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub(super) fn end(&mut self, ended: Ended, out: &mut Events) {
         if ended.interrupted {
             self.end_commands();
@@ -258,7 +257,7 @@ impl CodexSession {
         self.ended = Some(ended);
     }
 
-    /// Another turn begins.
+    /// Begins another turn.
     pub(super) fn turn_begins(&mut self, out: &mut Events) {
         self.ended = None;
         self.interrupted = false;
@@ -281,7 +280,7 @@ impl CodexSession {
     }
 
     pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
-        // Takes over a turn that the CLI began by itself and that has no reader.
+        // The new turn takes over one that the CLI began by itself and that has no reader.
         self.playing = None;
         self.open_if_needed();
         self.turn_begins(out);
@@ -299,10 +298,10 @@ fn text_item(text: &str) -> Value {
     json!({"type": "text", "text": text, "text_elements": []})
 }
 
-/// Images and the prompt, in the order in which a run has them.
+/// Returns the images and the prompt, in the same order as in a run.
 fn input(turn: &Turn) -> Value {
     let images = turn.images.iter().filter_map(image_item);
-    // A text without a word would be one more part all the same.
+    // An empty text would still be an additional part.
     let text = (!turn.prompt.is_empty()).then(|| text_item(&turn.prompt));
     images.chain(text).collect()
 }

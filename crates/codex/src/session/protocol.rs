@@ -1,4 +1,4 @@
-//! The protocol with one process of `codex app-server`.
+//! The protocol of one `codex app-server` process.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::decoder::errors;
 use crate::wire::Object;
 
 impl CodexSession {
-    /// Takes a message. `None` if it is not known; then nothing has happened.
+    /// Handles a message. Returns `None` if it is unknown; then the state is unchanged.
     fn message(&mut self, message: &Object<'_>, out: &mut Events) -> Option<()> {
         let none = || Object::parse("{}");
         match (message.text("method"), message.value("id")) {
@@ -36,7 +36,7 @@ impl CodexSession {
         }
     }
 
-    /// A request of the CLI's.
+    /// Handles a request of the CLI.
     fn asked(&mut self, method: &str, id: &Value, params: &Object<'_>, out: &mut Events) {
         let worker = self.worker(params);
         let playing = self.playing.as_mut().zip(worker.as_ref());
@@ -53,7 +53,7 @@ impl CodexSession {
         }
     }
 
-    /// An answer to one of our requests.
+    /// Handles the response to one of our requests.
     fn answered(&mut self, id: u64, message: &Object<'_>, out: &mut Events) -> Option<()> {
         let call = self.calls.answered(id)?;
         let result = match (message.object("result"), message.object("error")) {
@@ -68,7 +68,7 @@ impl CodexSession {
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
             (Call::Open, Ok(result)) => self.opened_in_vain(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
-            // Not begun, or already over: the next line shows which.
+            // The turn has not begun, or is already over. The next line shows which.
             (Call::Interrupt, Err(_)) => {
                 if let Some(playing) = &mut self.playing
                     && playing.interrupt == Interrupt::Told
@@ -76,7 +76,7 @@ impl CodexSession {
                     playing.interrupt = Interrupt::Wanted;
                 }
             }
-            // It has no turn that could be interrupted: it is not waited for.
+            // The agent has no turn to interrupt, so its end is not awaited.
             (Call::InterruptAgent(thread, turn), Err(_)) => {
                 self.agents.completed(&thread, &turn);
                 self.end_with_agents(out);
@@ -109,7 +109,7 @@ impl CodexSession {
         self.exchange.settle(order, Ok(()));
     }
 
-    /// Gives the CLI what waited until it could take it.
+    /// Sends requests that were waiting for the CLI to be ready.
     fn advance(&mut self) {
         self.open_if_ready();
         let is_ready = self.opening.is_none() && self.thread.is_some();
@@ -145,7 +145,7 @@ impl Decoder for CodexSession {
     }
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
-        // It has ended in the middle of the turn.
+        // The CLI exited in the middle of the turn.
         if let Some(mut playing) = self.playing.take() {
             playing.finish(out);
             if let Some(failure) = playing.main.pending.take() {
@@ -204,7 +204,7 @@ impl SessionProtocol for CodexSession {
             Order::Answer(id, answer) => {
                 self.approvals.answer(id, &answer, &mut self.exchange);
             }
-            // To end, the end of its input is all it needs.
+            // The end of its input is enough to make the CLI exit.
             _ => {}
         }
         self.advance();

@@ -1,4 +1,4 @@
-//! The state of one process of `codex app-server`.
+//! The state of one `codex app-server` process.
 
 use serde_json::Value;
 use teamster_core::provider::{Exchange, OrderId};
@@ -20,14 +20,14 @@ pub(super) struct CodexSession {
     pub(super) exchange: Exchange,
     pub(super) calls: Calls,
     pub(super) start: Start,
-    /// Usage of the resumed session before.
+    /// Usage of the resumed session before this process.
     pub(super) baseline: Baseline,
     pub(super) settings: Lookup<Settings>,
     pub(super) mode: PermissionMode,
     pub(super) mode_changed: bool,
     pub(super) model: Option<String>,
     pub(super) model_changed: bool,
-    /// A thread that is to be begun or resumed.
+    /// A thread that must be started or resumed.
     pub(super) opening: Option<Opening>,
     pub(super) thread: Option<Thread>,
     pub(super) figures: Figures,
@@ -85,7 +85,7 @@ impl CodexSession {
         self.calls.call(&mut self.exchange, call, method, params)
     }
 
-    /// As if requests had been made before.
+    /// Continues the request numbers from this one, as if requests had been made before.
     #[cfg(all(test, repository))]
     pub(super) fn number_requests_from(&mut self, number: u64) {
         self.calls.number_from(number);
@@ -96,25 +96,25 @@ impl CodexSession {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) id: Id,
-    /// The model that it began with.
+    /// The model that the thread began with.
     pub(super) model: Option<String>,
-    /// Another model that has answered in the last turn.
+    /// Another model that answered in the last turn.
     pub(super) answered_by: Option<String>,
-    /// It is on the disk.
+    /// True if the thread is on disk.
     pub(super) can_be_resumed: bool,
-    /// The CLI has let go of it.
+    /// True if the CLI has closed the thread.
     pub(super) is_closed: bool,
-    /// The sandbox and when the CLI asks, where they are those of the user's settings.
+    /// The sandbox and the approval policy, if they are from the user's settings.
     pub(super) defaults: Option<(Value, Value)>,
 }
 
-/// A thread that is to be begun or resumed.
+/// A thread that must be started or resumed.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) kind: OpeningKind,
-    /// The order that waits for it, if it replaces another thread.
+    /// The order that waits for the thread, if it replaces another one.
     pub(super) clear: Option<OrderId>,
-    /// The number of the request, once it was made.
+    /// The number of the request, once it was sent.
     pub(super) call: Option<u64>,
     pub(super) baseline: Baseline,
 }

@@ -1,5 +1,4 @@
-//! Sessions that were played by the real CLI, and lines that were made by hand for what they do not
-//! show.
+//! Sessions of the real CLI, and hand-made lines for cases that they do not cover.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -27,11 +26,11 @@ mod texts;
 
 const THREAD: &str = "01a1ffe2-7321-7082-a357-131ce2ecf12e";
 
-/// A session in which everything is allowed, as most were recorded.
+/// Returns the options of a session in which everything is allowed, as in most recordings.
 fn bypassing() -> SessionOptions {
     let mut options = SessionOptions::default();
     options.params.permission = PermissionMode::Bypass;
-    // Nothing of the machine that this runs on.
+    // Isolates the session from files of this machine.
     options
         .params
         .env
@@ -40,13 +39,13 @@ fn bypassing() -> SessionOptions {
     options
 }
 
-/// A session and the lines of the CLI that are to come.
+/// A session and the remaining lines of the CLI.
 struct Play {
     session: SessionAssembler,
     lines: VecDeque<String>,
-    /// All that was written, as far as it was not looked at.
+    /// Written lines that were not inspected yet.
     written: Vec<Value>,
-    /// Which orders were settled.
+    /// The settled orders.
     settled: Vec<(OrderId, Result<(), String>)>,
     unknown: u64,
 }
@@ -68,7 +67,7 @@ impl Play {
         play
     }
 
-    /// With what the CLI printed in a recorded session.
+    /// Creates a session with the CLI's output of a recorded one.
     fn recorded(scenario: &str, options: &SessionOptions) -> Self {
         let mut play = Self::new(options);
         play.load(scenario);
@@ -115,7 +114,7 @@ impl Play {
         self.look();
     }
 
-    /// Plays recorded lines up to the first that is like this, without it.
+    /// Plays recorded lines up to the first match, which is not played.
     fn until(&mut self, is_it: impl Fn(&Value) -> bool) {
         while let Some(line) = self.lines.front() {
             if is_it(&serde_json::from_str(line).unwrap()) {
@@ -137,7 +136,7 @@ impl Play {
         self.over()
     }
 
-    /// The turn is over.
+    /// Returns the events and the result of the turn, which must be over.
     fn over(&mut self) -> (Vec<AgentEvent>, RunResult) {
         assert!(self.session.is_over());
         self.session.end_turn(0);
@@ -155,13 +154,13 @@ impl Play {
         (events, result)
     }
 
-    /// A whole turn.
+    /// Plays a whole turn.
     fn turn(&mut self, prompt: &str) -> (Vec<AgentEvent>, RunResult) {
         self.begin(prompt);
         self.end()
     }
 
-    /// The recorded lines that are left, between two turns.
+    /// Plays the remaining recorded lines, between two turns.
     fn rest(&mut self) {
         while let Some(line) = self.lines.pop_front() {
             self.line(&line);
@@ -169,7 +168,7 @@ impl Play {
         assert_eq!(self.session.turn(), None);
     }
 
-    /// Plays recorded lines until the CLI asks.
+    /// Plays recorded lines until the CLI asks for permission.
     fn asked(&mut self) -> PermissionRequest {
         loop {
             let asked = self.session.exchange(Exchange::take_asked);
@@ -181,13 +180,13 @@ impl Play {
         }
     }
 
-    /// Answers as the engine does.
+    /// Answers like the engine.
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
         self.session.answer(request, answer);
         self.look();
     }
 
-    /// Takes what was written, by its methods; answers are `answer`.
+    /// Takes the methods of the written lines; those of answers are `answer`.
     fn methods(&mut self) -> Vec<String> {
         let method = |line: &Value| line["method"].as_str().unwrap_or("answer").to_owned();
         let methods = self.written.iter().map(method).collect();
@@ -195,14 +194,14 @@ impl Play {
         methods
     }
 
-    /// The parameters of the last message with this method.
+    /// Returns the parameters of the last message with this method.
     fn params(&self, method: &str) -> &Value {
         let message = self.written.iter().rfind(|line| line["method"] == method);
         &message.unwrap_or_else(|| panic!("no {method} in {:?}", self.written))["params"]
     }
 }
 
-// What follows makes lines in the shapes that were recorded.
+// The following functions make lines in recorded shapes.
 
 fn answer(id: u64, result: &Value) -> Value {
     json!({"id": id, "result": result})
@@ -273,7 +272,7 @@ fn command(stage: &str, turn: &str, id: &str, status: &str) -> Value {
     )
 }
 
-/// A session whose thread is open and whose first turn `t1` is being played.
+/// Returns a session whose thread is open and whose first turn `t1` is active.
 fn playing(options: &SessionOptions) -> Play {
     let mut play = Play::new(options);
     play.begin("hi");

@@ -1,4 +1,4 @@
-//! The turn that is being played.
+//! The current turn.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use super::work::Work;
 use crate::decoder::errors;
 use crate::decoder::ids::Ids;
 
-/// A turn that was given to the CLI, or that it began by itself.
+/// A turn that was sent to the CLI, or that the CLI began by itself.
 #[derive(Debug, Default)]
 pub(super) struct Playing {
-    /// Which one it is, in this process.
+    /// Number of the turn in this process.
     pub(super) number: u64,
-    /// The CLI's id of it, as soon as that is known.
+    /// The CLI's id of the turn, once it is known.
     pub(super) id: Option<String>,
-    /// Earlier turns of the main agent's that belong to it: it was given another while agents were at work.
+    /// Earlier turns of the main agent that belong to this one: it got more work while agents were at work.
     pub(super) earlier: Vec<String>,
-    /// The CLI has reported its start. Before that it can be neither interrupted nor steered.
+    /// True if the CLI has reported the start. Before, the turn can be neither interrupted nor steered.
     pub(super) started: bool,
     pub(super) interrupt: Interrupt,
     pub(super) prompt: Prompt,
     pub(super) ids: Ids,
     pub(super) main: Work,
-    /// Work of agents for it, by their turns.
+    /// Work of agents for the turn, by their own turns.
     pub(super) agents: BTreeMap<String, Work>,
-    /// How the main agent has ended its turn, while agents are still at work.
+    /// End of the main agent's turn, while other agents are still at work.
     pub(super) held: Option<Ended>,
-    /// The main agent is given more to do while agents are at work, and the CLI has not answered yet.
+    /// True if the main agent got more work while agents are at work, and the CLI has not responded yet.
     pub(super) is_resuming: bool,
-    /// Another model that has answered.
+    /// Another model that answered.
     pub(super) model: Option<String>,
 }
 
-/// An agent that does something for the turn that is being played.
+/// An agent that works for the current turn.
 #[derive(Debug)]
 pub(super) enum Worker {
     Main,
@@ -48,9 +48,9 @@ pub(super) enum Worker {
 pub(super) enum Prompt {
     #[default]
     Given,
-    /// A hook blocked it, with this message. The CLI calls such a turn completed.
+    /// A hook blocked the prompt with this message. The CLI calls such a turn completed.
     HeldBack(String),
-    /// It is part of the conversation.
+    /// The prompt is part of the conversation.
     Taken,
 }
 
@@ -59,18 +59,18 @@ pub(super) enum Prompt {
 pub(super) enum Interrupt {
     #[default]
     No,
-    /// As soon as that can be.
+    /// Requested, and sent as soon as possible.
     Wanted,
-    /// The CLI got the request.
+    /// Sent to the CLI.
     Told,
 }
 
-/// Orders in a turn that does not take them yet.
+/// Orders for a turn that is not ready for them.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// A turn that was not given to the CLI yet.
+    /// A turn that was not sent to the CLI yet.
     pub(super) turn: Option<Turn>,
-    /// Messages for the turn as soon as it takes them.
+    /// Messages to send as soon as the turn takes them.
     pub(super) steers: Vec<(OrderId, String)>,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Ended {
     pub(super) is_error: bool,
     pub(super) interrupted: bool,
     pub(super) stop_reason: Option<String>,
-    /// The last message, if it ended well.
+    /// The last message, if the turn ended well.
     pub(super) answer: Option<String>,
 }
 
@@ -95,12 +95,12 @@ impl Ended {
 }
 
 impl Playing {
-    /// Whether it is this turn of the CLI's that agents work for.
+    /// Returns whether this turn of the CLI, for which agents may work, is part of the current turn.
     pub(super) fn is_root(&self, turn: &str) -> bool {
         self.id.as_deref() == Some(turn) || self.earlier.iter().any(|earlier| earlier == turn)
     }
 
-    /// Work of this agent for it.
+    /// Returns an agent's work for the turn.
     pub(super) fn work(&mut self, worker: &Worker, agents: &Agents) -> (&mut Work, &mut Ids) {
         let work = match worker {
             Worker::Main => &mut self.main,
@@ -112,7 +112,7 @@ impl Playing {
         (work, &mut self.ids)
     }
 
-    /// The main agent plays another turn while agents are at work.
+    /// Records that the main agent plays another turn while agents are at work.
     pub(super) fn goes_on(&mut self, id: String) {
         self.earlier.extend(self.id.replace(id));
         self.held = None;
@@ -122,7 +122,7 @@ impl Playing {
         }
     }
 
-    /// It is over: emits the calls that waited for their arguments.
+    /// Emits the calls that wait for their arguments, at the end of the turn.
     pub(super) fn finish(&mut self, out: &mut Events) {
         let works = [&mut self.main].into_iter().chain(self.agents.values_mut());
         for work in works {
@@ -130,7 +130,7 @@ impl Playing {
         }
     }
 
-    /// The main agent's turn has ended in this way, and the CLI may have reported an error.
+    /// Handles the end of the main agent's turn, and an error that the CLI may have reported.
     pub(super) fn ended(
         &mut self,
         status: &str,

@@ -1,4 +1,4 @@
-//! Usage of each turn. The CLI reports the total of a thread after each request to the model.
+//! Usage of each turn. The CLI reports a thread's total after each request to the model.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use teamster_core::Usage;
 use crate::totals::{Baseline, Totals};
 use crate::wire::Object;
 
-/// The figures of a session.
+/// Usage figures of a session.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
-    /// The total of the session, if it is known.
+    /// Total of the session, if known.
     total: Option<Totals>,
     /// Usage of the main agent in the turn.
     turn: Option<Totals>,
     in_turn: bool,
-    /// The total of each other thread.
+    /// Totals of the other threads.
     agents: HashMap<String, Totals>,
-    /// Their usage in the turn.
+    /// Usage of the other threads in the turn.
     by_agents: Option<Totals>,
-    /// Their usage since it ended.
+    /// Usage of the other threads since the end of the turn.
     since: Option<Totals>,
 }
 
 impl Figures {
-    /// Those of a session that begins, or that continues from a total.
+    /// Creates the figures of a new session, or of one that continues from a total.
     pub(super) fn from(baseline: &Baseline) -> Self {
         let total = match baseline {
             Baseline::Known(total) => Some(*total),
@@ -36,7 +36,7 @@ impl Figures {
         }
     }
 
-    /// Usage of agents that an interrupt did not end at once counts for the next turn.
+    /// Begins a turn. Usage of agents that continued after an interrupt counts for this turn.
     pub(super) fn turn_begins(&mut self) {
         self.turn = None;
         if !self.in_turn {
@@ -49,20 +49,19 @@ impl Figures {
         self.in_turn = false;
     }
 
-    /// Takes a report on the thread of the session; `of_turn` if it is about the turn that is being played.
-    /// Returns whether that has used more.
+    /// Handles a report about the session's thread, with `of_turn` if it is about the current turn. Returns whether
+    /// the turn's usage has increased.
     pub(super) fn reported(&mut self, report: &Object<'_>, of_turn: bool) -> Option<bool> {
         let total = Totals::of(&report.object("total")?);
         let last = report.object("last").map(|last| Totals::of(&last));
-        // So it is where the context was too small: the CLI sets its own estimate in their place.
+        // The total is zero after the context was too small: the CLI replaces the figures with its own estimate.
         if total.is_zero() {
             return Some(false);
         }
         let mut has_grown = false;
         if of_turn {
-            // The last request's figures are not always there: after an answer that was cut the CLI
-            // repeats the previous ones. But a total that is not known, or has begun again,
-            // leaves nothing else.
+            // The figures of the last request are unreliable: after a truncated answer the CLI repeats the previous
+            // ones. They are used only if the total is unknown or has restarted.
             let before = self.total.as_ref();
             let used = before.and_then(|before| total.less(before)).or(last);
             if let Some(used) = used.filter(|used| !used.is_zero()) {
@@ -70,21 +69,21 @@ impl Figures {
                 has_grown = true;
             }
         } else if self.turn.is_some() {
-            // A late one, of before this turn.
+            // A late report, about an earlier turn.
             return Some(false);
         }
         self.total = Some(total);
         Some(has_grown)
     }
 
-    /// Takes a report on the thread of an agent. Returns whether the turn that is being played has used more.
+    /// Handles a report about an agent's thread. Returns whether the usage of the current turn has increased.
     pub(super) fn reported_by_agent(&mut self, thread: &str, report: &Object<'_>) -> Option<bool> {
         let total = Totals::of(&report.object("total")?);
         if total.is_zero() {
             return Some(false);
         }
         let last = || report.object("last").map(|last| Totals::of(&last));
-        // Of one that comes from an earlier process the total is more than what it has used since.
+        // The total of an agent of an earlier process includes earlier usage.
         let used = match self.agents.insert(thread.to_owned(), total) {
             Some(before) => total.less(&before).or_else(last),
             None => last().or(Some(total)),
@@ -101,7 +100,7 @@ impl Figures {
         Some(self.in_turn)
     }
 
-    /// Usage of the turn so far, agents included.
+    /// Returns the usage of the turn so far, including agents.
     pub(super) fn of_turn(&self) -> Option<Usage> {
         let all = match self.by_agents {
             Some(used) => Some(plus(self.turn, used)),
@@ -110,12 +109,12 @@ impl Figures {
         all.map(Usage::from)
     }
 
-    /// The figures from which the session continues.
+    /// Returns the figures from which the session continues.
     pub(super) fn total(&self) -> Baseline {
         self.total.map_or(Baseline::Unknown, Baseline::Known)
     }
 
-    /// Usage of the main agent in the session so far.
+    /// Returns the usage of the main agent in the session so far.
     pub(super) fn of_session(&self) -> Option<Usage> {
         let total = self.total.filter(|total| !total.is_zero());
         total.map(Usage::from)

@@ -1,4 +1,4 @@
-//! Work of one agent in a turn: the main agent, or one that it started.
+//! Work of one agent in a turn: of the main agent, or of an agent that it started.
 
 use std::collections::HashMap;
 
@@ -14,22 +14,22 @@ use crate::decoder::items::{Items, Stage};
 use crate::decoder::messages::Kind;
 use crate::wire::Object;
 
-/// How many parts of a summary may be empty before the next one counts as the next.
+/// Largest number of empty parts of a summary before a part that is recognized as the next.
 const MOST_EMPTY_PARTS: u64 = 8;
 
 /// Work of one agent in a turn.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) items: Items,
-    /// The CLI's name of the agent; `None` for the main one.
+    /// The CLI's name of the agent; `None` for the main agent.
     name: Option<String>,
-    /// The parts of a summary of the model's reasoning, by the item that they are of.
+    /// Current parts of the reasoning summaries, by item.
     parts: HashMap<String, u64>,
-    /// Requests that the CLI made again.
+    /// Number of requests that the CLI repeated.
     retries: u32,
-    /// An error of the CLI's, until the end of the turn shows whether the turn failed with it.
+    /// A reported error, until the end of the turn shows whether it was the reason of a failure.
     pub(super) pending: Option<Failure>,
-    /// Changes of files with their texts, by the item that they are of.
+    /// Changes of files with their texts, by item.
     pub(super) changes: HashMap<String, Value>,
 }
 
@@ -42,13 +42,13 @@ impl Work {
         }
     }
 
-    /// The id of the tool call that runs in the item with this id.
+    /// Returns the id of the tool call in this item, if it has no result yet.
     pub(super) fn call(&self, item: &str) -> Option<Id> {
         let call = self.items.open_call(item);
         call.map(|call| call.id.clone())
     }
 
-    /// Takes an item. `None` if its type is not known; then nothing has happened.
+    /// Handles an item. Returns `None` if its type is unknown; then the state is unchanged.
     pub(super) fn item(
         &mut self,
         stage: Stage,
@@ -74,7 +74,7 @@ impl Work {
         self.items.item(stage, item, ids, out)
     }
 
-    /// A piece of a summary of what the model thinks. Its parts are lines.
+    /// Handles a piece of a reasoning summary. The parts of a summary become lines.
     pub(super) fn thought(
         &mut self,
         item: &str,
@@ -91,7 +91,7 @@ impl Work {
         self.items.piece(item, Kind::Thinking, &piece, ids, out);
     }
 
-    /// A failure: the CLI retries it, or reports it at the end of the turn.
+    /// Handles a failure that the CLI retries or reports at the end of the turn.
     pub(super) fn failed(&mut self, failure: Failure, again: bool, out: &mut Events) {
         if !again {
             self.settle_pending(out);
@@ -111,7 +111,7 @@ impl Work {
         )));
     }
 
-    /// The turn went on after what the CLI called an error.
+    /// Emits a pending failure as a notice, because the turn continued after it.
     pub(super) fn settle_pending(&mut self, out: &mut Events) {
         if let Some(pending) = self.pending.take() {
             let message = match &self.name {
@@ -122,7 +122,7 @@ impl Work {
         }
     }
 
-    /// The agent's turn has ended in this way, and the CLI may have reported an error. Not for the main agent.
+    /// Handles the end of the turn of an agent other than the main one, and an error that the CLI may have reported.
     pub(super) fn agent_ended(
         &mut self,
         status: &str,

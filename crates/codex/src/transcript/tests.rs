@@ -1,4 +1,4 @@
-//! Files like those that the CLI keeps, in the shapes that were measured.
+//! Session files like those of the CLI, in measured shapes.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ fn total(input: u64) -> Baseline {
     Baseline::Known(Totals::of(&Object::parse(&usage).unwrap()))
 }
 
-/// The baseline of the session before a run, if the CLI's home has this file.
+/// Returns the baseline before a run if the CLI's home has this file.
 fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("sessions").join(day);
@@ -42,7 +42,7 @@ fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
     for line in lines {
         writeln!(file, "{line}").unwrap();
     }
-    // Torn when the process was killed.
+    // A line that was torn when the process was killed.
     write!(file, r#"{{"timestamp":"2026","type":"token_usage_rec"#).unwrap();
     let mut params = ExecuteParams::new("go on");
     params.session_id = Some(SESSION.into());
@@ -138,7 +138,7 @@ fn the_home_is_where_the_cli_looks() {
     );
 }
 
-/// A rollout of a recorded run of two turns, resumed twice.
+/// Returns the rollout of a recorded run of two turns that was resumed twice.
 fn recorded() -> String {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data/codex/0.169.0");
     let folder = data.join("resume/home/.codex/sessions/2026/11/22");
@@ -146,7 +146,7 @@ fn recorded() -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// The totals that the lines lead to, one after another.
+/// Returns the successive totals after the lines.
 fn totals<'a>(run: &mut Recorded, lines: impl Iterator<Item = &'a str>) -> Vec<u64> {
     let usages = lines.filter_map(|line| run.line(line));
     usages.filter_map(|usage| usage.total_tokens()).collect()
@@ -200,7 +200,7 @@ fn the_files_of_a_session_have_its_id() {
     assert_eq!(files(Path::new("/tmp"), "../../etc", None), None);
 }
 
-/// The lines of a recorded run in which the main agent (first) starts a sub-agent (last).
+/// Returns the lines of a recorded run in which the main agent (first) starts a sub-agent (last).
 fn with_sub_agent() -> [String; 2] {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data/codex/0.169.0");
     let folder = data.join("subagent/home/.codex/sessions/2026/11/22");
@@ -231,7 +231,7 @@ fn the_usage_of_sub_agents_counts_for_the_run() {
         assert_eq!(run.sub_agent_usage().unwrap().total_tokens(), Some(8712));
         assert_eq!(run.session_usage().unwrap().total_tokens(), Some(13_028));
     }
-    // Another session's.
+    // A line of another session.
     let mut run = Recorded::default();
     run.session_known(SESSION);
     assert_eq!(totals(&mut run, given.into_iter()), [0; 0]);

@@ -1,11 +1,11 @@
-//! Random lines: nothing panics and the stream keeps its grammar.
+//! Random lines: the decoder never panics and the stream keeps its grammar.
 
 use proptest::prelude::*;
 use teamster_core::provider::{Events, RunAssembler, grammar};
 
 use super::*;
 
-/// Lines of every type that the CLI prints, and some that it does not.
+/// Generates lines of every type that the CLI prints, and of some others.
 fn lines() -> impl Strategy<Value = String> {
     let id = 0u32..4;
     let text = prop_oneof!["[ab]{0,3}", ".{0,10}"];

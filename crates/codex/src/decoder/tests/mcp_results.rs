@@ -5,7 +5,7 @@ use teamster_core::AgentEvent;
 
 use super::{item, turn_of};
 
-/// The output of a call that ends with these fields, and whether it is an error.
+/// Returns the output of a call that ends with these fields, and whether it is an error.
 fn ends_with(fields: &Value) -> (String, Option<bool>) {
     let mut call = json!({"id": "item_0", "type": "mcp_tool_call", "server": "tiny",
         "tool": "echo", "arguments": {}, "result": null, "error": null, "status": "completed"});
@@ -20,7 +20,7 @@ fn ends_with(fields: &Value) -> (String, Option<bool>) {
     found.unwrap()
 }
 
-/// The output of a call with these texts and this structured part.
+/// Returns the output of a call with these texts and this structured part.
 fn of(texts: &[&str], structured: &Value) -> String {
     let block = |text: &&str| json!({"type": "text", "text": text});
     let content: Vec<Value> = texts.iter().map(block).collect();

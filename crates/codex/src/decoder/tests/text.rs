@@ -58,7 +58,7 @@ fn messages_repeated_by_a_retry_under_new_ids_are_emitted_once() {
 
 #[test]
 fn a_message_before_the_rest_of_an_answer_is_kept() {
-    // The CLI leaves it in the conversation, so the model need not say it again.
+    // The CLI keeps it in the conversation, so the model need not repeat it.
     let (_, result) = turn_of(&[
         message(0, "Part one. "),
         reconnect(1),
@@ -174,7 +174,7 @@ fn text_in_pieces_is_emitted_once() {
     assert_eq!(texts, ["Hel", "lo", "!"]);
     assert_eq!(result.text, "Hello!");
 
-    // Half a message is dropped when the model is asked again.
+    // A half-written message is dropped when the model is asked again.
     let (_, result) = turn_of(&[part("updated", "Hel"), reconnect(1), message(1, "Bye!")]);
     assert_eq!(result.text, "Bye!");
 }
@@ -217,7 +217,7 @@ fn a_command_in_the_background_that_ends_does_not_end_an_answer() {
     assert_eq!(runs(&[reconnect(1), ends.clone()]), "It runs.End.");
     assert_eq!(runs(&[goes_on, reconnect(1)]), "It runs.End.");
 
-    // One that never started, as far as is known, is a new call.
+    // An item without a known start is a new call.
     let other = command(7, "completed", "completed", Some(0));
     assert_eq!(runs(&[other, reconnect(1)]), "It runs.It runs.End.");
 }
@@ -260,7 +260,7 @@ fn the_same_line_again_is_no_other_message() {
         let (_, result) = turn_of(&[message(0, "Hello"), ran.clone(), again.clone()]);
         assert_eq!(result.text, "Hello", "{again}");
     }
-    // Another turn means another message; without an id they cannot be matched.
+    // In another turn it is another message: without an id they cannot be matched.
     let (_, result) = turn_of(&[
         message(0, "Hello"),
         end(10, 0, 1),

@@ -38,7 +38,7 @@ fn permissions(events: &[AgentEvent]) -> Vec<&Permission> {
         .collect()
 }
 
-/// A call that starts and ends, with these fields at its end.
+/// Returns a call that starts and ends, with these fields at its end.
 fn both(kind: &str, fields: &Value) -> Vec<String> {
     let mut done = json!({"id": "item_0", "type": kind, "status": "completed"});
     for (name, value) in fields.as_object().unwrap() {
@@ -258,7 +258,7 @@ fn a_web_search_has_its_id_twice_and_is_emitted_with_its_query() {
     assert_eq!(results(&events)[0].is_error, None);
     assert_eq!(result.diagnostics.unknown, 0);
 
-    // If the run breaks off before, the call is still reported.
+    // A call is reported even if the run breaks off before its arguments are known.
     let (events, result) = run_with(
         CodexDecoder::new(),
         &[thread(), turn(), started.into()],

@@ -1,4 +1,4 @@
-//! Turns: errors, retries, figures and the end of the run.
+//! Turns: errors, retries, usage and the end of the run.
 
 use serde_json::json;
 use teamster_core::provider::{Activity, Events, Stop};
@@ -148,7 +148,7 @@ fn an_answer_that_was_cut_off_is_failed_with_the_reason() {
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
 }
 
-/// As it was seen: the answer comes three times, and the last one ends the turn.
+/// The recorded sequence: the answer comes three times, and the last one ends the turn.
 #[test]
 fn an_answer_that_a_filter_stopped_is_failed_with_the_reason() {
     let reason = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
@@ -189,7 +189,7 @@ fn a_limit_of_the_plan_is_a_quota() {
     let reason = "You’ve hit your usage limit. Upgrade to Pro or try again at 9:44 PM.";
     let (_, result) = run(&[thread(), turn(), error(reason), failed(reason)]);
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
-    // Of which day, and in which zone, it does not say.
+    // The message has neither a day nor a time zone.
     assert_eq!(result.errors[0].resets_at, None);
 }
 
@@ -241,7 +241,7 @@ fn without_a_known_total_before_a_resumed_run_has_no_usage() {
     assert_eq!(result.usage, None);
     assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
 
-    // A total that is less than before cannot be of the same session.
+    // A smaller total cannot be of the same session.
     let (_, result) = run_with(after(known(9999, 0, 10)), &lines, exit(0));
     assert_eq!(result.usage, None);
 }
@@ -320,7 +320,7 @@ fn a_prompt_that_never_reached_the_model_is_a_failure() {
         assert_eq!(result.errors[0].kind, ErrorKind::Permission);
         assert_eq!(result.errors[0].code, ErrorCode::CliError);
     }
-    // A review gives no figures.
+    // A review reports no figures.
     let (_, result) = run(&[thread(), turn(), message(0, "x"), end(0, 0, 0)]);
     assert_eq!(result.status, RunStatus::Completed);
 }
@@ -336,7 +336,7 @@ fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     assert_eq!(result.session_id.as_deref(), Some(THREAD));
     assert_eq!(result.usage, Some(usage(1000, 0, 10)));
 
-    // A fork has a new id, and how an id is written is no difference.
+    // A fork has a new id, and the case of an id does not matter.
     let mut fork = resuming(other);
     fork.fork = true;
     for params in [fork, resuming(&THREAD.to_uppercase())] {
@@ -352,7 +352,7 @@ fn no_end_of_the_turn_is_never_success() {
     assert_eq!(result.status, RunStatus::Incomplete);
     assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
 
-    // What SIGINT from outside leaves.
+    // The output after a SIGINT from outside.
     let (_, result) = run_with(CodexDecoder::new(), &lines, exit(1));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].code, ErrorCode::CliExitError);
@@ -448,7 +448,7 @@ fn an_answer_in_the_shape_of_a_schema_is_read_as_json() {
     };
     assert_eq!(answer("{\"a\": 1}"), Some(json!({"a": 1})));
     assert_eq!(answer("no JSON"), None);
-    // It has no prompt.
+    // The decoder has no prompt.
     let (_, result) = turn_of(&[message(0, "{\"a\": 1}")]);
     assert_eq!(result.structured_output, None);
 }

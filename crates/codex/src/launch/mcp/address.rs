@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Words that say, as a part of a parameter's name, that it is a credential.
+/// Parts of a query parameter's name that mark it as a credential.
 const PARTS: &[&str] = &[
     "token",
     "secret",
@@ -13,13 +13,13 @@ const PARTS: &[&str] = &[
     "oauth",
     "authoriz",
 ];
-/// The same, of words that are a part of harmless ones too.
+/// Words of a name that mark a credential. They are also parts of harmless words.
 const WORDS: &[&str] = &[
     "key", "sig", "auth", "pass", "pwd", "jwt", "bearer", "pat", "session", "sid",
 ];
 
-/// Refuses an address with credentials in it: it stands in the arguments, where every user of the
-/// machine can read it, or in a file of the user's. The error names the field, and no value.
+/// Refuses an address that contains credentials. It becomes an argument, which every user of the machine can read, or
+/// part of the user's file. The error names the field but no value.
 pub(super) fn check(url: &str) -> Result<(), String> {
     let (base, query) = match url
         .split_once('#')
@@ -56,7 +56,7 @@ fn is_credential(name: &str) -> bool {
     if PARTS.iter().any(|part| letters.contains(part)) {
         return true;
     }
-    // `signingKey` and `signing_key` are two words.
+    // Split `signingKey` into words as `signing_key`.
     let mut spaced = String::new();
     for c in name.chars() {
         if c.is_ascii_uppercase() {
@@ -70,8 +70,8 @@ fn is_credential(name: &str) -> bool {
     })
 }
 
-/// Names of headers without a value, and names and values of the others. The CLI leaves out a header
-/// whose variable is empty, or holds what no header can.
+/// Names of headers without a value, and names and values of the others. The CLI omits a header whose variable is
+/// empty or not a valid header value.
 type Sorted<'a> = (Vec<&'a str>, Vec<(&'a str, &'a str)>);
 
 /// Sorts headers by how the CLI can get them. The error names the field.

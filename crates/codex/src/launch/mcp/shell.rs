@@ -1,17 +1,17 @@
 //! Environment variables of a server that is a program.
 //!
-//! In the CLI's arguments and files their values could be read by others, so the CLI has them in its own
-//! environment. A variable of the server's own name there could mean something to the CLI, or to another
-//! server, and the CLI hands variables on by their own names only. So they have names that mean nothing,
-//! and a shell gives them their own before it becomes the server.
+//! Others could read their values in the CLI's arguments and files, so the values are in the CLI's environment. A
+//! server's own variable name could have a meaning there to the CLI or to another server, and the CLI passes
+//! variables on only under the same name. So the values get neutral names, and a shell assigns the server's own names
+//! before it executes the server.
 
 use std::fmt::Write;
 
-/// The shell that every Unix has.
+/// Path of the shell that every Unix has.
 const SHELL: Option<&str> = if cfg!(unix) { Some("/bin/sh") } else { None };
 
-/// Variables that a shell keeps for itself, by what dash and bash were seen to do: it refuses the
-/// assignment, computes with it, or the program sees another value.
+/// Variables that a shell reserves, as seen in dash and bash: it refuses or evaluates the assignment, or the program
+/// gets another value.
 const OF_THE_SHELL: &[&str] = &[
     "DIRSTACK",
     "EPOCHREALTIME",
@@ -39,8 +39,8 @@ pub(super) struct Program {
     pub(super) args: Vec<String>,
 }
 
-/// A server's program, with its variables taken from those of the names beside them. The error names
-/// the field.
+/// Returns a server's program with its variables, whose values are read from the variables named beside them. The
+/// error names the field.
 pub(super) fn with_variables(
     server: &str,
     command: &str,
@@ -74,7 +74,7 @@ pub(super) fn with_variables(
         let _ = write!(script, "export {name}=\"${source}\"; unset {source}; ");
     }
     script.push_str("exec \"$@\"");
-    // After the script comes the name that the shell has in its messages.
+    // The word after the script is the shell's name in its messages.
     let mut all = vec![
         "-c".to_owned(),
         script,

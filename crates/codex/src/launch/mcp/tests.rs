@@ -19,7 +19,7 @@ fn params(servers: Vec<McpServer>) -> ExecuteParams {
     params
 }
 
-/// The arguments for servers, in a new session.
+/// Returns the arguments for servers, in a new session.
 fn settings(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();
     let args = launch.args.into_iter().skip(5);
@@ -41,7 +41,7 @@ fn with_cwd(mut server: McpServer, dir: &str) -> McpServer {
     server
 }
 
-/// The variables that carry what is secret.
+/// Returns the variables that carry secrets.
 fn secrets(launch: &Launch) -> Vec<(String, String)> {
     let all = launch.env.iter().filter(|(name, _)| name != "RUST_LOG");
     all.cloned().collect()
@@ -152,7 +152,7 @@ fn the_model_is_asked_when_the_slowest_server_is_there() {
     assert_eq!(wait(vec![slow(3), slow(5)]), format!("{setting}6000"));
     let default = McpServer::stdio("t", "srv", ["x"]);
     assert_eq!(wait(vec![slow(3), default]), format!("{setting}31000"));
-    // The CLI would end with a panic.
+    // The CLI would panic on the original value.
     let never = settings(&params(vec![slow(u64::MAX)]));
     assert_eq!(never[0], format!("{setting}1000000001000"));
     assert!(
@@ -174,7 +174,7 @@ fn the_callers_own_arguments_come_after_the_settings() {
 #[test]
 fn the_log_keeps_its_level_and_has_failures_of_servers() {
     let launch = launch(&params(vec![McpServer::stdio("t", "srv", ["x"])])).unwrap();
-    // Not over the caller's own.
+    // The caller's own variable is kept.
     assert!(launch.env_merged.is_empty());
     let (name, log) = &launch.env[0];
     assert_eq!(name, "RUST_LOG");
@@ -213,7 +213,7 @@ fn names_in_the_files_that_the_cli_would_mix_are_taken() {
     expected.push(user.clone());
     assert_eq!(files(&params), expected);
 
-    // The lease refuses those of the file that it changes.
+    // The lease itself refuses names that are taken in the file that it changes.
     params.mcp_delivery = McpDelivery::UserConfig;
     expected.retain(|file| *file != user);
     assert_eq!(files(&params), expected);
@@ -336,7 +336,7 @@ fn invalid_fields_are_refused_by_server_and_field() {
     assert!(refused(&strict).starts_with("mcp_delivery: "));
 }
 
-/// Output of a server started as the CLI would do it, each text with a NUL byte behind it.
+/// Starts a server as the CLI would, and returns its output: texts that each end with a NUL byte.
 #[cfg(unix)]
 fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
     let launch = launch(&params(vec![server])).unwrap();
@@ -372,7 +372,7 @@ fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
     texts
 }
 
-/// The environment of such a server.
+/// Returns the environment of such a server.
 #[cfg(unix)]
 fn seen_env(shell: Option<&str>, values: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut server = McpServer::stdio("t", "env", ["-0"]);
@@ -413,7 +413,7 @@ fn the_server_gets_exactly_its_variables_with_any_values() {
             let found: Vec<_> = seen_env.iter().filter(|(seen, _)| seen == name).collect();
             assert_eq!(found, [&(name.to_owned(), value.to_owned())]);
         }
-        // Nothing else but what shells set themselves.
+        // Other variables are only those that shells set themselves.
         let own: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
         for (name, _) in &seen_env {
             let by_shell = ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name.as_str());
@@ -425,7 +425,7 @@ fn the_server_gets_exactly_its_variables_with_any_values() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // Elsewhere a program has no variables.
+    // Programs have no variables on other platforms.
     #[cfg(unix)]
     #[test]
     fn no_secret_is_in_an_argument_or_a_file(

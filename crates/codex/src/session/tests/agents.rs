@@ -1,11 +1,11 @@
-//! Agents that a turn starts. The lines are made by hand, in the shapes that were recorded.
+//! Agents that a turn starts. The lines are hand-made, in recorded shapes.
 
 use teamster_core::{RunStatus, Usage};
 
 use super::shown::shown;
 use super::*;
 
-/// A line of the thread of an agent.
+/// Returns a line of an agent's thread.
 fn of(thread: &str, mut line: Value) -> Value {
     line["params"]["threadId"] = json!(thread);
     line
@@ -31,7 +31,7 @@ fn ends(thread: &str, turn: &str, status: &str, error: &Value) -> Value {
     )
 }
 
-/// Lines of the CLI for a call that starts an agent, or sends to one.
+/// Returns the lines for a call that starts an agent or sends a message to one.
 fn activity(turn: &str, call: &str, kind: &str, thread: &str) -> [Value; 2] {
     ["started", "completed"].map(|stage| {
         item(
@@ -63,7 +63,7 @@ impl Play {
         }
     }
 
-    /// An agent that works for the turn `t1`.
+    /// Plays an agent that works for the turn `t1`.
     fn agent(&mut self, call: &str, thread: &str, turn: &str) {
         self.all(activity("t1", call, "started", thread));
         self.json(&begins(thread, turn, "t1"));
@@ -127,7 +127,7 @@ fn events_of_a_nested_agent_are_under_the_call_that_started_it() {
     assert_eq!(lines[5], "(c2) text m1: inner");
 }
 
-/// 0.159.3 does not say which turn it works for.
+/// Version 0.159.3 does not report the turn that an agent works for.
 #[test]
 fn an_agent_works_for_the_turn_of_the_call_that_started_it() {
     let begins = |thread: &str, turn: &str| {
@@ -152,7 +152,7 @@ fn an_agent_works_for_the_turn_of_the_call_that_started_it() {
     assert_eq!(result.diagnostics.unknown, 0);
 }
 
-/// As gpt-5.5 has them: the thread is in the result of the call.
+/// The lines are those of gpt-5.5: the thread is in the result of the call.
 #[test]
 fn agents_of_older_models_have_the_call_that_started_them_too() {
     let call = |stage: &str, receivers: &[&str]| {
@@ -225,10 +225,10 @@ fn usage_of_agents_counts_for_the_turn_and_is_reported_while_they_work() {
     let mut play = playing(&bypassing());
     play.json(&used(THREAD, "t1", 100, 100));
     play.agent("c1", "a", "ta");
-    // It comes from an earlier process: only its last request is of this turn.
+    // The agent is from an earlier process: only its last request belongs to this turn.
     play.json(&used("a", "ta", 1050, 50));
     play.json(&used("a", "ta", 1110, 60));
-    // The same again.
+    // The same report again.
     play.json(&used("a", "ta", 1110, 60));
     play.json(&turn_ended("t1", "completed"));
     play.json(&ends("a", "ta", "completed", &Value::Null));
@@ -241,9 +241,9 @@ fn usage_of_agents_counts_for_the_turn_and_is_reported_while_they_work() {
         .collect();
     assert_eq!(reports, [100, 150, 210]);
     assert_eq!(input_of(result.usage), Some(210));
-    // The session's own total is the main agent's.
+    // The session's total is the main agent's.
     assert_eq!(input_of(result.session_usage), Some(100));
-    // What an agent uses between two turns is in the next one.
+    // Usage of an agent between two turns counts for the next one.
     play.json(&used("a", "ta", 1180, 70));
     play.begin("again");
     play.json(&turn_answer(4, "t2"));
@@ -275,7 +275,7 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     };
     let interrupt = |turn: &str| ("turn/interrupt".to_owned(), turn.to_owned());
     assert_eq!(notified(&mut play), [interrupt("t1"), interrupt("ta")]);
-    // One that begins now is ended as well.
+    // An agent that begins now is interrupted, too.
     play.json(&begins("late", "tl", "t1"));
     assert_eq!(notified(&mut play), [interrupt("tl")]);
     play.json(&turn_ended("t1", "interrupted"));
@@ -290,13 +290,13 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(result.open_tool_ids, ["x1".into()]);
     assert_eq!(input_of(result.usage), Some(50));
-    // One that the interrupted turn had requested and that begins only now.
+    // An agent that the interrupted turn had requested and that begins only now.
     play.json(&begins("later", "tm", "t1"));
     assert_eq!(notified(&mut play), [interrupt("tm")]);
     assert_eq!(play.session.turn(), None);
 }
 
-/// The CLI refuses to interrupt it: it is not waited for, and not notified in the next turn.
+/// The CLI refuses to interrupt the agent: its end is not awaited, and the next turn does not interrupt it.
 #[test]
 fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
     let mut play = playing(&bypassing());
@@ -316,7 +316,7 @@ fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
     play.json(&turn_ended("t2", "completed"));
     let (events, result) = play.over();
     assert_eq!(shown(&events)[1..], ["turn_end false", "done Completed"]);
-    // But what it uses is not lost.
+    // But its usage is not lost.
     assert_eq!(input_of(result.usage), Some(50));
 }
 
@@ -351,7 +351,7 @@ fn a_message_while_only_agents_are_at_work() {
         &json!({"threadId": THREAD,
                 "input": [{"type": "text", "text": "and this", "text_elements": []}]})
     );
-    // The agent's end is not the turn's: an answer is to come.
+    // The end of the agent does not end the turn: an answer is to come.
     play.json(&ends("a", "ta", "completed", &Value::Null));
     assert!(!play.session.is_over());
     play.json(&turn_answer(4, "t2"));
@@ -372,7 +372,7 @@ fn a_message_while_only_agents_are_at_work() {
     play.json(&json!({"id": 6, "error": {"code": -32600, "message": "no"}}));
     assert_eq!(play.settled[1], (OrderId(2), Err("no".into())));
     assert!(!play.session.is_over());
-    // It works for the call that spoke to it last.
+    // The agent works for the call that last sent it a message.
     play.json(&of("a", message("completed", "tb", "m2", "again")));
     play.json(&ends("a", "tb", "completed", &Value::Null));
     let (events, _) = play.over();
@@ -386,7 +386,7 @@ fn a_message_while_only_agents_are_at_work() {
     );
 }
 
-/// The CLI's own goal, say.
+/// The CLI does this for a goal, for example.
 #[test]
 fn a_turn_that_the_cli_begins_while_agents_work_belongs_to_the_same() {
     let mut play = playing(&bypassing());

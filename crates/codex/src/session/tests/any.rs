@@ -1,4 +1,4 @@
-//! Random lines: nothing panics, each stream keeps its grammar, and no order is settled twice.
+//! Random lines: the session never panics, each stream keeps its grammar, and no order is settled twice.
 
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ fn on_thread(mut line: Value, thread: &str) -> Value {
     line
 }
 
-/// Lines of every type that the CLI prints, and some that it does not.
+/// Generates lines of every type that the CLI prints, and of some others.
 fn lines() -> impl Strategy<Value = Value> {
     let text = prop_oneof!["[ab]{0,3}", ".{0,8}"];
     let stage = prop_oneof![Just("started"), Just("completed")];
@@ -184,7 +184,7 @@ proptest! {
                     play.session.line(&line);
                     play.look();
                 }
-                // As the engine does: one turn at a time.
+                // Like the engine: one turn at a time.
                 Step::Turn(prompt) if play.session.turn().is_none() => play.begin(&prompt),
                 Step::Interrupt => play.order(Order::Interrupt),
                 Step::Steer => play.order(Order::Steer(number(), "x".into())),

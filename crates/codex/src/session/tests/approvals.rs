@@ -1,4 +1,4 @@
-//! Requests of the CLI. The lines are made by hand, in the shapes that were recorded.
+//! Requests of the CLI. The lines are hand-made, in recorded shapes.
 
 use teamster_core::ToolKind;
 
@@ -12,7 +12,7 @@ fn asking() -> Play {
     playing(&options)
 }
 
-/// The request that the CLI has just made.
+/// Returns the request that the CLI has just made.
 fn asked(play: &mut Play) -> PermissionRequest {
     let mut asked = play.session.exchange(Exchange::take_asked);
     assert_eq!(asked.len(), 1);
@@ -26,7 +26,7 @@ fn request(id: &Value, method: &str, mut params: Value) -> Value {
     request
 }
 
-/// The answer to each of what one can say.
+/// Returns the CLI's input for each possible answer.
 fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
     let answers = [
         PermissionAnswer::Allow,
@@ -77,7 +77,7 @@ fn file_changes_are_shown_in_full_in_the_request() {
     );
 }
 
-/// The CLI does not say which call it asks about.
+/// The CLI does not identify the call that it asks about.
 #[test]
 fn tools_of_servers() {
     let call = |id: &str| {
@@ -101,7 +101,7 @@ fn tools_of_servers() {
     assert_eq!(first.tool_id.as_deref(), Some("c1"));
     assert_eq!(first.input, json!({"a": 1}));
     assert_eq!(first.message.as_deref(), Some("Allow it?"));
-    // Another call of the same tool is asked about while the first one waits.
+    // A second call of the same tool is asked about while the first one waits.
     play.json(&item("started", "t1", &call("c2")));
     ask(&mut play);
     assert_eq!(asked(&mut play).tool_id.as_deref(), Some("c2"));
@@ -184,7 +184,7 @@ fn a_changed_input_is_denied_with_the_reason() {
             json!({"permissions": {}, "scope": "turn"}),
         ),
         (
-            // The CLI would take this for consent, and use the tool with its own input.
+            // The CLI would take this for consent, and use the tool with its original input.
             "mcpServer/elicitation/request",
             json!({"serverName": "s", "mode": "form", "message": "Allow it?",
                    "_meta": {"codex_approval_kind": "mcp_tool_call", "tool_name": "echo",
@@ -266,7 +266,7 @@ fn an_agent_asks_for_the_turn_and_is_not_left_waiting() {
     assert_eq!(request.tool_id.as_deref(), Some("c1"));
     play.json(&turn_ended("t1", "completed"));
     assert!(!play.session.is_over(), "it waits for the answer");
-    // It cannot be interrupted, and is not waited for.
+    // The agent cannot be interrupted, so its end is not awaited.
     play.order(Order::Interrupt);
     let id = play.written.last().unwrap()["id"].clone();
     play.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
@@ -295,7 +295,7 @@ fn a_request_that_needs_no_answer_any_more_is_withdrawn() {
     play.written.clear();
     play.answer(&asked[0], PermissionAnswer::Allow);
     assert!(play.written.is_empty(), "it is not answered");
-    // So is what the end of the turn finds.
+    // The end of the turn withdraws the other requests.
     play.json(&turn_ended("t1", "interrupted"));
     assert_eq!(
         play.session.exchange(Exchange::take_withdrawn),

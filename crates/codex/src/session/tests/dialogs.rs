@@ -1,5 +1,4 @@
-//! Recorded sessions of which both sides are there: what the CLI printed, and what was written to it,
-//! which must be the same again.
+//! Sessions recorded on both sides. For the CLI's recorded output, the session must write the recorded input.
 
 use super::shown::shown;
 use super::*;
@@ -17,7 +16,7 @@ impl Dialog {
         }
     }
 
-    /// A turn that begins before the CLI gives this answer.
+    /// Begins a turn before the CLI sends this response.
     fn begin(&mut self, answer: u64, prompt: &str) {
         self.play
             .until(|line| line["id"] == answer && line["method"].is_null());
@@ -35,7 +34,7 @@ impl Dialog {
         self.end()
     }
 
-    /// All of it was played, and the same was written.
+    /// Asserts that all lines were played, and that the written lines equal the recorded ones.
     fn over(mut self) {
         self.play.rest();
         assert_eq!(self.play.unknown, 0);
@@ -47,7 +46,7 @@ impl Dialog {
     }
 }
 
-/// Messages written to the CLI.
+/// Returns the recorded messages to the CLI.
 fn stdin(scenario: &str) -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
     let text = std::fs::read_to_string(folder.join(scenario).join("stdin.ndjson")).unwrap();
@@ -67,7 +66,7 @@ fn options(mode: PermissionMode) -> SessionOptions {
 fn interrupted() {
     let mut dialog = Dialog::new("interrupted", &options(PermissionMode::Bypass));
     dialog.begin(3, "[[sleep_tool]]");
-    // The command is the last thing that was reported.
+    // The command is the last reported item.
     dialog.play.until(|line| line["id"] == 4);
     dialog.play.order(Order::Interrupt);
     let (events, result) = dialog.end();
@@ -79,7 +78,7 @@ fn interrupted() {
     dialog.play.order(Order::Interrupt);
     let (_, result) = dialog.end();
     assert_eq!(result.text, "one ");
-    // What became of the command that was ended is no matter of this turn.
+    // The end of that command does not belong to this turn.
     let (events, result) = dialog.turn(8, "[[two_turn]]");
     assert_eq!(
         events,
@@ -127,7 +126,7 @@ fn background() {
     let mut dialog = Dialog::new("background", &options(PermissionMode::Bypass));
     let (_, result) = dialog.turn(3, "[[bg]]");
     assert_eq!(result.open_tool_ids, ["call_0003".into()]);
-    // It ends while another one runs.
+    // The command ends while another one runs.
     let (events, result) = dialog.turn(4, "[[sleep5]]");
     assert_eq!(
         events,
@@ -195,7 +194,7 @@ fn asked() {
     let always = Some(PermissionAnswer::AllowAlways);
     let events = turn(&mut dialog, 6, "[[mcp_ok]]", always);
     assert_eq!(events[3], "permission echo call_0018 Allowed");
-    // It does not ask again.
+    // The CLI does not ask again.
     let events = turn(&mut dialog, 7, "[[mcp_ok]]", None);
     assert_eq!(
         events[2],
@@ -236,14 +235,14 @@ fn retried() {
     dialog.over();
 }
 
-/// A session with agents of the newer models.
+/// Returns a session with agents of newer models.
 fn with_agents(scenario: &str) -> Dialog {
     let mut options = options(PermissionMode::Bypass);
     options.params.model = Some("gpt-6.1-sol".into());
     Dialog::new(scenario, &options)
 }
 
-/// Without the inputs of the calls, which are ids.
+/// Returns the events without the inputs of calls, which are ids.
 fn outlines(events: &[String]) -> Vec<&str> {
     (events.iter())
         .map(|line| {
@@ -258,7 +257,7 @@ fn tokens(result: &RunResult) -> Option<(u64, u64)> {
     usage.input_tokens.zip(usage.output_tokens)
 }
 
-/// The main agent waits for none of its three, of which one is another's.
+/// The main agent waits for none of the three agents. Another agent started one of them.
 #[test]
 fn agents() {
     let mut dialog = with_agents("agents");
@@ -411,7 +410,7 @@ fn cleared() {
     dialog.play.until(|line| line["id"] == 6);
     dialog.play.order(Order::Clear(OrderId(3)));
     let (events, result) = dialog.turn(8, "[[two_turn]]");
-    // It knows nothing of what was before.
+    // The model knows nothing of the earlier conversation.
     assert_eq!(events[2], "text msg_0012: users: 2");
     assert_ne!(dialog.play.session.session_id(), before);
     assert_eq!(result.session_usage, result.usage);
@@ -429,7 +428,7 @@ fn forked() {
     dialog.begin(2, "[[two_turn]]");
     let (events, result) = dialog.end();
     assert_eq!(events[1], "text msg_0004: users: 4");
-    // The total continues from that of the earlier session, which is not known here.
+    // The total continues from that of the earlier session, which is unknown here.
     let input = |usage: Option<teamster_core::Usage>| usage.and_then(|usage| usage.input_tokens);
     assert_eq!(input(result.usage), Some(1200));
     assert_eq!(input(result.session_usage), Some(2400));
@@ -444,7 +443,7 @@ fn held_back_by_a_hook() {
     let mut dialog = Dialog::new("hook", &options(PermissionMode::Bypass));
     let (_, result) = dialog.turn(3, "Are you ready?");
     assert_eq!(result.text, "Ready.");
-    // The hook has looked at that prompt too. The CLI calls both turns completed.
+    // The hook checked that prompt, too. The CLI calls both turns completed.
     let (events, result) = dialog.turn(4, "Do what is forbidden.");
     let error = "the model was not asked: a hook held the prompt back: not this prompt";
     assert_eq!(

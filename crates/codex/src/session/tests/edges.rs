@@ -1,4 +1,4 @@
-//! Cases that no recorded session shows alone. The lines are made by hand, in the shapes that were recorded.
+//! Cases that no recording has in isolation. The lines are hand-made, in recorded shapes.
 
 use teamster_core::Usage;
 
@@ -13,7 +13,7 @@ fn failing(message: &str, info: &Value, again: bool) -> Value {
     )
 }
 
-/// Events of a turn with these lines that ends well.
+/// Returns the events of a turn with these lines that ends well.
 pub(super) fn turn_of(lines: &[Value]) -> Vec<String> {
     let mut play = playing(&bypassing());
     for line in lines {
@@ -55,7 +55,7 @@ fn lines_of_another_turn_or_thread_are_not_of_this_one() {
     );
 }
 
-/// In the shapes of the CLI's own schema.
+/// The lines are in the shapes of the CLI's own schema.
 #[test]
 fn events_of_service_and_machine_are_notices() {
     let buffering = |shown: bool| {
@@ -102,7 +102,7 @@ fn events_of_service_and_machine_are_notices() {
     assert_eq!(lines[5..], END);
 }
 
-/// As those that speak of a tool or of the answer: the model gets the reason, and the turn continues.
+/// Such hooks are about a tool or the answer: the model gets the reason, and the turn continues.
 #[test]
 fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
     let hook = |turn: &str, status: &str| {
@@ -127,11 +127,11 @@ fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
         ]),
         END
     );
-    // Nor one that the CLI did not heed.
+    // A hook whose block the CLI ignored is no error either.
     assert_eq!(turn_of(&[hook("t1", "blocked"), taken]), END);
 }
 
-/// The command of a turn before, which runs on in the background.
+/// The command of an earlier turn continues in the background.
 #[test]
 fn output_between_two_turns_begins_none() {
     let mut play = playing(&bypassing());
@@ -173,7 +173,7 @@ fn a_turn_that_the_cli_begins_by_itself() {
     );
 }
 
-/// The CLI adds a prompt to the turn that it plays.
+/// The CLI adds a prompt to the active turn.
 #[test]
 fn a_turn_that_the_cli_has_begun_by_itself_takes_up_the_next_one() {
     let mut play = playing(&bypassing());
@@ -187,7 +187,7 @@ fn a_turn_that_the_cli_has_begun_by_itself_takes_up_the_next_one() {
     assert_eq!(play.methods(), ["turn/interrupt"], "it was started already");
     play.json(&turn_ended("t2", "interrupted"));
     play.over();
-    // Or it was over by then.
+    // The CLI's own turn may be over by then.
     play.json(&turn_started("t3"));
     play.begin("and again");
     play.json(&turn_ended("t3", "completed"));
@@ -270,7 +270,7 @@ fn an_error_in_a_continued_turn_is_a_notice() {
         turn_of(&lines),
         ["notice Warning one", "notice Warning two", END[0], END[1]]
     );
-    // If nothing follows, it is what happened.
+    // Without anything after it, the failure is the result.
     let mut play = playing(&bypassing());
     play.json(&lines[0]);
     let exit = Exit {
@@ -369,10 +369,10 @@ fn usage_of_a_session_whose_total_is_not_known() {
     let mut play = playing(&options);
     play.json(&used("t1", 1000, 30));
     play.json(&used("t1", 1020, 20));
-    // The same report again adds nothing, and one of before is none of this turn.
+    // A repeated report adds nothing, and a report of an earlier turn is not counted.
     play.json(&used("t1", 1020, 20));
     play.json(&used("t0", 900, 10));
-    // It has begun again.
+    // The total has restarted.
     play.json(&used("t1", 7, 7));
     play.json(&turn_ended("t1", "completed"));
     let (events, result) = play.over();
@@ -384,7 +384,7 @@ fn usage_of_a_session_whose_total_is_not_known() {
     });
     assert_eq!(of_end, Some(usage));
     assert_eq!(result.session_usage.and_then(|it| it.input_tokens), Some(7));
-    // A turn without a report has used something, and it is not known what.
+    // A turn without a report has an unknown usage.
     play.begin("again");
     play.json(&turn_answer(4, "t2"));
     play.json(&turn_ended("t2", "interrupted"));
@@ -423,7 +423,7 @@ fn a_session_that_the_cli_lets_go_of_is_resumed() {
     play.json(&opened(4));
     assert_eq!(play.params("turn/start")["threadId"], THREAD);
     assert_eq!(play.methods(), ["thread/resume", "turn/start"]);
-    // One that is not on the disk starts over.
+    // A session that is not on disk starts over.
     let mut play = Play::new(&bypassing());
     play.json(&opened(2));
     play.json(&notification("thread/closed", json!({})));

@@ -32,7 +32,7 @@ fn arguments_are_distinguished_from_flags() {
     );
     let launch = launch_session(&options).unwrap();
     assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
-    // On SIGINT it would leave its tools behind, and on SIGTERM it does not.
+    // On SIGINT the CLI would leave its tools running, and on SIGTERM it does not.
     assert_eq!(launch.stop_first, None);
     assert!(launch.private_files.is_empty() && launch.env.is_empty());
     assert!(launch.env_remove.contains(&"CODEX_THREAD_ID"));
@@ -111,7 +111,7 @@ fn invalid_parameters_are_refused_by_name() {
     );
 }
 
-/// The engine starts another process for it, and the session has its instructions.
+/// The engine starts another process for it, and the session already has its instructions.
 #[test]
 fn a_session_resumed_in_another_process_keeps_its_instructions() {
     let mut options = bypassing();

@@ -1,4 +1,4 @@
-//! Orders, and the messages for them. The lines are made by hand.
+//! Orders, and the messages for them. The lines are hand-made.
 
 use teamster_core::{AgentError, Image, ImageSource};
 
@@ -23,7 +23,7 @@ fn the_first_words_are_written_at_once() {
         play.methods(),
         ["initialize", "initialized", "thread/start"]
     );
-    // A turn waits until the session is there.
+    // A turn waits until there is a session.
     play.begin("/compact @/etc/passwd");
     assert!(play.methods().is_empty());
     play.json(&opened(2));
@@ -94,7 +94,7 @@ fn another_mode_and_model_go_with_the_next_turn_and_those_after_it() {
     let (events, result) = play.over();
     assert_eq!(shown(&events)[0], "session gpt-6");
     assert_eq!(result.model.as_deref(), Some("gpt-6"));
-    // Back to what the session began with, which the CLI has reported.
+    // Back to the session's original settings, which the CLI has reported.
     play.order(Order::SetPermission(order(4), PermissionMode::Default));
     play.begin("and again");
     let params = play.params("turn/start");
@@ -129,10 +129,10 @@ fn a_new_session_in_the_same_process() {
     assert_eq!(play.settled, [(order(1), Ok(()))]);
     assert_eq!(play.params("thread/unsubscribe")["threadId"], THREAD);
     assert_eq!(play.params("turn/start")["threadId"], "other");
-    // It is not on the disk yet.
+    // The session is not on disk yet.
     assert_eq!(play.session.session_id(), None);
     play.json(&turn_answer(6, "t2"));
-    // What is left of the old one belongs to no turn.
+    // Remaining lines of the old session belong to no turn.
     play.json(&message("completed", "t1", "m1", "late"));
     play.json(
         &json!({"method": "turn/completed", "params": {"threadId": "other",
@@ -187,14 +187,14 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
     play.methods();
     play.order(Order::Interrupt);
     play.json(&turn_answer(3, "t1"));
-    // By now it has no turn that is active, as it would say.
+    // The CLI would report that no turn is active at this point.
     assert!(play.methods().is_empty());
     play.json(&turn_started("t1"));
     assert_eq!(play.methods(), ["turn/interrupt"]);
     play.order(Order::Interrupt);
     play.json(&delta("t1", "m1", "a"));
     assert!(play.methods().is_empty(), "once is enough");
-    // It reports that there is none all the same: it is sent again with the next line of the turn.
+    // The CLI reports that there is none all the same. The request is sent again with the next line of the turn.
     play.json(
         &json!({"id": 4, "error": {"code": -32600, "message": "no active turn to interrupt"}}),
     );
@@ -237,7 +237,7 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
     play.json(&command("started", "t1", "c1", "inProgress"));
     play.json(&command("started", "t1", "c2", "inProgress"));
     play.json(&command("completed", "t1", "c2", "completed"));
-    // Of a turn before.
+    // A command of an earlier turn.
     play.json(
         &json!({"method": "turn/started", "params": {"threadId": "old",
         "turn": {"id": "a0", "rootTurnId": "t0"}}}),
@@ -327,7 +327,7 @@ fn images_stand_before_the_prompt() {
     play.json(&turn_answer(3, "t1"));
     play.json(&turn_ended("t1", "completed"));
     play.over();
-    // An image alone is a prompt too.
+    // An image without a text is a valid prompt.
     let mut turn = Turn::new("");
     turn.images = vec![image(ImageSource::Bytes(vec![0]))];
     play.session.begin(turn);
@@ -339,7 +339,7 @@ fn images_stand_before_the_prompt() {
     play.json(&turn_answer(4, "t2"));
     play.json(&turn_ended("t2", "completed"));
     play.over();
-    // The CLI would go on without it.
+    // The CLI would silently continue without the image.
     play.methods();
     let mut turn = Turn::new("and this?");
     turn.images = vec![image(ImageSource::Path(dir.path().join("none.png")))];

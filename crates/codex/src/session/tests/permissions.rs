@@ -1,4 +1,4 @@
-//! Permissions of the agent, and requests of the CLI. The lines are made by hand.
+//! Permissions of the agent, and requests of the CLI. The lines are hand-made.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn who_answers_decides_whether_the_cli_asks() {
         (AcceptEdits, handler(), ("workspace-write", "on-request")),
         (Bypass, handler(), ("danger-full-access", "never")),
         (Default, PermissionPolicy::Allow, ("-", "-")),
-        // Nothing may be changed, even where all requests are allowed.
+        // Nothing may be changed, even if all requests are allowed.
         (ReadOnly, PermissionPolicy::Allow, ("read-only", "never")),
     ] {
         let (sandbox, approvals) = policy(mode, permissions);
@@ -45,7 +45,7 @@ fn who_answers_decides_whether_the_cli_asks() {
     }
 }
 
-/// As the CLI answers, with what matters here.
+/// Returns the CLI's response, reduced to what matters here.
 fn settings(id: u64, config: &Value) -> Value {
     answer(id, &json!({"config": config, "origins": {}}))
 }
@@ -100,7 +100,7 @@ fn a_resumed_session_does_not_keep_earlier_permissions() {
             );
         }
     }
-    // Where the CLI does not name one, it is the narrowest.
+    // If the CLI names no sandbox, it is the narrowest.
     let mut options = bypassing();
     options.params.permission = PermissionMode::Default;
     options.params.session_id = Some(THREAD.into());
@@ -126,7 +126,7 @@ fn directories_are_added_to_those_of_the_user() {
         play.params("thread/start")["config"],
         json!({"sandbox_workspace_write.writable_roots": ["/a", "/u", "/v"]})
     );
-    // A turn with another mode has them too.
+    // A turn with another mode has them, too.
     play.order(Order::SetPermission(order(1), PermissionMode::ReadOnly));
     play.order(Order::SetPermission(order(2), PermissionMode::AcceptEdits));
     play.begin("hi");

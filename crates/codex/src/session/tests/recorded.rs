@@ -1,4 +1,4 @@
-//! Output of `codex app-server` 0.169.0, as recorded in `tests/sessions`.
+//! Output of `codex app-server` 0.169.0, from the recordings in `tests/sessions`.
 
 use teamster_core::{RunStatus, Usage};
 
@@ -14,7 +14,7 @@ fn used(input: u64, cached: u64, written: u64, output: u64, reasoning: u64) -> U
         .reasoning_tokens(reasoning)
 }
 
-/// A turn, its events and what it used.
+/// Checks the events and the usage of a turn.
 #[track_caller]
 fn check(play: &mut Play, events: &[&str], usage: Option<Usage>) -> RunResult {
     play.begin("hi");
@@ -82,7 +82,7 @@ fn two_turns() {
     );
 }
 
-/// Each delta of the model's is an event of its own, and what repeats them all is none.
+/// Each delta of the model is an event. The message that repeats them is none.
 #[test]
 fn text_comes_as_it_is_written() {
     let mut play = Play::recorded("app_two_turns", &bypassing());
@@ -177,7 +177,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         ],
         Some(used(2400, 0, 0, 80, 0)),
     );
-    // The CLI repeats the figures of the request before here, in those of the last one.
+    // As the last request's figures, the CLI repeats those of the previous request here.
     let cut = check(
         &mut play,
         &[
@@ -239,7 +239,7 @@ fn retries_and_failures() {
         Some(used(1200, 0, 0, 40, 0)),
     );
     assert_eq!(again.text, "Second attempt succeeded.");
-    // The CLI sets an estimate in the place of the total, without a figure of what was used.
+    // The CLI replaces the total with an estimate, without any figure of the usage.
     let full = check(
         &mut play,
         &[
@@ -397,8 +397,8 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
     play.rest();
 }
 
-/// A request came before that of the session there, so ours have other numbers than usual; and the last
-/// one was for a session that there is not.
+/// In the recording, one request preceded that of the session, so our numbers differ from the usual ones. The last
+/// request was for a session that does not exist.
 #[test]
 fn a_session_that_is_resumed() {
     const ID: &str = "01a1ffe2-e153-7ff3-a77e-6efb12e7ddf7";
@@ -408,7 +408,7 @@ fn a_session_that_is_resumed() {
     protocol.number_requests_from(2);
     let mut play = Play::of(protocol);
     play.load("app_resume");
-    // Who made the recording began it with this number.
+    // The number of the first request in the recording.
     assert_eq!(
         play.lines
             .pop_front()
@@ -428,7 +428,7 @@ fn a_session_that_is_resumed() {
             "done Completed",
         ]
     );
-    // Of the turn, and not the CLI's repeated totals of earlier ones.
+    // Usage of the turn, not the CLI's repeated totals of earlier turns.
     assert_eq!(result.usage, Some(used(500, 1000, 0, 12, 0)));
     assert_eq!(result.session_usage, Some(used(5300, 1000, 0, 172, 0)));
     assert_eq!(result.session_id.as_deref(), Some(ID));
@@ -444,7 +444,7 @@ fn a_session_that_there_is_not() {
     let mut play = Play::of(protocol);
     play.load("app_resume");
     play.begin("hi");
-    // The last line refuses it; the ones before are about another.
+    // The last line refuses the session; the lines before are about another one.
     let last = play.lines.pop_back().unwrap();
     assert!(last.contains("no rollout found"), "{last}");
     play.line(&last);
@@ -459,7 +459,7 @@ fn a_session_that_there_is_not() {
     );
     assert_eq!(result.usage, None);
     assert_eq!(play.session.session_id(), None);
-    // Another turn asks for it again.
+    // Another turn requests the session again.
     play.methods();
     play.begin("again");
     assert_eq!(play.methods(), ["thread/resume"]);
@@ -472,7 +472,7 @@ fn a_process_that_ends_in_a_turn() {
     while let Some(line) = play.lines.pop_front() {
         play.line(&line);
     }
-    // It ends with this code when it is asked to end.
+    // The CLI exits with this code on request.
     let exit = Exit {
         code: Some(0),
         stderr: "\u{1b}[2m2026-11-21T20:54:00.314995Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_app_server\u{1b}[0m\u{1b}[2m:\u{1b}[0m Codex could not find bubblewrap on PATH. Install it.\n\u{1b}[2m2026-11-21T20:54:02.574955Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_core::session\u{1b}[0m\u{1b}[2m:\u{1b}[0m failed to record rollout items: thread 01a1ffe3 not found\n".into(),

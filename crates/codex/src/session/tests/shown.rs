@@ -1,9 +1,9 @@
-//! Events in short, one a line.
+//! Events in a short form, one per line.
 
 use teamster_core::AgentEvent;
 
-/// A short form of each event. Pieces of one message are one line; events of an agent have the call
-/// that started it in front. Figures are left out.
+/// Returns a short form of each event. The pieces of a message are one line; events of an agent are prefixed with the
+/// call that started it. Figures are left out.
 pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for event in events {
@@ -75,7 +75,7 @@ fn of(parent: Option<&str>, what: &str) -> String {
     }
 }
 
-/// A piece of a message, added to the line before if that is of the same one.
+/// Returns a piece of a message, appended to the previous line if that is of the same message.
 fn piece(what: &str, id: Option<&str>, text: &str, lines: &mut [String]) -> String {
     let head = format!("{what} {}: ", id.unwrap_or("-"));
     let text = text.replace('\n', "\\n");

@@ -1,4 +1,4 @@
-//! Repeated text is emitted once. The lines are made by hand, in the shapes that were recorded.
+//! Text that the CLI repeats is emitted once. The lines are hand-made, in recorded shapes.
 
 use super::edges::{END, turn_of};
 use super::*;
@@ -68,7 +68,7 @@ fn a_message_that_turns_out_to_be_new_is_emitted_from_there_on() {
             END[1]
         ]
     );
-    // One that continues where the other ended takes its place.
+    // A message that continues where the other one ended replaces it.
     let mut longer = first.to_vec();
     longer.push(delta("t1", "m2", "one. And"));
     longer.push(delta("t1", "m2", " more."));
@@ -86,7 +86,7 @@ fn a_message_that_turns_out_to_be_new_is_emitted_from_there_on() {
     );
 }
 
-/// The same happens for a message in the middle of an answer: the text so far is in no history.
+/// The same happens to a message in the middle of an answer: its text so far is in no history.
 #[test]
 fn a_message_that_was_dropped_for_another_is_taken_back() {
     let lines = [
@@ -106,7 +106,7 @@ fn a_message_that_was_dropped_for_another_is_taken_back() {
             END[1]
         ]
     );
-    // Also if a tool is all that comes.
+    // This holds even if only a tool follows.
     assert_eq!(
         turn_of(&lines[..2]),
         ["text m1: one ", "retract m1", END[0], END[1]]
