@@ -20,15 +20,15 @@ use ended::how;
 pub(crate) use ended::{Ended, broken_off};
 pub(crate) use spent::Spent;
 
-/// How much of a call's input is repeated to the agent, in bytes.
+/// Maximum size of a call's input in a continuation prompt, in bytes.
 const CALL_BYTES: usize = 500;
 
-/// Keeps account of one run.
+/// The ledger of one run.
 #[derive(Debug)]
 pub(crate) struct Account {
     run_id: Id,
     side_effects: SideEffects,
-    /// Also make events of what the agents' own events say: text and tools.
+    /// True if text and tool events are also derived.
     details: bool,
     started: bool,
     /// The first attempt, until the run has started.
@@ -40,9 +40,9 @@ pub(crate) struct Account {
     tools: ToolLedger<Call>,
     /// Usage of finished attempts that counts against the budget.
     spent: Spent,
-    /// Why nothing may be started over, in words.
+    /// Description of the change that rules out starting over.
     changed: Option<String>,
-    /// Calls that can change things and had no result when the last attempt ended, in words.
+    /// Descriptions of calls that can change things and had no result when the last attempt ended.
     cut_off: Vec<String>,
     now: Current,
 }
@@ -53,25 +53,25 @@ struct Current {
     provider: String,
     model: Option<String>,
     session: Option<Id>,
-    /// The agent has reported its session itself, or the session was there before.
+    /// True if the agent has reported its session, or the session existed before.
     session_exists: bool,
     resumed: bool,
     announces_tools: bool,
     runs_calls_after_answer: bool,
-    /// The prompt may have been taken for a command, which changes things without a tool.
+    /// True if the prompt may have been taken for a command, which can change things without a tool.
     commands: bool,
     began_ms: u64,
-    /// How many messages there were before it.
+    /// Number of messages before the attempt.
     messages_before: usize,
-    /// How many messages of all were emitted.
+    /// Number of emitted messages of the run.
     emitted: usize,
-    /// How many calls of all attempts were open before it, or, when it is over, after it.
+    /// Number of open calls before the attempt, or after it once it is over.
     open_before: usize,
-    /// Uses of tools that count, until they turn out to have been denied.
+    /// Tool uses that count as changes, unless they turn out to have been denied.
     changes: Vec<(Id, String)>,
-    /// How many of them may have run in any case: those before the last result of a tool.
+    /// Number of entries in `changes` that may have run in any case: those before the last tool result.
     ran: usize,
-    /// Something was changed that no denial takes back.
+    /// Description of a change that a denial does not undo.
     changed: Option<String>,
     denied: HashSet<Id>,
     used: UsageLedger,
@@ -86,12 +86,12 @@ struct Current {
 struct Call {
     name: String,
     since_ms: u64,
-    /// The call in words, if it can change things.
+    /// Description of the call, if it can change things.
     changes: Option<String>,
 }
 
 impl Call {
-    /// The event of its end.
+    /// Returns the event of its end.
     fn ended(&self, run_id: &Id, id: &Id, is_error: bool, now_ms: u64) -> RunEvent {
         RunEvent::ToolEnd {
             run_id: run_id.clone(),
@@ -121,7 +121,7 @@ impl Account {
         }
     }
 
-    /// An attempt begins with these parameters.
+    /// Sets the state for an attempt with these parameters.
     pub(crate) fn begin(
         &mut self,
         provider: &str,
@@ -130,7 +130,7 @@ impl Account {
         capabilities: &Capabilities,
         now_ms: u64,
     ) {
-        // A fork works in a session of its own, and not in the one that it comes from.
+        // A fork works in a new session, not in the one that it was forked from.
         let old = params.session_id.as_deref().filter(|_| !params.fork);
         let session = old.or(params.new_session_id.as_deref());
         self.now = Current {
@@ -150,7 +150,7 @@ impl Account {
         };
     }
 
-    /// The attempt that [began](Self::begin) is made, and is announced at once if the run was.
+    /// Prepares the event of the attempt that [began](Self::begin), and emits it if the run has started.
     pub(crate) fn attempt_begins(&mut self, out: &mut Vec<RunEvent>) {
         self.begun = Some(RunEvent::Attempt {
             run_id: self.run_id.clone(),
@@ -164,7 +164,7 @@ impl Account {
         }
     }
 
-    /// The first event of the run, unless it has been already, and the attempt that has begun before.
+    /// Emits the start of the run, and the prepared event of the first attempt, unless that was done before.
     pub(crate) fn start(&mut self, out: &mut Vec<RunEvent>) {
         if !mem::replace(&mut self.started, true) {
             out.push(RunEvent::Start {
@@ -177,7 +177,7 @@ impl Account {
         }
     }
 
-    /// Processes an event of the agent, at this time in milliseconds.
+    /// Processes an event of the agent. `now_ms` is the time since the run's acceptance, in milliseconds.
     pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
         if let AgentEvent::Session(session) = event {
             self.now.session = Some(session.session_id.clone());
@@ -212,7 +212,7 @@ impl Account {
                 if let Some(id) = &permission.tool_id {
                     match permission.decision {
                         Decision::Denied => self.now.denied.insert(id.clone()),
-                        // Asked again and answered otherwise.
+                        // Requested again and answered differently.
                         _ => self.now.denied.remove(id),
                     };
                 }
@@ -231,8 +231,8 @@ impl Account {
         }
     }
 
-    /// The attempt is over: its tools too. Without a result its stream broke off, or, if it was not
-    /// `begun`, there was none.
+    /// Ends the attempt and its open tool calls. `result` is absent if the stream broke off. It is also absent if the
+    /// attempt has not `begun`, so that there was no stream.
     pub(crate) fn end(
         &mut self,
         result: Option<&RunResult>,
@@ -288,7 +288,7 @@ impl Account {
         self.remember_changes(result, failed);
         let now = &mut self.now;
         now.is_over = true;
-        // What was changed in a session was changed in one that exists.
+        // Something was changed in the session, so it exists.
         now.session_exists |= self.changed.is_some();
         self.log.push(Attempt {
             provider: now.provider.clone(),
@@ -303,50 +303,50 @@ impl Account {
         ended
     }
 
-    /// After the end of an attempt: this is why it failed, in place of its result's error.
+    /// Replaces the error of the last finished attempt.
     pub(crate) fn blame(&mut self, error: &AgentError) {
         if let Some(attempt) = self.log.last_mut() {
             attempt.error = Some(error.clone());
         }
     }
 
-    /// After the end of an attempt: its last message is kept.
+    /// Keeps the last message of the finished attempt.
     pub(crate) fn keep(&mut self, out: &mut Vec<RunEvent>) {
         self.text.end_message();
         self.messages(out);
     }
 
-    /// After the end of an attempt: the prompt is sent again, and the agent's text is discarded.
+    /// Discards the agent's text of the finished attempt, because the prompt is sent again.
     pub(crate) fn discard(&mut self) {
         self.text.truncate(self.now.messages_before);
     }
 
-    /// The last message of the attempt.
+    /// Returns the last message of the attempt.
     pub(crate) fn last_message(&self) -> Option<String> {
         self.text.last_message_after(self.now.messages_before)
     }
 
-    /// The number of the current attempt; between two, of the next.
+    /// Returns the number of the current attempt, or of the next one between attempts.
     pub(crate) fn attempt(&self) -> u32 {
         u32::try_from(self.log.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1)
     }
 
-    /// The number of the current attempt; between two, of the last.
+    /// Returns the number of the current attempt, or of the last one between attempts.
     pub(crate) fn current_attempt(&self) -> u32 {
         let over = u32::from(self.now.is_over);
         self.attempt().saturating_sub(over)
     }
 
-    /// The model writes or acts: begins a turn unless one is in progress.
+    /// Counts a turn when the model writes or acts, unless a turn is in progress.
     fn turn(&mut self) {
         if !mem::replace(&mut self.now.turn_open, true) {
             self.now.turns += 1;
         }
     }
 
-    /// More of the text that the last event was: a delta, without the events that follow from it.
+    /// Appends a delta to the text of the last event. Derives no events.
     #[inline]
     pub(crate) fn more_text(&mut self, text: &str) {
         self.text.push_more(text);
@@ -423,7 +423,7 @@ impl Account {
     }
 
     fn file_change(&mut self, change: &FileChange) {
-        // The tool that the change belongs to is judged as a use of a tool, and can be denied.
+        // The change belongs to a tool use, which is judged separately and can be denied.
         let judged = (change.tool_id.as_ref())
             .is_some_and(|id| self.now.changes.iter().any(|(used, _)| used == id));
         if !judged {

@@ -1,4 +1,4 @@
-//! One run, from its acceptance to its end.
+//! The driver of one run, from its acceptance to its end.
 
 mod attempt;
 mod budget;
@@ -43,11 +43,11 @@ pub(crate) struct Driver {
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
     merge: Merge,
-    /// The view of the consumer.
+    /// The consumer's view of the log.
     view: View,
     /// Events that follow from the agents' events are wanted.
     derives: bool,
-    /// The end of the run was reported.
+    /// True once the end of the run was reported.
     ended: bool,
     /// Parts not yet sent to the consumer of the log.
     parts: Vec<Part>,
@@ -57,14 +57,14 @@ pub(crate) struct Driver {
     accepted: Instant,
     accepted_ms: u64,
     budget: Budget,
-    /// The time of the budget is over, and the run was aborted for it.
+    /// True once the time of the budget is over and the run was aborted for it.
     out_of_time: Arc<AtomicBool>,
     told_session: Option<Id>,
-    /// The sessions that this run knows to exist, each with its provider.
+    /// The sessions that this run knows to exist, with their providers.
     sessions: HashSet<(String, Id)>,
 }
 
-/// Next step of the run.
+/// Result of a run's attempts.
 enum Course {
     Success,
     Error(AgentError),
@@ -108,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// Makes the run.
+    /// Drives the run to its end.
     pub(crate) async fn drive(mut self, request: RunRequest) {
         let Some(first) = request.candidates.first() else {
             let error = AgentError::refused("candidates", "at least one is needed");
@@ -151,7 +151,7 @@ impl Driver {
         self.end(course, Some(registration)).await;
     }
 
-    /// Makes one attempt after the other: what the run came to.
+    /// Makes one attempt after the other and returns the result of the run.
     async fn attempts(&mut self, request: &RunRequest, registration: &Registration) -> Course {
         let who = request.candidates.iter().map(who).collect();
         let mut plan = Plan::new(request.retry.clone(), who);
@@ -218,7 +218,7 @@ impl Driver {
                 };
                 self.hold(candidate, &error, again);
             }
-            // Only after the hold, or the next run in the queue would start before it.
+            // Dropped after the hold is registered. Otherwise the next run in the queue would start before it.
             drop(slot);
             let (next, delay) = match step {
                 Next::End(why) => {
@@ -250,7 +250,7 @@ impl Driver {
         }
     }
 
-    /// A slot for an attempt, or why none came.
+    /// Waits for a slot for an attempt.
     async fn slot(
         &mut self,
         candidate: &Candidate,
@@ -279,7 +279,7 @@ impl Driver {
                     return Err(Stopped::Held(error));
                 }
             }
-            // An expired hold is not reported: the wait for room continues.
+            // The end of a hold is not reported, because the wait for room continues.
             let until_ms = held.as_ref().map(|held| held.until_ms);
             if reported.is_none() || (until_ms.is_some() && reported != Some(until_ms)) {
                 reported = Some(until_ms);
@@ -288,7 +288,7 @@ impl Driver {
         }
     }
 
-    /// The parameters of an attempt.
+    /// Builds the parameters of an attempt.
     fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
         let mut params = candidate.params.clone();
         params.cancel = self.abort.token();
@@ -303,7 +303,7 @@ impl Driver {
         } else if let Some(new) = &params.new_session_id
             && (self.sessions).contains(&(candidate.provider().to_owned(), new.as_str().into()))
         {
-            // The session was made by an attempt before: a CLI refuses to make it twice.
+            // An earlier attempt created the session, and a CLI refuses to create it twice.
             params.session_id = params.new_session_id.take();
             params.fork = false;
         }
@@ -328,7 +328,7 @@ impl Driver {
         params
     }
 
-    /// The session of the last attempt is gone: no later one resumes it.
+    /// Forgets the session of the last attempt, which no longer exists.
     fn forget_session(&mut self, provider: &str) {
         if let Some(session) = self.account.session() {
             (self.sessions).remove(&(provider.to_owned(), session.clone()));
@@ -336,7 +336,7 @@ impl Driver {
         self.account.forget_session();
     }
 
-    /// The prompt that resumes the session. Some CLIs forget a call that was cut off, so it names those.
+    /// Builds the prompt that resumes the session. It lists the interrupted calls, because some CLIs forget them.
     fn continuation(&self, request: &RunRequest) -> String {
         let text = request.retry.side_effects.continuation.clone();
         let calls = self.account.cut_off();
@@ -349,7 +349,8 @@ impl Driver {
         )
     }
 
-    /// After a limit was met, everyone waits for it: until it resets, or as long as this run does.
+    /// Puts the candidate's group on hold after a limit was met: until the limit resets, or for the delay of this run's
+    /// retry.
     fn hold(&self, candidate: &Candidate, error: &AgentError, again: Option<Duration>) {
         let default = match error.kind {
             ErrorKind::RateLimit => again.unwrap_or(self.config.rate_limit_hold),
@@ -369,7 +370,7 @@ impl Driver {
         self.registry.hold(key(candidate), until_ms, error.clone());
     }
 
-    /// Tells those who look from outside which attempt comes.
+    /// Updates the registry with the coming attempt.
     fn coming(&self, candidate: &Candidate, resume: bool, registration: &Registration) {
         registration.update(Update::Attempt {
             attempt: self.account.attempt(),
@@ -379,7 +380,7 @@ impl Driver {
         });
     }
 
-    /// Backoff before the next attempt; `false` if the run was stopped meanwhile.
+    /// Waits before the next attempt. Returns `false` if the run was stopped meanwhile.
     async fn wait(&self, delay: Duration, registration: &Registration) -> bool {
         if !delay.is_zero() {
             let until_ms = (self.config.clock)().saturating_add(millis(delay));
@@ -392,7 +393,7 @@ impl Driver {
         }
     }
 
-    /// Outcome of a stopped run.
+    /// Returns the result of a stopped run.
     fn stopped(&self) -> Course {
         if self.out_of_time() {
             Course::Error(self.time_is_over())
@@ -410,15 +411,16 @@ impl Driver {
 enum Stopped {
     /// The run was stopped.
     Aborted,
-    /// Its provider is on hold, and the run does not wait for that.
+    /// The provider is on hold, and the run does not wait for that.
     Held(AgentError),
-    /// The time in which an attempt may begin is over.
+    /// The time in which attempts may begin is over.
     Late(Duration),
     /// The registry is gone.
     Gone(String),
 }
 
-/// A candidate that could not do what it is asked would show it only when the others have failed.
+/// Checks the parameters of all fallbacks. Otherwise an invalid fallback would be found only after the other
+/// candidates have failed.
 fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
     request.candidates.iter().skip(1).find_map(|other| {
         catch_unwind(AssertUnwindSafe(|| {

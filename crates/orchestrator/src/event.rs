@@ -6,7 +6,7 @@ use teamster_core::{AgentError, Id, NewerEvent};
 use crate::Outcome;
 use crate::outcome::wire;
 
-/// One thing that happened to a run.
+/// An event of a run.
 ///
 /// On the wire it is an object with a `type` such as `run:start` and fields in camelCase; optional
 /// fields are left out when absent.
@@ -223,7 +223,7 @@ fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Er
 }
 
 impl RunEvent {
-    /// The same candidate is tried again.
+    /// Creates a [`Retry`](Self::Retry) event.
     pub fn retry(run_id: Id, reason: AgentError, delay_ms: u64, next: Next) -> Self {
         Self::Retry {
             run_id,
@@ -233,7 +233,7 @@ impl RunEvent {
         }
     }
 
-    /// The next candidate is tried.
+    /// Creates a [`Fallback`](Self::Fallback) event.
     pub fn fallback(run_id: Id, reason: AgentError, delay_ms: u64, next: Next) -> Self {
         Self::Fallback {
             run_id,
@@ -243,7 +243,7 @@ impl RunEvent {
         }
     }
 
-    /// A message to the agent, in this turn.
+    /// Creates a [`UserMessage`](Self::UserMessage) event without a key.
     pub fn user_message(
         run_id: Id,
         text: impl Into<String>,
@@ -259,12 +259,13 @@ impl RunEvent {
         }
     }
 
-    /// The entries before this one were removed.
+    /// Creates a [`Reset`](Self::Reset) event.
     pub fn reset(run_id: Id) -> Self {
         Self::Reset { run_id }
     }
 
-    /// The `type` of the wire form; of [`Newer`](Self::Newer) `newer`, as its own is in its fields.
+    /// Returns the `type` of the wire form. For [`Newer`](Self::Newer) it is `newer`: the actual type is among its
+    /// fields.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Start { .. } => "run:start",
@@ -284,8 +285,8 @@ impl RunEvent {
         }
     }
 
-    /// Whether it repeats an agent's event: `tool:start`, `tool:end`, `assistant:chunk` and
-    /// `assistant:message`. These are no entries of the run's log.
+    /// Returns whether the event repeats an agent's event: `tool:start`, `tool:end`, `assistant:chunk` or
+    /// `assistant:message`. Such events are not entries of the run's log.
     pub fn is_derived(&self) -> bool {
         matches!(
             self,
@@ -296,7 +297,7 @@ impl RunEvent {
         )
     }
 
-    /// The run that it belongs to; of [`Newer`](Self::Newer) that is not known.
+    /// Returns the id of the event's run, or `None` for [`Newer`](Self::Newer).
     pub fn run_id(&self) -> Option<&Id> {
         Some(match self {
             Self::End(outcome) => &outcome.run_id,
@@ -337,7 +338,7 @@ pub struct Next {
 }
 
 impl Next {
-    /// The attempt of this number and provider, with the prompt.
+    /// Creates the description of an attempt that sends the prompt.
     pub fn new(attempt: u32, provider: impl Into<String>) -> Self {
         Self {
             attempt,

@@ -1,4 +1,4 @@
-//! The way of events from a run to its consumer.
+//! The channel of events from a run to its consumer.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::log::Part;
 
-/// A way on which this many events may wait before the run waits for its consumer, or fewer long ones.
+/// Creates a channel with room for this many events. Long events take the room of several.
 pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(most));
@@ -29,35 +29,35 @@ pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
     )
 }
 
-/// An event takes as much room again for each of these bytes.
+/// Bytes of an event that take the room of one more event.
 const BYTES: usize = 1024;
 
-/// Events, and the room that they take.
+/// Events and the room that they take.
 type Batch = (Vec<Part>, usize);
 
-/// The end of the run.
+/// The run's half of the channel.
 pub(crate) struct Sender {
     events: mpsc::UnboundedSender<Batch>,
     room: Arc<Semaphore>,
     most: usize,
 }
 
-/// The end of the consumer.
+/// The consumer's half of the channel.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     events: mpsc::UnboundedReceiver<Batch>,
-    /// Received and not yet read.
+    /// Parts that were received and not yet read.
     batch: vec::IntoIter<Part>,
-    /// The room that its batch took.
+    /// The room that the current batch took.
     taken: usize,
     room: Arc<Semaphore>,
 }
 
 impl Sender {
-    /// Sends events, when there is room for more. When the consumer is gone, the run is aborted.
+    /// Sends events when there is room for them. If the consumer is gone, aborts the run.
     ///
-    /// A run that was asked to stop waits for no consumer: else one whose consumer has fallen asleep could
-    /// not be stopped, and would keep its slot forever.
+    /// A run that was asked to stop does not wait for room. Otherwise a stalled consumer would keep the run and its
+    /// slot forever.
     pub(crate) async fn send(&self, events: &mut Vec<Part>, abort: &AbortHandle) {
         if events.is_empty() {
             return;
@@ -72,7 +72,7 @@ impl Sender {
             biased;
             taken = self.room.acquire_many(u32::try_from(room).unwrap_or(u32::MAX)) => {
                 if let Ok(taken) = taken {
-                    // It comes back when the events are read.
+                    // The receiver returns the permits when the events are read.
                     taken.forget();
                 }
             }
@@ -91,7 +91,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next part; `None` at the end.
+    /// Returns the next part, or `None` at the end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
         loop {
             if let Some(event) = self.batch.next() {
@@ -105,9 +105,9 @@ impl Receiver {
         }
     }
 
-    /// The next batch of parts; `None` at the end.
+    /// Returns the next batch of parts, or `None` at the end.
     pub(crate) fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<Part>>> {
-        // More than was taken if the events were sent after an abort, when no consumer waits any more.
+        // This returns more permits than were acquired if the events were sent after an abort. No sender waits then.
         self.room.add_permits(mem::take(&mut self.taken));
         self.events.poll_recv(cx).map(|batch| {
             let (events, room) = batch?;
@@ -119,7 +119,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // A sender that waits for room must see that the reader is gone.
+        // Wake a sender that waits for room.
         self.room.close();
     }
 }

@@ -1,17 +1,17 @@
-//! Runs of coding agents that do not end with the first failure.
+//! Runs of coding agents with retries, fallbacks, concurrency limits and budgets.
 //!
-//! A [runtime](teamster_core::AgentRuntime) makes one run with one agent. An [`Orchestrator`] makes as many
-//! attempts as a run needs, with one or several agents, and returns them as one stream of [`RunEvent`]s, or
+//! A [runtime](teamster_core::AgentRuntime) executes one run with one agent. An [`Orchestrator`] makes as many
+//! attempts as a run needs, with one or several agents. It returns them as one stream of [`RunEvent`]s, or
 //! [as the events of a plain run](Orchestrator::execute):
 //!
-//! - what follows a failure is decided by the kind of its error ([`Action::for_kind`] is the table,
-//!   [`RetryPolicy`] changes it);
-//! - **nothing is done twice**: once a tool has been used that can change things, the prompt is never sent
-//!   again; the session is resumed, or the run ends ([`SideEffects`]);
-//! - so many attempts at once and no more, in turns between those who wait ([`Limits`]); a provider that
-//!   throttles is left alone by all until it resets;
-//! - a [`Budget`] of tokens, USD, time and turns;
-//! - every active run is known, with its phase, and can be aborted by its id.
+//! - The kind of an error decides what follows a failure. [`Action::for_kind`] is the table, and [`RetryPolicy`]
+//!   overrides it.
+//! - **Nothing is done twice**: after a tool that can change things was used, the prompt is never sent again.
+//!   Instead the session is resumed, or the run ends ([`SideEffects`]).
+//! - [`Limits`] bound the number of concurrent attempts. Waiting queues take turns. A provider that throttles gets
+//!   no attempts from any run until it resets.
+//! - A [`Budget`] bounds tokens, USD, time and turns.
+//! - Every active run is listed with its phase, and can be aborted by its id.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -40,8 +40,8 @@
 //! # Tracing
 //!
 //! With the feature `tracing` a run is a span `orchestrated` (`run`: its id) of the target
-//! `teamster::orchestrator`, around the spans of its attempts' processes, with the events `retry` and `fallback`
-//! (`attempt`, `provider`, `reason`, `delay_ms`: what follows) and `hold` (`group`, `wait`).
+//! `teamster::orchestrator`, around the spans of its attempts' processes. It has the events `retry` and `fallback`
+//! (`attempt`, `provider`, `reason`, `delay_ms` of the next attempt) and `hold` (`group`, `wait`).
 #![warn(missing_docs)]
 
 mod account;

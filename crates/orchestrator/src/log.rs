@@ -7,17 +7,17 @@ use teamster_core::{Id, LogEntry};
 
 use crate::RunEvent;
 
-/// The part of a run's log that its consumer gets. The numbers of the entries are the same in each view.
+/// Selection of a run's log for its consumer. Each view has the same entry numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// All of it. The result of `run:end` is without its text, which `done` has.
+    /// All entries. The result of `run:end` has no text: `done` has it.
     Log,
-    /// The events of the run itself, and [those that follow from the agents'](RunEvent::is_derived).
+    /// The events of the run itself and [those derived from the agents' events](RunEvent::is_derived).
     Lifecycle,
 }
 
 impl View {
-    /// The agents' events are in it.
+    /// Returns whether the view includes the agents' events.
     pub(crate) fn has_agents(self) -> bool {
         self == Self::Log
     }
@@ -33,12 +33,12 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// It is the end of the run.
+    /// Returns whether this is the end of the run.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Run(entry) if matches!(entry.event, RunEvent::End(_)))
     }
 
-    /// How many events it has, and about how many bytes of memory they hold.
+    /// Returns the number of events and their approximate size in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         match self {
             Self::Agents(entries) => {
@@ -59,23 +59,23 @@ impl Part {
 ///
 /// On the wire it is the event's own object after `seq`, `atMs` and `attempt`.
 ///
-/// The log has the `run:` events. A `tool:` or `assistant:` event repeats the agents' entries, so
-/// it is only in a [`Run`](crate::Run), with the number of the log's last entry before it.
+/// The log contains only the `run:` events. A `tool:` or `assistant:` event repeats the agents' entries, so only a
+/// [`Run`](crate::Run) returns it, with the number of the last log entry before it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LifecycleEntry {
     /// The entry's number in the run's log.
     pub seq: u64,
-    /// When it happened, in milliseconds since the Unix epoch.
+    /// Time of the event, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// The current attempt, from 1; entries after its end belong to it.
+    /// The current attempt, from 1. Entries after the end of an attempt belong to that attempt.
     pub attempt: u32,
     /// The event.
     pub event: RunEvent,
 }
 
 impl LifecycleEntry {
-    /// An entry of a log.
+    /// Creates an entry.
     pub fn new(seq: u64, at_ms: u64, attempt: u32, event: RunEvent) -> Self {
         Self {
             seq,
@@ -98,7 +98,7 @@ impl Serialize for LifecycleEntry {
             #[serde(flatten)]
             event: &'a RunEvent,
         }
-        // It has the number itself.
+        // The event has the attempt's number itself.
         let has_it = matches!(self.event, RunEvent::Attempt { .. });
         let line = Line {
             seq: self.seq,
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
             at_ms: u64,
             attempt: u32,
         }
-        // `attempt` may be a field of both, so each part reads the whole line.
+        // Both parts may have the field `attempt`, so each is deserialized from the whole line.
         let line = Value::deserialize(deserializer)?;
         let position = Position::deserialize(&line).map_err(D::Error::custom)?;
         let event = match RunEvent::deserialize(line).map_err(D::Error::custom)? {
@@ -137,8 +137,9 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
 
 /// An entry of a run's log.
 ///
-/// The `type` of an event of the run itself has a colon in it on the wire, and that of an agent's has none;
-/// [`RunEvent::Reset`] is `reset`. An event that only a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
+/// On the wire, the `type` of an event of the run itself contains a colon, and that of an agent's event does not.
+/// The exception is [`RunEvent::Reset`], which is `reset`. An event that only a newer version knows is read as
+/// [`RunEvent::Newer`] or [`AgentEvent::Newer`].
 ///
 /// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -165,7 +166,7 @@ impl<'de> Deserialize<'de> for RunLogEntry {
 }
 
 impl RunLogEntry {
-    /// An entry that stands for those up to this number, which were removed.
+    /// Creates the entry that replaces the removed entries up to this number.
     pub fn reset(seq: u64, at_ms: u64, run_id: Id) -> Self {
         Self::Run(LifecycleEntry {
             seq,
@@ -175,7 +176,7 @@ impl RunLogEntry {
         })
     }
 
-    /// An event of a run itself, as an entry of a log that numbers it.
+    /// Creates an entry for an event of the run itself. Its number is 0 until a log assigns one.
     pub fn of_run(event: RunEvent, at_ms: u64, attempt: u32) -> Self {
         Self::Run(LifecycleEntry {
             seq: 0,
@@ -185,7 +186,7 @@ impl RunLogEntry {
         })
     }
 
-    /// The entry's number in its log: from 1, without gaps.
+    /// Returns the entry's number in its log, from 1 without gaps.
     pub fn seq(&self) -> u64 {
         match self {
             Self::Agent(entry) => entry.seq,
@@ -193,7 +194,7 @@ impl RunLogEntry {
         }
     }
 
-    /// When it happened, in milliseconds since the Unix epoch.
+    /// Returns the time of the event, in milliseconds since the Unix epoch.
     pub fn at_ms(&self) -> u64 {
         match self {
             Self::Agent(entry) => entry.at_ms,

@@ -1,4 +1,4 @@
-//! The streams of all attempts of a run as one. Pure.
+//! Merges the streams of a run's attempts into one. Pure.
 
 mod ids;
 mod total;
@@ -17,43 +17,43 @@ use crate::{Next, RunEvent};
 use ids::Ids;
 use total::Total;
 
-/// Makes one stream and one result of the events of a run.
+/// State of a merged stream and its result.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
-    /// There may be more than one attempt: all text needs a message id, to be retracted by.
+    /// True if more than one attempt is possible. Then all text needs a message id for its retraction.
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
     /// The provider.
     provider: String,
-    /// Attempts that were made and followed by another.
+    /// Number of finished attempts that another one followed.
     made: u32,
-    /// How often something was tried again.
+    /// Number of retries.
     retries: u32,
     now: Current,
     total: Total,
-    /// Errors that were emitted of attempts before this.
+    /// Emitted errors of earlier attempts.
     emitted: Vec<AgentError>,
-    /// The result of the last attempt that is over.
+    /// The result of the last finished attempt.
     last: RunResult,
-    /// Why that attempt failed.
+    /// The error of that attempt.
     failed: Option<AgentError>,
 }
 
-/// End of a run, with the data that only its task has.
+/// Data about the end of a run that only its driver has.
 #[derive(Debug)]
 pub(crate) struct Ending<'a> {
-    /// Why it did not succeed.
+    /// The error of a run that failed.
     pub(crate) error: Option<&'a AgentError>,
-    /// It was stopped by its caller.
+    /// True if the caller stopped the run.
     pub(crate) aborted: bool,
-    /// How many attempts there were.
+    /// Number of attempts.
     pub(crate) attempts: u32,
-    /// From its acceptance to its end.
+    /// Time from the run's acceptance to its end, in milliseconds.
     pub(crate) duration_ms: u64,
     pub(crate) session_id: Option<&'a Id>,
     pub(crate) model: Option<&'a str>,
-    /// Text of the agents that was not withdrawn.
+    /// Text of the agents that was not retracted.
     pub(crate) text: TextLedger,
     /// The calls of all attempts that have not ended.
     pub(crate) open: Vec<Id>,
@@ -64,18 +64,19 @@ pub(crate) struct Ending<'a> {
 /// The current attempt.
 #[derive(Debug, Default)]
 struct Current {
-    /// From the first error on: whether it is final shows later.
+    /// Entries from the first error on, held until it is known whether that error is final.
     held: Vec<LogEntry>,
-    /// All its errors.
+    /// All errors of the attempt.
     errors: Vec<AgentError>,
-    /// How many of them were emitted.
+    /// Number of `errors` that were emitted.
     emitted: usize,
-    /// Messages with text that was not retracted, those of sub-agents too.
+    /// Messages with text that was not retracted, including those of sub-agents.
     messages: Vec<Id>,
-    /// The name of the message that has none, and how many there were.
+    /// The generated id of the current message without one, and the number of such ids.
     unnamed: Option<Id>,
     unnamed_count: u32,
-    /// The message of the main agent's text that the last event was: its id, if it had one, and its name.
+    /// The message of the last event, if that was text of the main agent: its original id, if any, and its id in the
+    /// log.
     last_text: Option<(Option<Id>, Id)>,
     denials: Vec<PermissionDenial>,
     result: Option<Box<RunResult>>,
@@ -89,7 +90,7 @@ impl Merge {
         }
     }
 
-    /// Derives the stream's events from an event of the run; `used` is the usage of the last attempt.
+    /// Adds the agent events that follow from an event of the run. `used` is the usage of the last attempt.
     pub(crate) fn lifecycle(
         &mut self,
         event: &RunEvent,
@@ -109,36 +110,36 @@ impl Merge {
         }
     }
 
-    /// The result of the current attempt, when it is over.
+    /// Returns the result of the current attempt, once it is over.
     pub(crate) fn result(&self) -> Option<&RunResult> {
         self.now.result.as_deref()
     }
 
-    /// Whether an event goes into the stream at once, and as it is but for its ids and figures.
+    /// Returns whether an event is emitted at once, unchanged except for its ids and figures.
     pub(crate) fn passes(&self, event: &AgentEvent) -> bool {
         self.now.held.is_empty() && !matches!(event, AgentEvent::Done(_) | AgentEvent::Error(_))
     }
 
-    /// Adds an event that was [observed](Self::observe), and what follows from it, to the stream.
+    /// Adds an [observed](Self::observe) event, and entries that it releases, to the stream.
     pub(crate) fn add(&mut self, entry: LogEntry, out: &mut Vec<LogEntry>) {
         let now = &mut self.now;
         match entry.event {
             AgentEvent::Done(done) => now.result = Some(done.result),
             AgentEvent::Error(_) => now.held.push(entry),
             AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
-                // The agent works on: the error was one on the way, and no end.
+                // The agent continues, so the error was not final.
                 now.emitted = now.errors.len();
                 out.append(&mut now.held);
                 out.push(entry);
             }
             _ if now.held.is_empty() => out.push(entry),
-            // The order of events stays.
+            // Keep the order of events.
             _ => now.held.push(entry),
         }
     }
 
-    /// Whether an event is more of the text that the last one was. It has its name then, and there is nothing
-    /// else to [observe](Self::observe).
+    /// Returns whether `text` continues the text of the last event, and sets its message id. Such an event needs no
+    /// [observing](Self::observe).
     #[inline]
     pub(crate) fn goes_on(&self, text: &mut Text) -> bool {
         let Some((id, name)) = &self.now.last_text else {
@@ -157,7 +158,7 @@ impl Merge {
         true
     }
 
-    /// Makes ids unique over all attempts.
+    /// Replaces ids by ids that are unique over all attempts.
     pub(crate) fn rename(&mut self, event: &mut AgentEvent) {
         self.now.last_text = None;
         match event {
@@ -193,7 +194,7 @@ impl Merge {
         }
     }
 
-    /// Gives the main agent's text a message, so that it can be retracted. A tool call parts two.
+    /// Assigns a message id to the main agent's text, so that it can be retracted. A tool call separates two messages.
     fn name(&mut self, text: &mut Text) {
         let (attempt, now) = (self.made + 1, &mut self.now);
         if !self.may_repeat || text.parent_tool_id.is_some() {
@@ -213,13 +214,13 @@ impl Merge {
         text.message_id = Some(name.clone());
     }
 
-    /// Keeps account of the stream, and makes figures of the attempt those of the run.
+    /// Records an event, and replaces figures of the attempt by those of the run.
     pub(crate) fn observe(&mut self, event: &mut AgentEvent) {
         let now = &mut self.now;
         match event {
             AgentEvent::Text(e) => {
                 if let Some(id) = &e.message_id
-                    // A delta is mostly of the last message.
+                    // Most deltas belong to the last message.
                     && !now.messages.last().is_some_and(|last| Arc::ptr_eq(last, id))
                     && !now.messages.contains(id)
                 {
@@ -243,7 +244,7 @@ impl Merge {
                 );
             }
             AgentEvent::TurnEnd(_) => now.unnamed = None,
-            // The figures are those of the run so far, which began before this attempt.
+            // The figures include those of earlier attempts.
             AgentEvent::Usage(e) => self.total.add_to(e),
             AgentEvent::Error(e) => now.errors.push(e.error.clone()),
             _ => {}
@@ -252,7 +253,7 @@ impl Merge {
 }
 
 impl Merge {
-    /// The attempt has failed, and another follows: one of the same candidate after this delay, or of another.
+    /// Ends a failed attempt that another one follows: of the same candidate after this delay, or of another candidate.
     fn again(
         &mut self,
         reason: &AgentError,
@@ -261,7 +262,7 @@ impl Merge {
         used: UsageLedger,
         out: &mut Vec<LogEntry>,
     ) {
-        // A candidate that is on hold is given up without an attempt.
+        // A candidate on hold can be skipped without an attempt.
         let attempted = next.attempt > self.made + 1;
         let mut now = mem::take(&mut self.now);
         let error = match now.cause(reason).or_else(|| self.failed_before(reason)) {
@@ -306,7 +307,7 @@ impl Merge {
         self.messages.next_attempt();
     }
 
-    /// The run is over: its result. What is left of the stream before its `done` is added to `out`.
+    /// Ends the run and returns its result. Adds the remaining entries before `done` to `out`.
     pub(crate) fn end(&mut self, ending: Ending<'_>, out: &mut Vec<LogEntry>) -> RunResult {
         let attempted = ending.attempts > self.made;
         let mut now = mem::take(&mut self.now);
@@ -319,13 +320,13 @@ impl Merge {
             if now.cause(failure).is_some() {
                 out.extend(why_not(failure));
             } else if self.failed_before(failure).is_some() {
-                // The attempt that was to resume the session did not find it.
+                // The attempt that should have resumed the session did not find it.
                 now.forget(ErrorKind::SessionNotFound);
                 own = self.failed.take();
                 out.extend(why_not(failure));
             } else if !now.only_denied() {
                 if failure.kind == ErrorKind::Budget {
-                    // It was not the caller who stopped it.
+                    // The budget stopped the run, not the caller.
                     now.forget(ErrorKind::Aborted);
                 }
                 own = Some(failure.clone());
@@ -370,7 +371,7 @@ impl Merge {
         result
     }
 
-    /// The error of the attempt before, if the failure is that one.
+    /// Returns the error of the previous attempt, if the failure is about it.
     fn failed_before(&self, failure: &AgentError) -> Option<&AgentError> {
         self.failed
             .as_ref()
@@ -379,7 +380,7 @@ impl Merge {
 }
 
 impl Current {
-    /// Its result; of an attempt that broke off, what was seen of it. Missing figures are those of its
+    /// Returns the result of the attempt, or what is known of one that broke off. Missing figures are taken from its
     /// events.
     fn result(&mut self, used: UsageLedger) -> RunResult {
         let mut result = match self.result.take() {
@@ -395,19 +396,19 @@ impl Current {
         result
     }
 
-    /// The error event that the failure is about.
+    /// Returns the error event that the failure is about.
     fn cause(&self, failure: &AgentError) -> Option<&AgentError> {
         self.errors.iter().find(|error| is_about(failure, error))
     }
 
-    /// It ended with nothing but denials, which is no error in a stream.
+    /// Returns whether the attempt ended only with denials, which are not an error of the stream.
     fn only_denied(&self) -> bool {
         let result = self.result.as_ref();
         result.is_some_and(|r| r.status == RunStatus::Incomplete && r.errors.is_empty())
             && !self.denials.is_empty()
     }
 
-    /// Takes back its errors of this kind, unless they were emitted.
+    /// Removes the errors of this kind that were not emitted.
     fn forget(&mut self, kind: ErrorKind) {
         let before = self.held.len();
         self.held
@@ -418,16 +419,16 @@ impl Current {
     }
 }
 
-/// Whether the failure is this error, or that of a run that was not retried because of it.
+/// Returns whether the failure is this error, possibly with the reason for no further attempt.
 fn is_about(failure: &AgentError, error: &AgentError) -> bool {
     let failure = (failure.cause.as_deref())
         .filter(|_| explanation(failure).is_some())
         .unwrap_or(failure);
-    // When a limit resets may be known from another event than the error.
+    // The time of a reset may come from another event than the error, so it is not compared.
     error.code == failure.code && error.kind == failure.kind && error.message == failure.message
 }
 
-/// The reason why there was no further attempt.
+/// Returns the reason for no further attempt.
 fn explanation(failure: &AgentError) -> Option<&str> {
     match failure.detail.as_deref() {
         Some(ErrorDetail::NotRetried { explanation, .. }) => Some(explanation),
@@ -435,7 +436,7 @@ fn explanation(failure: &AgentError) -> Option<&str> {
     }
 }
 
-/// The same as an event.
+/// Returns the reason for no further attempt as an event.
 fn why_not(failure: &AgentError) -> Option<LogEntry> {
     explanation(failure).map(|why| runtime_notice(why.to_owned()))
 }

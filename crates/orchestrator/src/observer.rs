@@ -10,19 +10,19 @@ use crate::Outcome;
 /// The future of an observer's callback: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Records runs, for example in a database. The run itself calls it, so it sees the end even if the run's
-/// events are no longer read.
+/// Records runs, for example in a database.
 ///
-/// The run waits for each call for at most 30 s (3 s once it is being stopped), and no call can make it fail:
-/// an observer handles and reports its own errors.
+/// The run itself calls the observer, so it is notified of the end even if no consumer reads the run's events. The
+/// run waits for each call for at most 30 s (3 s once it is being stopped). A failing or panicking call does not
+/// fail the run: an observer handles and reports its own errors.
 pub trait RunObserver: Send + Sync {
-    /// A run was accepted. Called once, before its first attempt.
+    /// Called once when a run is accepted, before its first attempt.
     fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
         let _ = run;
         Box::pin(async {})
     }
 
-    /// The session in which a run works is known, or has changed.
+    /// Called when the session in which a run works is known or has changed.
     fn session<'a>(
         &'a self,
         run_id: &'a Id,
@@ -33,7 +33,7 @@ pub trait RunObserver: Send + Sync {
         Box::pin(async {})
     }
 
-    /// A run is over. Called once, before its last event.
+    /// Called once when a run has ended, before its last event.
     fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
         let _ = outcome;
         Box::pin(async {})
@@ -44,18 +44,18 @@ pub trait RunObserver: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Accepted<'a> {
-    /// The run.
+    /// Id of the run.
     pub run_id: &'a Id,
     /// The provider that is tried first.
     pub provider: &'a str,
     /// Parameters of the run.
     pub params: &'a ExecuteParams,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of acceptance, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
 impl<'a> Accepted<'a> {
-    /// A run, for the tests of an observer.
+    /// Creates an accepted run, for the tests of an observer.
     pub fn new(run_id: &'a Id, provider: &'a str, params: &'a ExecuteParams, at_ms: u64) -> Self {
         Self {
             run_id,

@@ -1,4 +1,4 @@
-//! The orchestrator, and a run as its caller sees it.
+//! The orchestrator and its run handle.
 
 use std::fmt;
 use std::pin::Pin;
@@ -20,33 +20,36 @@ use crate::log::{LifecycleEntry, Part, View};
 use crate::registry::Registry;
 use crate::{ActiveRun, Held, Limits, Outcome, RunEvent, RunRequest};
 
-/// How many events may wait for a slow consumer before the run waits for it, unless it was asked to
-/// stop. The agent itself never does: beyond this its events wait in memory and on disk.
+/// Number of events that may wait for a slow consumer before the run waits for it.
+///
+/// A run that was asked to stop does not wait. The agent never waits: its further events are kept in memory and on
+/// disk.
 const EVENTS: usize = 256;
 
-/// The time of day, in milliseconds since the Unix epoch.
+/// Returns the time of day, in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Settings of an orchestrator.
 ///
-/// They deserialize, with names in camelCase and times such as `"90s"`; the clock is the system's then.
+/// They deserialize from camelCase names and times such as `"90s"`. A deserialized configuration uses the system
+/// clock.
 #[derive(Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OrchestratorConfig {
-    /// How many attempts may go on at once.
+    /// Limits of concurrent attempts.
     pub limits: Limits,
-    /// For how long a provider is put on hold that throttles without saying for how long. 5 s.
+    /// Duration of the hold on a provider that throttles and names no delay. Default: 5 s.
     #[serde(with = "humantime_serde")]
     pub rate_limit_hold: Duration,
-    /// For how long a provider is put on hold whose quota is used up, where no reset is known. 5 min.
+    /// Duration of the hold on a provider whose quota is used up, if no reset time is known. Default: 5 min.
     #[serde(with = "humantime_serde")]
     pub quota_hold: Duration,
-    /// How long a runtime may take to end a run that was aborted, before its stream is dropped. 30 s:
-    /// longer than every CLI's own ladder of stopping.
+    /// Time that a runtime has to end an aborted run before its stream is dropped. Default: 30 s, which is longer than
+    /// the stop ladder of every CLI.
     #[serde(with = "humantime_serde")]
     pub abort_grace: Duration,
-    /// Clock of the time of day; the system's by default.
+    /// Clock of the time of day. Default: the system clock.
     #[serde(skip, default = "system_clock")]
     pub clock: Clock,
 }
@@ -78,7 +81,7 @@ impl fmt::Debug for OrchestratorConfig {
     }
 }
 
-/// Makes runs, and knows those that are active. Clones are the same orchestrator.
+/// Executes runs and lists those that are active. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct Orchestrator {
     registry: Registry,
@@ -86,12 +89,15 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
-    /// An orchestrator with these settings. A limit of 0 is an
-    /// [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) error.
+    /// Creates an orchestrator and spawns its registry task.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) if a limit is 0.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime: its registry is a task.
+    /// Panics outside of a Tokio runtime.
     pub fn new(config: OrchestratorConfig) -> Result<Self, AgentError> {
         config.limits.check()?;
         Ok(Self {
@@ -100,18 +106,19 @@ impl Orchestrator {
         })
     }
 
-    /// Begins a run, as a task of the Tokio runtime. It continues while its [`Run`] exists, and is
-    /// aborted when that is dropped before its end.
+    /// Starts a run as a task of the Tokio runtime.
+    ///
+    /// Dropping the returned [`Run`] before its end aborts the run.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     pub fn run(&self, request: RunRequest) -> Run {
         let abort = request.abort_handle();
         self.run_stopped_by(request, abort, View::Lifecycle)
     }
 
-    /// Begins a run that this handle stops.
+    /// Starts a run that `abort` stops.
     pub(crate) fn run_stopped_by(
         &self,
         mut request: RunRequest,
@@ -147,39 +154,39 @@ impl Orchestrator {
         }
     }
 
-    /// Stops a run, in the way that lets its CLI clean up. Whether there was one of this id.
+    /// Stops a run so that its CLI can clean up. Returns whether a run with this id was active.
     pub async fn abort(&self, run_id: &str) -> bool {
         self.registry.abort(run_id).await
     }
 
-    /// Stops all runs. They end on their own; how many there were.
+    /// Stops all runs without waiting for their ends. Returns the number of active runs.
     pub async fn abort_all(&self) -> usize {
         self.registry.abort_all().await
     }
 
-    /// Whether a run of this id is active: accepted, and not yet ended.
+    /// Returns whether a run with this id is active: accepted and not ended.
     pub async fn is_run_active(&self, run_id: &str) -> bool {
         self.registry.is_active(run_id).await
     }
 
-    /// The active runs, in the order of their acceptance.
+    /// Returns the active runs, in order of acceptance.
     pub async fn active_runs(&self) -> Vec<ActiveRun> {
         self.registry.active().await
     }
 
-    /// The providers that are on hold.
+    /// Returns the providers that are on hold.
     pub async fn holds(&self) -> Vec<Held> {
         self.registry.holds().await
     }
 
-    /// Ends the hold on a provider (or a group of candidates) before its time, for example because
-    /// the account was topped up. Whether there was one.
+    /// Ends the hold on a provider (or a group of candidates) early, for example because the account was topped up.
+    /// Returns whether it was on hold.
     pub async fn release(&self, provider: &str) -> bool {
         self.registry.release(provider).await
     }
 }
 
-/// A run: the stream of its events. Dropping it before its end aborts the run.
+/// A run and the stream of its events. Dropping it before the end aborts the run.
 #[derive(Debug)]
 pub struct Run {
     id: Id,
@@ -189,17 +196,17 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &Id {
         &self.id
     }
 
-    /// The next event; `None` after [`RunEvent::End`]. Cancel-safe.
+    /// Returns the next event, or `None` after [`RunEvent::End`]. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunEvent> {
         self.next_entry().await.map(|entry| entry.event)
     }
 
-    /// The next event with its number in the run's log and its time ([`LifecycleEntry`]). Cancel-safe.
+    /// Returns the next event with its number in the run's log and its time ([`LifecycleEntry`]). Cancel-safe.
     pub async fn next_entry(&mut self) -> Option<LifecycleEntry> {
         std::future::poll_fn(|cx| self.poll_entry(cx)).await
     }
@@ -216,32 +223,33 @@ impl Run {
         }
     }
 
-    /// The next parts of the run's log; `None` when there will be no more. Cancel-safe.
+    /// Returns the next parts of the run's log, or `None` at its end. Cancel-safe.
     pub(crate) async fn next_parts(&mut self) -> Option<Vec<Part>> {
         let parts = std::future::poll_fn(|cx| self.events.poll_batch(cx)).await;
         self.ended |= (parts.as_ref()).is_none_or(|parts| parts.iter().any(Part::is_end));
         parts
     }
 
-    /// Stops the run, in the way that lets its CLI clean up. Its events still end with
-    /// [`RunEvent::End`]. Stopping twice, or after the end, is harmless.
+    /// Stops the run so that its CLI can clean up. Its events still end with [`RunEvent::End`].
+    ///
+    /// Aborting twice, or after the end, has no effect.
     pub fn abort(&self) {
         self.abort.abort();
     }
 
-    /// A handle that can stop the run from elsewhere.
+    /// Returns a handle that can stop the run.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
     }
 
-    /// Reads the rest of the events and gives what came of the run.
+    /// Reads the remaining events and returns the outcome of the run.
     pub async fn outcome(mut self) -> Outcome {
         while let Some(event) = self.next().await {
             if let RunEvent::End(outcome) = event {
                 return *outcome;
             }
         }
-        // Only after `next` was already called to the end, or when the Tokio runtime shuts down.
+        // Reached only if `next` has already returned the end, or if the Tokio runtime shuts down.
         let aborted = RunResult::default()
             .status(RunStatus::Aborted)
             .aborted(true)

@@ -5,35 +5,35 @@ pub(crate) mod wire;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, Id, RunResult, Usage};
 
-/// The outcome of a run over all its attempts: its result and what only several attempts have.
+/// The outcome of a run over all its attempts: the result and the data of each attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The run.
+    /// Id of the run.
     pub run_id: Id,
     /// The provider of the last attempt; without an attempt, of the first candidate.
     pub provider: String,
     /// The model of the last attempt as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session to resume with: that of the last attempt, if it is known to exist.
+    /// The session to resume: that of the last attempt, if it is known to exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
-    /// From the run's acceptance to its end, in milliseconds: waiting included.
+    /// Time from the run's acceptance to its end, in milliseconds, waiting included.
     pub duration_ms: u64,
-    /// Why it did not succeed: the cause, and why it was not tried again where that is known.
+    /// The error of a run that failed, including the reason for no further attempt if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
-    /// The attempts, in order; none if none could begin.
+    /// The attempts, in order. Empty if none could begin.
     pub attempts: Vec<Attempt>,
-    /// The result of all attempts together, the same that `done` has in the run's
-    /// [log](crate::Orchestrator::log). In that log itself it has no text, which its `done` has.
+    /// The combined result of all attempts, as in the `done` entry of the run's [log](crate::Orchestrator::log). The
+    /// `run:end` entry of that log has it without text, because its `done` has the text.
     pub result: RunResult,
 }
 
 impl Outcome {
-    /// The outcome of a run with this result, of which nothing else is known.
+    /// Creates the outcome of a run from its result alone.
     pub fn new(run_id: impl Into<Id>, provider: impl Into<String>, result: RunResult) -> Self {
         Self {
             run_id: run_id.into(),
@@ -47,22 +47,26 @@ impl Outcome {
         }
     }
 
-    /// The answer: the agent's last message.
+    /// Returns the answer: the agent's last message.
     pub fn answer(&self) -> Option<&str> {
         self.result.answer()
     }
 
-    /// Whether the agent finished well.
+    /// Returns whether the run completed successfully.
     pub fn is_success(&self) -> bool {
         self.result.is_success()
     }
 
-    /// Why it did not.
+    /// Returns the error of a run that failed.
     pub fn error(&self) -> Option<&AgentError> {
         self.error.as_ref()
     }
 
-    /// The outcome of a run that succeeded, else its error.
+    /// Returns the outcome if the run succeeded.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of a run that failed.
     pub fn into_result(self) -> Result<Self, AgentError> {
         match self.result.failure() {
             None => Ok(self),
@@ -101,7 +105,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// An attempt of this provider that took so long.
+    /// Creates the record of an attempt. Optional fields are absent.
     pub fn new(provider: impl Into<String>, duration_ms: u64) -> Self {
         Self {
             provider: provider.into(),

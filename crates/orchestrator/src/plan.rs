@@ -1,6 +1,6 @@
-//! The next attempt after a failure, and the delay before it. Pure: it is given the time.
+//! The next attempt after a failure, and the delay before it. Pure: the caller passes the time.
 //!
-//! The lengths of delays are set in [`RetryPolicy`].
+//! [`RetryPolicy`] defines the lengths of delays.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ErrorKind, Id, NotRetried};
 
 use crate::policy::{Action, AfterSideEffects, RetryPolicy};
 
-/// A candidate as the plan sees it.
+/// Candidate data that the plan needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanCandidate {
     pub(crate) provider: String,
@@ -19,29 +19,29 @@ pub(crate) struct PlanCandidate {
 /// The next step after a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The candidate of this number is tried after the delay. With `resume`, its session is resumed;
-    /// else the prompt is sent again.
+    /// Try the candidate with this index after the delay. With `resume`, its session is resumed; otherwise the prompt
+    /// is sent again.
     Try {
         candidate: usize,
         delay: Duration,
         resume: bool,
     },
-    /// The run ends; if only one thing kept it from another attempt, this names it.
+    /// End the run. If a single reason prevented another attempt, it is given.
     End(Option<(NotRetried, String)>),
 }
 
 /// State after an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptState<'a> {
-    /// Why it failed.
+    /// The error of the attempt.
     pub(crate) error: &'a AgentError,
-    /// It was begun: a candidate that is on hold is given up without that.
+    /// True if the attempt began. A candidate on hold can be skipped without an attempt.
     pub(crate) attempted: bool,
-    /// The session in which it worked.
+    /// The session in which the attempt worked.
     pub(crate) session: Option<&'a Id>,
-    /// A change made in this run, or a possible one.
+    /// Description of a change, or possible change, made in this run.
     pub(crate) changed: Option<&'a str>,
-    /// Since the run's acceptance.
+    /// Time since the run's acceptance.
     pub(crate) elapsed: Duration,
     /// The time of day, in milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
@@ -54,11 +54,11 @@ pub(crate) struct Plan {
     who: Vec<PlanCandidate>,
     current: usize,
     retries: u32,
-    /// The least delays of further waits for this candidate, once there was one.
+    /// Minimum delays of further waits for this candidate. Set at the first wait.
     waits: Option<ExponentialBackoff>,
-    /// The last considered attempt would have been too late.
+    /// True if the last considered attempt would have been too late.
     late: bool,
-    /// Attempts that count for the limit of the run.
+    /// Attempts that count towards the run's limit.
     attempts: u32,
     delays: ExponentialBackoff,
 }
@@ -78,13 +78,13 @@ impl Plan {
         }
     }
 
-    /// The number of the candidate whose turn it is.
+    /// Returns the index of the current candidate.
     pub(crate) fn current(&self) -> usize {
         self.current
     }
 
-    /// Whether to wait for a provider that is on hold because of this error for so long. If not, the
-    /// candidate has failed by that, and [`after`](Self::after) decides.
+    /// Returns whether to wait this long for a provider that is on hold because of this error. If not, the candidate
+    /// has failed with that error, and [`after`](Self::after) decides.
     pub(crate) fn wait_for_hold(&self, held: &AgentError, left: Duration) -> bool {
         let patient = match self.policy.action(held) {
             Action::Retry | Action::Wait => true,
@@ -94,7 +94,7 @@ impl Plan {
         patient && left <= self.policy.max_wait
     }
 
-    /// The next step after this attempt.
+    /// Returns the next step after this attempt.
     pub(crate) fn after(&mut self, standing: AttemptState<'_>) -> Next {
         self.late = false;
         let wanted = wanted_wait(standing.error, standing.now_ms);
@@ -114,9 +114,11 @@ impl Plan {
         step.unwrap_or_else(|| Next::End(self.why_not(&standing)))
     }
 
-    /// The next step after an attempt whose session, left by an earlier attempt of this run, is
-    /// gone; `standing` has the error of that earlier attempt. The same candidate begins a session if
-    /// nothing was changed, which is not one of its retries: the attempt that is over was.
+    /// Returns the next step after an attempt that could not resume a session from an earlier attempt of this run.
+    /// `standing` has the error of that earlier attempt.
+    ///
+    /// If nothing was changed, the same candidate begins a new session. That does not use up a retry, because the
+    /// failed attempt already did.
     pub(crate) fn after_lost_session(&mut self, standing: AttemptState<'_>) -> Next {
         self.late = false;
         let begins = standing.changed.is_none() && self.attempts_left();
@@ -131,14 +133,14 @@ impl Plan {
         }
     }
 
-    /// Whether an attempt after this delay is not too late. If it is, that is remembered.
+    /// Checks that an attempt after this delay is in time, and records if it is too late.
     fn in_time(&mut self, delay: Duration, standing: &AttemptState<'_>) -> bool {
         let begins = standing.elapsed.saturating_add(delay);
         self.late = self.policy.max_elapsed.is_some_and(|most| begins > most);
         !self.late
     }
 
-    /// The same candidate again, as one of its retries.
+    /// Tries the same candidate again as a retry.
     fn retry(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
         if self.retries >= self.policy.retries
             || !self.attempts_left()
@@ -147,7 +149,7 @@ impl Plan {
             return None;
         }
         let resume = self.resume(self.current, standing)?;
-        // The delays never run out: they are built without a limit of times.
+        // The iterator never ends: it is built without a maximum count.
         let own = self.delays.next().unwrap_or(self.policy.max_delay);
         let delay = wanted.filter(|wanted| !wanted.is_zero()).unwrap_or(own);
         if !self.in_time(delay, standing) {
@@ -162,14 +164,13 @@ impl Plan {
         })
     }
 
-    /// The same candidate again when its limit resets, which is no retry.
+    /// Tries the same candidate again when its limit resets. This does not count as a retry.
     fn wait(&mut self, wanted: Option<Duration>, standing: &AttemptState<'_>) -> Option<Next> {
         let wanted =
             wanted.filter(|wanted| !wanted.is_zero() && *wanted <= self.policy.max_wait)?;
         let resume = self.resume(self.current, standing)?;
-        // Such waits are not counted. So when the limit was not over when it should have been, the
-        // next ones get longer, or a service that always answers `1 ms` would be called a thousand
-        // times a second.
+        // Such waits are not counted, so repeated ones get longer. Otherwise a service that always answers `1 ms`
+        // would be called a thousand times a second.
         let delays = delays(&self.policy);
         let waits = self.waits.as_mut().filter(|_| standing.attempted);
         let least = waits.and_then(Iterator::next).unwrap_or_default();
@@ -185,7 +186,7 @@ impl Plan {
         })
     }
 
-    /// The next candidate that can go on.
+    /// Selects the next candidate that can continue the run.
     fn next(&mut self, standing: &AttemptState<'_>) -> Option<Next> {
         let counts = standing.attempted && standing.error.kind != ErrorKind::Quota;
         if counts && !self.attempts_left() {
@@ -208,8 +209,8 @@ impl Plan {
         })
     }
 
-    /// How this candidate would go on: with the session (`true`), from the start (`false`), or not at
-    /// all.
+    /// Returns how this candidate would continue: by resuming the session (`true`), from the start (`false`), or not
+    /// at all (`None`).
     fn resume(&self, candidate: usize, standing: &AttemptState<'_>) -> Option<bool> {
         if standing.changed.is_none() {
             return Some(false);
@@ -228,7 +229,7 @@ impl Plan {
             .is_none_or(|most| self.attempts < most)
     }
 
-    /// Why there is no further attempt, for a person.
+    /// Returns the reason for no further attempt, as text for a person.
     fn why_not(&self, standing: &AttemptState<'_>) -> Option<(NotRetried, String)> {
         if let Some(most) = self.policy.max_elapsed.filter(|_| self.late) {
             let why = format!("not tried again: the time for attempts ({most:?}) would be over");
@@ -255,7 +256,7 @@ impl Plan {
     }
 }
 
-/// The delay that the service requires, if it reports one.
+/// Returns the delay that the service requires, if it reports one.
 pub(crate) fn wanted_wait(error: &AgentError, now_ms: u64) -> Option<Duration> {
     let millis = match (error.retry_after_ms, error.resets_at) {
         (Some(after), _) => after,

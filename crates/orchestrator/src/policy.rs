@@ -1,6 +1,6 @@
 //! Policies for failed attempts: which kinds of errors are retried, and the lengths of delays.
 //!
-//! `plan` applies them.
+//! The module `plan` applies them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,23 +17,24 @@ use teamster_core::{AgentError, ErrorKind, ToolUse};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Action {
-    /// Try the same candidate again after a delay; when its retries are spent, or the service wants a
-    /// longer wait than [`RetryPolicy::max_wait`], as [`FallBack`](Self::FallBack).
+    /// Try the same candidate again after a delay. If its retries are used up, or the service requires a longer wait
+    /// than [`RetryPolicy::max_wait`], this acts as [`FallBack`](Self::FallBack).
     Retry,
-    /// Wait until the limit resets and try the same candidate again. That does not count as a retry.
-    /// When the reset is not known, is past, or is further away than [`RetryPolicy::max_wait`], as
-    /// [`FallBack`](Self::FallBack). When the limit is not over then, further waits last at least as
-    /// long as the delays of retries, even if the service names a shorter one.
+    /// Wait until the limit resets and try the same candidate again, which does not count as a retry.
+    ///
+    /// If the reset is unknown, in the past, or further away than [`RetryPolicy::max_wait`], this acts as
+    /// [`FallBack`](Self::FallBack). If the limit still applies after the wait, further waits last at least as long as
+    /// the delays of retries, even if the service names a shorter one.
     Wait,
-    /// Try the next candidate at once. If there is none and the error is a limit that resets soon
-    /// enough, as [`Wait`](Self::Wait); else the run ends.
+    /// Try the next candidate at once. If there is none and the error is a limit that resets soon enough, this acts as
+    /// [`Wait`](Self::Wait). Otherwise the run ends.
     FallBack,
     /// End the run.
     End,
 }
 
 impl Action {
-    /// The decision table: what is done after an error of this kind.
+    /// Returns the default action for an error of this kind.
     ///
     /// | Kind | Action |
     /// |---|---|
@@ -42,8 +43,7 @@ impl Action {
     /// | `auth`, `model_not_found`, `not_found`, `context_window`, `internal` | fall back |
     /// | `session_not_found`, `permission`, `budget`, `max_turns`, `mcp`, `aborted`, `invalid` | end |
     ///
-    /// The error's own property ([`AgentError::retryable`]) corrects the table:
-    /// [`RetryPolicy::action`].
+    /// [`RetryPolicy::action`] corrects the table by the error's own property ([`AgentError::retryable`]).
     pub fn for_kind(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::RateLimit
@@ -57,8 +57,8 @@ impl Action {
             | ErrorKind::NotFound
             | ErrorKind::ContextWindow
             | ErrorKind::Internal => Self::FallBack,
-            // Another candidate would lose the conversation, meet the same denial, spend more than
-            // was allowed, or be asked the same wrong thing.
+            // Another candidate would lose the conversation, meet the same denial, exceed the budget, or get the same
+            // invalid request.
             _ => Self::End,
         }
     }
@@ -80,32 +80,31 @@ impl Action {
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How often each candidate is tried again. 2.
+    /// Number of retries of each candidate. Default: 2.
     pub retries: u32,
-    /// The most attempts of the whole run, those after a wait for a quota not counted. No limit.
+    /// Maximum number of attempts of the run, excluding those after a wait for a quota. Default: no limit.
     pub max_attempts: Option<u32>,
-    /// No attempt begins later than this after the run's acceptance, also not the first one when it
-    /// had to wait for a slot. What would take too long to wait for falls back at once. No limit.
+    /// Time after the run's acceptance in which attempts may begin. It applies to the first attempt too, which may wait
+    /// for a slot. A wait beyond it falls back at once. Default: no limit.
     #[serde(with = "humantime_serde")]
     pub max_elapsed: Option<Duration>,
-    /// The delay before the first retry, where the service names none; it doubles with each. 1 s.
+    /// Delay before the first retry if the service names none. It doubles with each retry. Default: 1 s.
     #[serde(with = "humantime_serde")]
     pub base_delay: Duration,
-    /// The longest such delay. 1 min.
+    /// Maximum of such a delay. Default: 1 min.
     #[serde(with = "humantime_serde")]
     pub max_delay: Duration,
-    /// Add a random part to each such delay, up to its own length, so that runs that failed together
-    /// do not come again together. On.
+    /// Add a random part to each such delay, up to its own length, so that runs that failed together do not retry
+    /// together. Default: on.
     pub jitter: bool,
-    /// The longest wait that a service can require (`retryAfterMs`, `resetsAt`), or that happens because
-    /// its provider is on hold. 5 min.
+    /// Maximum wait that a service requires (`retryAfterMs`, `resetsAt`) or that a hold on the provider causes.
+    /// Default: 5 min.
     #[serde(with = "humantime_serde")]
     pub max_wait: Duration,
-    /// Other actions than those of [`Action::for_kind`]. An entry here applies independently of
-    /// [`AgentError::retryable`].
+    /// Overrides of [`Action::for_kind`]. They apply regardless of [`AgentError::retryable`].
     #[setters(skip)]
     pub actions: HashMap<ErrorKind, Action>,
-    /// Reaction once something has been changed.
+    /// Reaction to failures after side effects.
     pub side_effects: SideEffects,
 }
 
@@ -126,7 +125,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt and no more; fallbacks are tried.
+    /// Creates a policy without retries. Fallbacks are still tried.
     pub fn none() -> Self {
         Self {
             retries: 0,
@@ -141,10 +140,11 @@ impl RetryPolicy {
         self
     }
 
-    /// The action after this error: that of the policy for its kind, else that of the table
-    /// ([`Action::for_kind`]), corrected by the error's own property: one that the table would
-    /// retry but that is marked as permanent falls back; an internal one that is marked as temporary is
-    /// retried.
+    /// Returns the action for this error.
+    ///
+    /// An entry in [`actions`](Self::actions) for its kind takes precedence. Otherwise it is the action of
+    /// [`Action::for_kind`], with two corrections. An error that the table would retry but that is marked as permanent
+    /// falls back. An internal error that is marked as temporary is retried.
     ///
     /// ```
     /// use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -167,7 +167,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Whether it may try again after a wait, which is no retry.
+    /// Returns whether the policy may try again after a wait that does not count as a retry.
     pub(crate) fn may_wait(&self) -> bool {
         let limits = [ErrorKind::Quota, ErrorKind::RateLimit];
         let falls_back = limits.into_iter().any(|kind| {
@@ -179,36 +179,36 @@ impl RetryPolicy {
     }
 }
 
-/// Reaction of a run once a tool has been used that can change things. The prompt is never sent again
-/// then: the agent would do it all again.
+/// Reaction of a run after a tool was used that can change things. The prompt is never sent again then, because the
+/// agent would repeat the changes.
 #[derive(Clone, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SideEffects {
-    /// The alternative to a new start.
+    /// Action in place of a new start.
     pub then: AfterSideEffects,
-    /// The prompt that the agent gets when its session is resumed. Calls that were cut off are named after it: some
-    /// CLIs forget them.
+    /// Prompt for the agent when its session is resumed. Interrupted calls are listed after it, because some CLIs
+    /// forget them.
     #[setters(into)]
     pub continuation: String,
-    /// Which uses of tools count; unset, those whose kind
-    /// [has side effects](teamster_core::ToolKind::has_side_effects). For example to say which tools of
-    /// an MCP server only read. Changes of files that the stream reports always count.
+    /// Rule for which tool uses count as side effects. Default: those whose kind
+    /// [has side effects](teamster_core::ToolKind::has_side_effects). A rule can, for example, exempt the read-only
+    /// tools of an MCP server. File changes that the stream reports always count.
     #[serde(skip)]
     #[setters(skip)]
     pub counts: Option<SideEffectRule>,
 }
 
-/// Decides whether a use of a tool can change things.
+/// Returns whether a tool use can change things.
 pub type SideEffectRule = Arc<dyn Fn(&ToolUse) -> bool + Send + Sync>;
 
-/// The alternative to a new start.
+/// Action in place of a new start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AfterSideEffects {
-    /// The session is resumed with a continuation, by a candidate of the same provider; where that
-    /// cannot be, the run ends.
+    /// The session is resumed with a continuation, by a candidate of the same provider. If that is not possible, the
+    /// run ends.
     #[default]
     Resume,
     /// The run ends.
@@ -216,14 +216,14 @@ pub enum AfterSideEffects {
 }
 
 impl SideEffects {
-    /// Decides by this rule which uses of tools count.
+    /// Sets the rule for which tool uses count.
     #[must_use]
     pub fn count_if(mut self, rule: impl Fn(&ToolUse) -> bool + Send + Sync + 'static) -> Self {
         self.counts = Some(Arc::new(rule));
         self
     }
 
-    /// Whether this use of a tool counts. It does if the caller's rule panics.
+    /// Returns whether this tool use counts. If the caller's rule panics, it does.
     pub fn counts(&self, tool: &ToolUse) -> bool {
         match &self.counts {
             Some(rule) => catch_unwind(AssertUnwindSafe(|| rule(tool))).unwrap_or(true),

@@ -1,9 +1,8 @@
-//! Which runs there are, and when the next attempt may begin.
+//! Registry of active runs and scheduler of their attempts.
 //!
-//! One task owns all of it. Everyone else sends it commands, so there is nothing to lock, and what
-//! was sent by one caller is done in that order. A holder of something (a place among the active
-//! runs, a place in a queue, a slot) holds a guard whose drop sends a command, so nothing is left
-//! over when a future is dropped or a task panics.
+//! One task owns the state, and all others send it commands. So there are no locks, and commands of one sender are
+//! executed in order. Each holder of a resource (an entry among the active runs, a position in a queue, a slot) has a
+//! guard whose drop sends a command. So nothing leaks when a future is dropped or a task panics.
 
 mod active;
 #[cfg(test)]
@@ -31,7 +30,7 @@ pub use limits::Limits;
 pub use schedule::Held;
 pub(crate) use schedule::Key;
 
-/// The task that owned the state is gone, because the Tokio runtime it was started on is.
+/// Error of a command whose task ended together with its Tokio runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the runtime on which the orchestrator was made has shut down: make it on the runtime that runs it"
@@ -48,25 +47,24 @@ pub(crate) enum RegisterError {
     Gone(#[from] Gone),
 }
 
-/// The way to the task. Clones lead to the same one, which ends when the last of them is gone, with
-/// every [`Registration`] and [`Slot`].
+/// Handle to the registry's task. Clones share the task, which ends when the last clone and every [`Registration`]
+/// and [`Slot`] are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     commands: mpsc::UnboundedSender<Command>,
-    /// The next number of a registration or a place. They are drawn here and not by the task, so
-    /// that the guard is there before the command is sent, and an answer without a waiter any
-    /// more needs no care.
+    /// The next number of a registration or a ticket. The sender draws it, so that the guard exists before the command
+    /// is sent. An answer that no caller waits for then needs no cleanup.
     numbers: Arc<AtomicU64>,
 }
 
 impl Registry {
-    /// Starts the task on the Tokio runtime that this is called on.
+    /// Starts the task on the current Tokio runtime.
     ///
-    /// `limits` must have passed [`Limits::check`]. `clock` gives milliseconds since the Unix epoch.
+    /// `limits` must have passed [`Limits::check`]. `clock` returns milliseconds since the Unix epoch.
     ///
     /// # Panics
     ///
-    /// Outside a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     pub(crate) fn start(limits: Limits, clock: Clock) -> Self {
         let (commands, received) = mpsc::unbounded_channel();
         tokio::spawn(task::run(limits, clock, received));
@@ -76,7 +74,7 @@ impl Registry {
         }
     }
 
-    /// Makes a run known, in the phase [`RunPhase::Queued`], until the answer is dropped.
+    /// Registers a run in the phase [`RunPhase::Queued`], until the returned guard is dropped.
     pub(crate) async fn register(
         &self,
         run_id: Id,
@@ -102,7 +100,7 @@ impl Registry {
         }
     }
 
-    /// Stops a run in the way that lets its agent clean up. Whether there was such a run.
+    /// Stops a run so that its agent can clean up. Returns whether it was active.
     pub(crate) async fn abort(&self, run_id: &str) -> bool {
         let run_id = run_id.into();
         self.ask(|reply| Command::Abort { run_id, reply })
@@ -110,12 +108,12 @@ impl Registry {
             .unwrap_or_default()
     }
 
-    /// Stops all runs; how many there were.
+    /// Stops all runs. Returns their number.
     pub(crate) async fn abort_all(&self) -> usize {
         self.ask(Command::AbortAll).await.unwrap_or_default()
     }
 
-    /// Whether there is such a run.
+    /// Returns whether this run is active.
     pub(crate) async fn is_active(&self, run_id: &str) -> bool {
         let run_id = run_id.into();
         self.ask(|reply| Command::IsActive { run_id, reply })
@@ -123,13 +121,13 @@ impl Registry {
             .unwrap_or_default()
     }
 
-    /// All runs, in order of registration.
+    /// Returns all active runs, in order of registration.
     pub(crate) async fn active(&self) -> Vec<ActiveRun> {
         self.ask(Command::Active).await.unwrap_or_default()
     }
 
-    /// Lets no attempt of a provider begin before `until_ms` (Unix). A hold is never shortened by
-    /// another one. Attempts that have begun go on.
+    /// Starts no attempts of a provider before `until_ms` (milliseconds since the Unix epoch). A later hold never
+    /// shortens an earlier one. Attempts that have begun continue.
     pub(crate) fn hold(&self, key: impl Into<Key>, until_ms: u64, reason: AgentError) {
         let key = key.into();
         self.send(Command::Hold(Held {
@@ -140,7 +138,7 @@ impl Registry {
         }));
     }
 
-    /// Ends a hold before its time; whether there was one.
+    /// Ends a hold early. Returns whether there was one.
     pub(crate) async fn release(&self, group: &str) -> bool {
         let group = group.into();
         self.ask(|reply| Command::Release { group, reply })
@@ -148,19 +146,19 @@ impl Registry {
             .unwrap_or_default()
     }
 
-    /// The hold on this key, if any.
+    /// Returns the hold on this key, if any.
     #[cfg(test)]
     pub(crate) async fn held(&self, key: impl Into<Key>) -> Option<Held> {
         let key = key.into();
         self.ask(|reply| Command::Held { key, reply }).await?
     }
 
-    /// All holds there are now, by the provider's name.
+    /// Returns all current holds, ordered by provider.
     pub(crate) async fn holds(&self) -> Vec<Held> {
         self.ask(Command::Holds).await.unwrap_or_default()
     }
 
-    /// `None` if the task is gone.
+    /// Sends a command and waits for its answer. Returns `None` if the task is gone.
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply));
@@ -168,20 +166,20 @@ impl Registry {
     }
 
     fn send(&self, command: Command) {
-        // If the task is gone there is nothing to send; the caller sees that there is no answer.
+        // If the task is gone, the caller notices the missing answer.
         let _ = self.commands.send(command);
     }
 
     fn guard(&self) -> Guard {
         Guard {
-            // Only has to be another one each time, and later ones of one caller higher.
+            // Numbers must be unique, and later ones of the same caller higher.
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             registry: self.clone(),
         }
     }
 }
 
-/// A number that is returned to the task when it is dropped.
+/// A number that is released by the task on drop.
 #[derive(Debug)]
 struct Guard {
     number: u64,
@@ -194,29 +192,27 @@ impl Drop for Guard {
     }
 }
 
-/// A run's place among the active ones. Dropping it removes the run.
+/// Registration of an active run. Dropping it removes the run.
 #[derive(Debug)]
 pub(crate) struct Registration(Guard);
 
 impl Registration {
-    /// Tells what the run is doing. Nothing waits for it.
+    /// Reports the run's state. Does not wait.
     pub(crate) fn update(&self, update: Update) {
         let number = self.0.number;
         self.0.registry.send(Command::Update { number, update });
     }
 
-    /// Waits until an attempt with this provider and model may begin: it is not on hold, and the limits
-    /// leave room. `queue` names who asks, such as a user or a channel: its attempts are taken in
-    /// order, and those of several queues in turn.
+    /// Waits until an attempt with this provider and model may begin: the provider is not on hold, and the limits leave
+    /// room.
     ///
-    /// The place in the queue is taken when this is first polled, and given up when it is dropped.
-    /// The run is [`RunPhase::Queued`] or [`RunPhase::OnHold`] meanwhile, and then
-    /// [`RunPhase::Starting`].
+    /// `queue` identifies the requester, such as a user or a channel. Attempts of one queue are granted in order, and
+    /// several queues take turns. The position in the queue is taken at the first poll and given up on drop.
     ///
-    /// Each time that it begins to wait, or waits for something else, `waits` is called: for the end of this
-    /// hold, or for room.
+    /// The run is [`RunPhase::Queued`] or [`RunPhase::OnHold`] meanwhile, and [`RunPhase::Starting`] afterwards. Each
+    /// time the wait begins or its reason changes, `waits` receives the hold that it waits for, or `None` for room.
     ///
-    /// A run that still has the slot of its last attempt may wait for itself: drop it before.
+    /// The slot of the last attempt must be dropped before, because the run could otherwise wait for itself.
     pub(crate) async fn slot(
         &self,
         key: impl Into<Key>,
@@ -239,6 +235,6 @@ impl Registration {
     }
 }
 
-/// The right to run one attempt. Dropping it gives it to the next.
+/// Permission to run one attempt. Dropping it passes the slot on.
 #[derive(Debug)]
 pub(crate) struct Slot(Guard);

@@ -10,10 +10,10 @@ use teamster_core::{AbortHandle, AgentError, AgentRuntime, ExecuteParams, Shared
 
 use crate::{RetryPolicy, RunEvent, RunObserver};
 
-/// A callback that gets every event of a run, in order.
+/// A callback that receives every event of a run, in order.
 pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
-/// A run to be made.
+/// The request for a run.
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, SharedRuntime};
@@ -31,30 +31,28 @@ pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct RunRequest {
-    /// The run's id; unset, a new UUID (version 7, so that ids sort by time). It must not be that of a
-    /// run that is active.
+    /// Id of the run. Default: a new UUID of version 7, which sorts by time. It must not be the id of an active run.
     #[setters(into)]
     pub run_id: Option<String>,
-    /// Candidates in order of preference. There is always a first.
+    /// Candidates in order of preference, starting with the first choice.
     #[setters(skip)]
     pub candidates: Vec<Candidate>,
     /// Reaction to failed attempts.
     pub retry: RetryPolicy,
     /// Budget of all attempts together.
     pub budget: Budget,
-    /// For whom the run is, such as a user or a channel: slots go round between those who wait.
+    /// Name of the queue that the run waits in for a slot, such as a user or a channel. Queues take turns.
     #[setters(into)]
     pub queue: String,
-    /// Is called with every event, from the run itself: it must be quick. If it panics, that is
-    /// ignored.
+    /// Callback for every event. The run calls it synchronously, so it must be quick. Panics are ignored.
     #[setters(skip)]
     pub on_event: Option<OnEvent>,
-    /// Keeps account of the run.
+    /// Observer that records the run.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
 
 impl RunRequest {
-    /// A run by this runtime, with the default policy, no fallback and no budget.
+    /// Creates a request with the default policy, no fallback and no budget.
     pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
         Self {
             run_id: None,
@@ -67,27 +65,27 @@ impl RunRequest {
         }
     }
 
-    /// Adds a candidate for when those before it fail.
+    /// Adds a candidate that is tried after those before it have failed.
     #[must_use]
     pub fn fallback(mut self, candidate: Candidate) -> Self {
         self.candidates.push(candidate);
         self
     }
 
-    /// A handle for the run. Cancelling the first candidate's `cancel` aborts it too.
+    /// Returns a handle for the run. Cancelling the first candidate's `cancel` aborts it too.
     pub(crate) fn abort_handle(&self) -> AbortHandle {
         let parent = self.candidates.first().map(|first| &first.params.cancel);
         parent.map(AbortHandle::new).unwrap_or_default()
     }
 
-    /// Sets the callback that gets every event.
+    /// Sets the callback for every event.
     #[must_use]
     pub fn on_event(mut self, call: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(call));
         self
     }
 
-    /// Whether there can be more than one attempt.
+    /// Returns whether more than one attempt is possible.
     pub(crate) fn may_repeat(&self) -> bool {
         let policy = &self.retry;
         self.candidates.len() > 1 || policy.retries > 0 || policy.may_wait()
@@ -114,17 +112,17 @@ pub struct Candidate {
     /// The agent's runtime.
     #[setters(skip)]
     pub runtime: SharedRuntime,
-    /// Its parameters, with the model and everything else in the words of its own CLI. Cancelling the first
-    /// candidate's `cancel` aborts the run; those of the others have no effect.
+    /// Parameters, including the model, in the terms of the agent's own CLI. Cancelling the first candidate's `cancel`
+    /// aborts the run. The `cancel` of other candidates has no effect.
     pub params: ExecuteParams,
-    /// The group with which it shares limits: candidates of one group are held back together. Default:
-    /// the provider's id. For a second account of the same provider, a name of its own.
+    /// Group that shares limits and holds. Default: the provider's id. Use a distinct name for a second account of the
+    /// same provider.
     #[setters(skip)]
     pub group: Option<String>,
 }
 
 impl Candidate {
-    /// A candidate with parameters of its own.
+    /// Creates a candidate with its own parameters.
     pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
         Self {
             runtime,
@@ -133,14 +131,16 @@ impl Candidate {
         }
     }
 
-    /// The same task for another provider: what of `params` means the same for every CLI, which is all
-    /// but the model, the effort, the sessions, the allowed tools and the extra arguments. They stay
-    /// behind, and so do the CLI's own retries where this provider has none
-    /// ([`goes_without`](Self::goes_without)). All can be set on what this gives.
+    /// Creates a candidate for the same task with another provider.
     ///
-    /// Denied tools are named in a CLI's own words too, but leaving them behind would allow what was
-    /// forbidden; and a resumed session is known to its own CLI only, so that another would not know
-    /// what it is about. With either this is an error.
+    /// It takes the parameters that mean the same for every CLI. It leaves out the model, the effort, the sessions, the
+    /// allowed tools and the extra arguments, and the CLI's own retries if this provider has none
+    /// ([`goes_without`](Self::goes_without)). They can be set on the returned candidate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `params` has denied tools or resumes a session. Names of denied tools are specific to a CLI, and
+    /// leaving them out would allow what was forbidden. Another CLI does not know a resumed session.
     pub fn for_other_provider(
         runtime: SharedRuntime,
         params: &ExecuteParams,
@@ -174,7 +174,7 @@ impl Candidate {
         Ok(Self::new(runtime, params))
     }
 
-    /// The names of the parameters in `params` that this candidate goes without, sessions aside.
+    /// Returns the names of the parameters in `params` that this candidate lacks, sessions excluded.
     pub fn goes_without(&self, params: &ExecuteParams) -> Vec<&'static str> {
         let own = &self.params;
         let without = [
@@ -197,26 +197,26 @@ impl Candidate {
         without.map(|(name, _)| name).collect()
     }
 
-    /// The same with this model.
+    /// Sets the model.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.params.model = Some(model.into());
         self
     }
 
-    /// The same with the limits of this group, such as a second account of one provider.
+    /// Sets the group that shares limits, such as a second account of one provider.
     #[must_use]
     pub fn in_group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
     }
 
-    /// The provider's id.
+    /// Returns the provider's id.
     pub fn provider(&self) -> &str {
         self.runtime.id()
     }
 
-    /// The group with which it shares limits.
+    /// Returns the group that shares limits and holds.
     pub fn group(&self) -> &str {
         self.group.as_deref().unwrap_or_else(|| self.runtime.id())
     }
@@ -232,39 +232,43 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// The budget of a run over all its attempts. A run that uses more ends with an error of the kind
-/// `budget`: where the CLI has a limit of its own it is given what is left and ends by itself; else it
-/// is stopped, in the way that lets it clean up. So does one that has completed by the time that is
-/// known: its answer is in the result, with the error.
+/// The budget of a run over all its attempts.
 ///
-/// A budget of nothing is refused, and so is one to which a candidate cannot be held within an attempt.
+/// A run that exceeds it ends with an error of the kind `budget`. A CLI with a limit of its own gets the remaining
+/// budget and ends by itself. Any other CLI is stopped so that it can clean up. A run that has completed before the
+/// excess is known also ends with the error, and its result has the answer.
+///
+/// A limit of 0 is refused, and so is a limit that cannot be enforced for a candidate within an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct Budget {
-    /// Tokens of every sort together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)).
-    /// Seen as the CLI prints or records them ([`ExecuteParams::usage_updates`]), so at the earliest after
-    /// the answer that went over.
+    /// Tokens of all kinds together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)). They are counted
+    /// when the CLI prints or records them ([`ExecuteParams::usage_updates`]), so an excess is found at the earliest
+    /// after the answer that caused it.
     pub tokens: Option<u64>,
-    /// USD, as the CLIs report them. A provider that neither reports costs while it runs nor has a limit of
-    /// its own is refused.
+    /// USD, as reported by the CLIs. Refused for a provider that neither reports costs while it runs nor has a limit of
+    /// its own.
     pub usd: Option<f64>,
-    /// Time from the run's acceptance, waiting included.
+    /// Time since the run's acceptance, waiting included.
     #[serde(with = "humantime_serde")]
     pub time: Option<Duration>,
-    /// Answers of the model. Where the CLI has no limit of its own they are separated by the tool
-    /// results between them.
+    /// Answers of the model. For a CLI without a limit of its own, tool results separate the answers.
     pub turns: Option<u32>,
 }
 
 impl Budget {
-    /// Whether there is a limit that an agent's event can go over.
+    /// Returns whether an agent's event can exceed a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
     }
 
-    /// Whether this candidate can be held to it; if not, an error with the reason.
+    /// Checks that the budget can be enforced for this candidate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a limit is 0 or not finite, or if the provider does not report the figures while it runs.
     pub fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
         let capabilities = candidate.runtime.capabilities();
         let cannot = |what: &str, why: &str| {

@@ -1,4 +1,4 @@
-//! The log of a run, as it is written.
+//! The log of a run while it is written.
 
 use std::vec;
 
@@ -7,14 +7,16 @@ use teamster_core::{AbortHandle, Id, LogEntry};
 use crate::Run;
 use crate::log::{Part, RunLogEntry};
 
-/// The log of a run as it is written: made by [`Orchestrator::log`](crate::Orchestrator::log).
+/// The log of a run, readable while the run is in progress. Created by
+/// [`Orchestrator::log`](crate::Orchestrator::log).
 ///
 /// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
 /// last. An event of the run itself comes before the agents' events that follow from it. The text of the result
-/// is in `done` alone, and not in `run:end` before it: it may be long. Every other way to
-/// read a run is a view of it, with the numbers, times and attempts of the log:
-/// [`Orchestrator::execute`](crate::Orchestrator::execute) has the agents' entries,
-/// [`Orchestrator::run`](crate::Orchestrator::run) has the `run:` entries and the events that follow from the
+/// can be long, so only `done` has it, and the preceding `run:end` does not.
+///
+/// Every other way to read a run is a view of its log with the same numbers, times and attempts.
+/// [`Orchestrator::execute`](crate::Orchestrator::execute) returns the agents' entries.
+/// [`Orchestrator::run`](crate::Orchestrator::run) returns the `run:` entries and the events derived from the
 /// agents' entries.
 ///
 /// Dropping the log before its end stops the run.
@@ -22,7 +24,7 @@ use crate::log::{Part, RunLogEntry};
 pub struct RunLog {
     run: Run,
     parts: vec::IntoIter<Part>,
-    /// Rest of the last part.
+    /// The unread entries of the last part.
     agents: vec::IntoIter<LogEntry>,
 }
 
@@ -35,17 +37,17 @@ impl RunLog {
         }
     }
 
-    /// The run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &Id {
         self.run.id()
     }
 
-    /// A handle that can stop the run from elsewhere.
+    /// Returns a handle that can stop the run.
     pub fn abort_handle(&self) -> AbortHandle {
         self.run.abort_handle()
     }
 
-    /// The next entry; `None` after `done`. Cancel-safe.
+    /// Returns the next entry, or `None` after `done`. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
             if let Some(entry) = self.agents.next() {
@@ -58,7 +60,7 @@ impl RunLog {
         }
     }
 
-    /// The next part; `None` after `done`. Cancel-safe.
+    /// Returns the next part, or `None` after `done`. Cancel-safe.
     pub(crate) async fn next_part(&mut self) -> Option<Part> {
         loop {
             if let Some(part) = self.parts.next() {

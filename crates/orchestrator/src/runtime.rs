@@ -1,4 +1,4 @@
-//! An orchestrated run that looks like a plain one: a stream of the agent's events, and a runtime.
+//! Orchestrated runs in the form of plain ones: a stream of agent events, and a runtime.
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
@@ -14,19 +14,18 @@ impl Orchestrator {
     /// Starts a run and returns the events of its agents as one stream with the grammar of a single run (see
     /// [`teamster_core`]), as if from one [`AgentRuntime`].
     ///
-    /// - A run with one attempt has the events that its runtime gives, up to the message ids named below.
-    /// - The error of a failed attempt is an `error` event only if no attempt follows; else it is in the
-    ///   `retry` event, or in the `notice` about the next candidate.
+    /// - A run with one attempt has the events of its runtime, except for the message ids described below.
+    /// - The error of a failed attempt is an `error` event only if no attempt follows. Otherwise it is in the `retry`
+    ///   event, or in the `notice` about the next candidate.
     /// - When the prompt is sent again, the text of the failed attempt is retracted. For that, text without a
     ///   message id gets one, unless the request allows only one attempt.
     /// - An id that an earlier attempt has used gets a suffix, such as `#2`.
     /// - `done` has the summed figures of all attempts, and everything else of the last one.
-    /// - An error after which the agent went on is passed through.
-    /// - Entries have their numbers in the run's [log](Self::log), where the events of the run itself are
-    ///   numbered too.
+    /// - An error after which the agent continued is passed through.
+    /// - Entries have their numbers in the run's [log](Self::log), which also numbers the events of the run itself.
     ///
-    /// The run begins when the stream is first polled, on the Tokio runtime that polls it; without one
-    /// there is an error and `done`. Dropping the stream, its `abort` and its handle stop the run.
+    /// The run starts when the stream is first polled, on the Tokio runtime that polls it. Without a Tokio runtime the
+    /// stream has an error and `done`. Dropping the stream, its `abort` and its handle stop the run.
     ///
     /// ```
     /// # use teamster_core::{AgentEvent, ExecuteParams, SharedRuntime};
@@ -67,12 +66,12 @@ impl Orchestrator {
         EventStream::of_batches(events, abort)
     }
 
-    /// Begins a run and gives its whole log: the agents' entries as [`execute`](Self::execute) gives them, and
-    /// the `run:` events, in one order.
+    /// Starts a run and returns its whole log: the agents' entries as in [`execute`](Self::execute), and the `run:`
+    /// events, in one order.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime.
     pub fn log(&self, request: RunRequest) -> RunLog {
         let abort = request.abort_handle();
         RunLog::new(self.run_stopped_by(request, abort, View::Log))
@@ -87,8 +86,8 @@ fn no_tokio() -> AgentError {
     )
 }
 
-/// A runtime whose runs are retried and fall back: the candidates, the policy and the bounds of a
-/// [`RunRequest`], for any parameters.
+/// A runtime whose runs are retried and fall back. It applies the candidates, the policy and the limits of a
+/// [`RunRequest`] to any parameters.
 ///
 /// ```
 /// use teamster_core::{AgentRuntime, ExecuteParams, SharedRuntime};
@@ -110,15 +109,16 @@ pub struct OrchestratedRuntime {
 }
 
 impl OrchestratedRuntime {
-    /// A runtime that makes runs like this request.
+    /// Creates a runtime whose runs follow this request.
     ///
-    /// Each run has the parameters that it is executed with, for the first candidate as they are, and
-    /// for another of the same provider with that one's model, if it names one. A candidate of another
-    /// provider gets what means the same there ([`Candidate::for_other_provider`]), with the model, the
-    /// effort, the allowed tools and the extra arguments that it has in the request. Nothing else of the
-    /// request's parameters is used, and its run id is not: each run has its own.
+    /// The first candidate gets the parameters of the execution unchanged. Another candidate of the same provider gets
+    /// them with its own model, if it names one. A candidate of another provider gets the portable parameters
+    /// ([`Candidate::for_other_provider`]) and, from the request, its own model, effort, allowed tools and extra
+    /// arguments. The request's other parameters and its run id are not used: each run gets its own id.
     ///
-    /// A request without a candidate is an [`InvalidParams`](ErrorCode::InvalidParams) error.
+    /// # Errors
+    ///
+    /// [`InvalidParams`](ErrorCode::InvalidParams) if the request has no candidate.
     pub fn new(orchestrator: Orchestrator, template: RunRequest) -> Result<Self, AgentError> {
         if template.candidates.is_empty() {
             return Err(AgentError::refused("candidates", "at least one is needed"));
@@ -129,7 +129,7 @@ impl OrchestratedRuntime {
         })
     }
 
-    /// The request of a run.
+    /// Builds the request of a run.
     fn request(&self, params: &ExecuteParams) -> Result<RunRequest, AgentError> {
         let mut request = self.template.clone();
         request.run_id = None;
@@ -152,7 +152,7 @@ impl OrchestratedRuntime {
     }
 }
 
-/// The parameters of a candidate of another provider.
+/// Builds the parameters of a candidate of another provider.
 fn other(candidate: &mut Candidate, params: &ExecuteParams) -> Result<ExecuteParams, AgentError> {
     let own = &mut candidate.params;
     let mut asked = Candidate::for_other_provider(candidate.runtime.clone(), params)?.params;
@@ -189,7 +189,7 @@ impl AgentRuntime for OrchestratedRuntime {
 }
 
 impl OrchestratedRuntime {
-    /// `new` lets no request without one in.
+    /// Returns the first candidate. `new` refuses a request without one.
     fn first(&self) -> &Candidate {
         &self.template.candidates[0]
     }

@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex};
 use teamster_core::sync::lock;
 use teamster_core::{AgentRuntime, AgentSession, Capabilities, EventStream, ExecuteParams, Turn};
 
-/// A live session as a runtime: each execution is a turn of the session, so that a turn has the retries, the budget,
-/// the limits and the history of any run.
+/// Runtime that executes each run as a turn of a live session. Turns get the retries, the budget, the limits and the
+/// history of any run.
 ///
-/// Of the parameters a turn takes the prompt, the images, the timeouts and `cancel`. Everything else belongs to the
-/// session, which was opened with it. A retry of a turn continues in the same session.
+/// A turn uses the prompt, the images, the timeouts and `cancel` of the parameters. All other parameters were fixed
+/// when the session was opened. A retry of a turn continues in the same session.
 pub struct SessionTurns {
     session: Arc<dyn AgentSession>,
     capabilities: Capabilities,
-    /// A turn that the CLI has begun by itself, to be played first.
+    /// A turn that the CLI has begun by itself, returned by the first execution.
     begun: Mutex<Option<EventStream>>,
 }
 
 impl SessionTurns {
-    /// The turns of this session. `capabilities` are those of its runtime.
+    /// Creates the runtime of this session. `capabilities` are those of the session's runtime.
     pub fn new(session: Arc<dyn AgentSession>, capabilities: &Capabilities) -> Self {
         let mut capabilities = capabilities.clone();
         capabilities.resume = true;
-        // The CLI's own limits hold for its process, not for a turn.
+        // The CLI's own limits apply to its process, not to a turn.
         capabilities.max_turns = false;
         capabilities.max_budget_usd = false;
         Self {
@@ -33,7 +33,7 @@ impl SessionTurns {
         }
     }
 
-    /// The same with a turn that the CLI has begun by itself ([`AgentSession::unasked`]): it is the first execution.
+    /// Makes a turn that the CLI has begun by itself ([`AgentSession::unasked`]) the first execution.
     #[must_use]
     pub fn begun(self, turn: EventStream) -> Self {
         *lock(&self.begun) = Some(turn);

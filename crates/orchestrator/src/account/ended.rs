@@ -6,17 +6,17 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
 
 use super::{Account, Current};
 
-/// End of an attempt.
+/// Result of an attempt.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Why it failed; `None` if it went well.
+    /// The error of a failed attempt.
     pub(crate) error: Option<AgentError>,
-    /// It was stopped.
+    /// True if the attempt was stopped.
     pub(crate) aborted: bool,
 }
 
 impl Account {
-    /// Whether anything has been changed in this attempt, or may have been without a word of it.
+    /// Records a change that was made in this attempt, or that may have been made without being reported.
     pub(super) fn remember_changes(
         &mut self,
         result: Option<&RunResult>,
@@ -36,19 +36,19 @@ impl Account {
 }
 
 impl Current {
-    /// Forgets the calls of an answer that broke off, if the CLI runs calls only after the answer.
+    /// Forgets the calls of an interrupted answer, if the CLI runs calls only after the answer.
     pub(super) fn forget_calls_not_run(&mut self, result: &RunResult, error: &AgentError) {
         if self.runs_calls_after_answer && answer_broke_off(error, result) {
             self.changes.truncate(self.ran);
         }
     }
 
-    /// Whether this call that can change things may have run.
+    /// Returns whether this call may have run and can change things.
     pub(super) fn may_have_run(&self, id: &Id) -> bool {
         !self.denied.contains(id) && self.changes.iter().any(|(used, _)| used == id)
     }
 
-    /// Why something may have been changed although nothing was reported, if so.
+    /// Returns the reason why something may have been changed without being reported.
     pub(super) fn unseen(&self, result: Option<&RunResult>, error: &AgentError) -> Option<String> {
         let provider = &self.provider;
         let Some(result) = result else {
@@ -58,7 +58,7 @@ impl Current {
             ));
         };
         let lost = &result.diagnostics;
-        // Lines of an unknown type are no sign of it: every new version of a CLI has some.
+        // Lines of an unknown type do not count: every new version of a CLI has some.
         if lost.malformed > 0 || lost.oversize > 0 {
             return Some(format!(
                 "{provider} printed lines that were not understood, so a tool may have been in them"
@@ -76,12 +76,12 @@ impl Current {
     }
 }
 
-/// An attempt whose stream broke its promise.
+/// Creates the error of an attempt whose stream violated the protocol.
 pub(crate) fn broken_off(message: &str) -> AgentError {
     AgentError::new(ErrorCode::StreamEndedEarly, ErrorKind::Protocol, message)
 }
 
-/// Whether the agent's work was cut off somewhere, rather than refused or ended by the CLI's own word.
+/// Returns whether the agent's work was interrupted, rather than refused or ended by the CLI itself.
 fn broke_off(error: &AgentError, result: &RunResult) -> bool {
     let never_began = matches!(
         error.code,
@@ -94,7 +94,7 @@ fn broke_off(error: &AgentError, result: &RunResult) -> bool {
     !never_began && !reported
 }
 
-/// Whether the CLI ended the run itself because its last request failed.
+/// Returns whether the CLI ended the run itself because its last request failed.
 fn answer_broke_off(error: &AgentError, result: &RunResult) -> bool {
     let request_failed = matches!(
         error.kind,
@@ -107,7 +107,7 @@ fn answer_broke_off(error: &AgentError, result: &RunResult) -> bool {
     request_failed && error.code == ErrorCode::CliError && result.status == RunStatus::Failed
 }
 
-/// How an attempt ended, by its result.
+/// Returns how an attempt ended according to its result.
 pub(super) fn how(result: &RunResult) -> Ended {
     if result.status == RunStatus::Completed {
         return Ended {

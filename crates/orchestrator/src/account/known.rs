@@ -1,4 +1,4 @@
-//! Accessors of the account.
+//! Accessors of the ledger.
 
 use std::mem;
 
@@ -9,54 +9,53 @@ use super::spent::Spent;
 use crate::Attempt;
 
 impl Account {
-    /// Why nothing may be started over, if so. Known after the end of an attempt.
+    /// Returns the reason why the run must not start over. Known after the end of an attempt.
     pub(crate) fn changed(&self) -> Option<&str> {
         self.changed.as_deref()
     }
 
-    /// Calls of the last attempt that may have run unnoticed: those that can change things and had
-    /// no result yet.
+    /// Returns the calls of the last attempt that can change things and had no result. They may have run unnoticed.
     pub(crate) fn cut_off(&self) -> &[String] {
         &self.cut_off
     }
 
-    /// The session of the current or last attempt: also one that was only requested.
+    /// Returns the session of the current or last attempt, including one that was only requested.
     pub(crate) fn session(&self) -> Option<&Id> {
         self.now.session.as_ref()
     }
 
-    /// The session of the last attempt turned out to be gone.
+    /// Forgets the session of the last attempt, which no longer exists.
     pub(crate) fn forget_session(&mut self) {
         self.now.session = None;
         self.now.session_exists = false;
     }
 
-    /// The same, if it is known to exist.
+    /// Returns the session of the current or last attempt if it is known to exist.
     pub(crate) fn known_session(&self) -> Option<&Id> {
         self.session().filter(|_| self.now.session_exists)
     }
 
-    /// The provider of the current or last attempt.
+    /// Returns the provider of the current or last attempt.
     pub(crate) fn provider(&self) -> &str {
         &self.now.provider
     }
 
-    /// The model of the current or last attempt.
+    /// Returns the model of the current or last attempt.
     pub(crate) fn model(&self) -> Option<&str> {
         self.now.model.as_deref()
     }
 
-    /// Whether a tool is running.
+    /// Returns whether a tool of the current attempt is running.
     pub(crate) fn in_tool(&self) -> bool {
         self.tools.open().len() > self.now.open_before
     }
 
-    /// Usage so far, the current attempt included.
+    /// Returns the usage so far, including the current attempt.
     pub(crate) fn spent_so_far(&self) -> Spent {
         self.spent.plus(self.now.spent())
     }
 
-    /// Turns of the current attempt without reported usage.
+    /// Returns the number of turns of the current attempt, or 0 if it has reported usage.
     pub(crate) fn silent_turns(&self) -> u32 {
         match self.now.used.usage {
             Some(usage) if !usage.is_empty() => 0,
@@ -64,27 +63,27 @@ impl Account {
         }
     }
 
-    /// Usage of the current or last attempt.
+    /// Returns the usage of the current or last attempt.
     pub(crate) fn used(&self) -> UsageLedger {
         self.now.used
     }
 
-    /// Usage of the finished attempts.
+    /// Returns the usage of the finished attempts.
     pub(crate) fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// Takes the text that was not withdrawn, at the end of the run.
+    /// Takes the text that was not retracted, at the end of the run.
     pub(crate) fn take_text(&mut self) -> TextLedger {
         mem::take(&mut self.text)
     }
 
-    /// The calls that have not ended: at the end of the run.
+    /// Takes the calls that have not ended, at the end of the run.
     pub(crate) fn take_open(&mut self) -> Vec<Id> {
         mem::take(&mut self.tools).into_open()
     }
 
-    /// The attempts that are over.
+    /// Returns the finished attempts.
     pub(crate) fn attempts(&self) -> &[Attempt] {
         &self.log
     }

@@ -12,7 +12,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Both together.
+    /// Returns the sum of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
             used: self.used.plus(other.used),
@@ -20,14 +20,14 @@ impl Spent {
         }
     }
 
-    /// The tokens that were reported.
+    /// Returns the reported tokens.
     pub(crate) fn tokens(&self) -> Option<u64> {
         self.used.usage?.total_tokens()
     }
 }
 
 impl Current {
-    /// Usage of the attempt so far.
+    /// Returns the usage of the attempt so far.
     pub(super) fn spent(&self) -> Spent {
         Spent {
             used: self.used,

@@ -1,4 +1,4 @@
-//! One attempt: from the start of the agent to the end of its stream.
+//! One attempt, from the start of the agent to the end of its stream.
 
 use std::future::{pending, poll_fn};
 use std::mem;
@@ -23,17 +23,17 @@ use crate::registry::{Registration, Update};
 use crate::request::Candidate;
 use crate::{RunEvent, RunPhase};
 
-/// After so many turns without a figure it is plain that none will come: the CLI's version is too old, or
-/// the service counts nothing.
+/// Number of turns without usage figures after which none are expected. The CLI's version may be too old, or the
+/// service does not count.
 const SILENT_TURNS: u32 = 10;
 
-/// How many events go to the consumer together at most, unless they came together.
+/// Number of events after which a batch is sent to the consumer. Events that arrived together stay together.
 const TOGETHER: usize = 64;
 
 const YEAR: Duration = Duration::from_hours(24 * 365);
 
 impl Driver {
-    /// Makes an attempt. However it ends, its tools have ended too, and the account knows.
+    /// Makes an attempt. When it returns, the attempt's tools have ended and the ledger is up to date.
     pub(super) async fn attempt(
         &mut self,
         candidate: &Candidate,
@@ -74,7 +74,7 @@ impl Driver {
         }
         self.tell_session(candidate.provider(), registration).await;
         if ended.error.is_none() {
-            // That it has completed does not undo what it has used.
+            // A completed attempt may still exceed the budget.
             ended.error = over(&self.budget, &self.account.spent());
         }
         let Some(error) = &mut ended.error else {
@@ -98,7 +98,7 @@ impl Driver {
                     RunAssembler::aborted_error()
                 };
             }
-            // Limits of the CLI's own that came from the budget.
+            // These limits of the CLI were derived from the budget.
             (_, ErrorKind::MaxTurns) if less_turns => {
                 *error = budget_error(BudgetKind::Turns, self.budget.turns.map(f64::from));
             }
@@ -156,7 +156,7 @@ impl Driver {
             };
             let mut next = Some(batch);
             let mut count = 0;
-            // What is there at this moment is reported together.
+            // Batches that are ready now are reported together.
             while let Some(batch) = next.take() {
                 count += batch.len();
                 self.take(batch, &mut watch, candidate, &handle, registration)
@@ -166,7 +166,7 @@ impl Driver {
                     && count < TOGETHER
                     && !self.abort.is_aborted();
                 if goes_on {
-                    // The end and a panic come again when the stream is polled again.
+                    // The end of the stream and a panic are seen again at the next poll.
                     next = at_once(caught(stream.next_batch()))
                         .await
                         .flatten()
@@ -180,7 +180,7 @@ impl Driver {
         }
     }
 
-    /// Takes events of the attempt.
+    /// Processes a batch of the attempt's events.
     async fn take(
         &mut self,
         mut batch: Vec<LogEntry>,
@@ -193,7 +193,7 @@ impl Driver {
         let limited = self.budget.is_limited();
         let mut out = Vec::new();
         if self.view.has_agents() && !self.derives && !limited && watch.began {
-            // Mostly all of them go on as they are.
+            // Most events are passed on unchanged.
             let mut passed = 0;
             for entry in &mut batch {
                 let event = &mut entry.event;
@@ -245,14 +245,14 @@ impl Driver {
         self.add(entries);
     }
 
-    /// Keeps account of an event, with the ids that it has in the run's log.
+    /// Records an event under the ids that it has in the run's log.
     fn observe(&mut self, event: &mut AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
         self.merge.rename(event);
         self.account.event(event, now_ms, out);
         self.merge.observe(event);
     }
 
-    /// Leaves the text of an attempt's result to the account, which has it.
+    /// Removes the text of an attempt's result. The ledger has the text.
     fn without_text(&self, result: &mut RunResult) {
         if result.text.is_empty() && result.final_message.is_none() {
             result.final_message = self.account.last_message();
@@ -262,15 +262,15 @@ impl Driver {
     }
 }
 
-/// State of an attempt while it is watched.
+/// State of a watched attempt.
 #[derive(Default)]
 struct Watch {
-    /// It has emitted an event.
+    /// True once the attempt has emitted an event.
     began: bool,
-    /// It has emitted its result.
+    /// True once the attempt has emitted its result.
     is_over: bool,
     stop: Stop,
-    /// Until when its runtime may take to end it.
+    /// Time by which the runtime must have ended the attempt.
     deadline: Option<Instant>,
     running: Option<RunPhase>,
 }
@@ -293,7 +293,7 @@ impl Driver {
         }
     }
 
-    /// Whether the attempt has used more than the budget leaves it.
+    /// Returns an error if the attempt exceeds the remaining budget.
     fn over_now(&self, candidate: &Candidate) -> Option<AgentError> {
         let most = self.budget.turns;
         let turns = most.filter(|_| !candidate.runtime.capabilities().max_turns);
@@ -308,20 +308,20 @@ impl Driver {
         over(&self.budget, &self.account.spent_so_far())
     }
 
-    /// The deadline of a runtime that was asked to stop.
+    /// Returns the deadline of a runtime that was asked to stop.
     fn patience(&self) -> Instant {
         let now = Instant::now();
-        // A time that no clock can show is as good as a year.
+        // Replace a time that the clock cannot represent by a year.
         (now.checked_add(self.config.abort_grace)).unwrap_or_else(|| now + YEAR)
     }
 
-    /// Whether the run's session is new. One that was only requested may never exist.
+    /// Returns whether the run's session is new. A session that was only requested may never exist.
     fn has_new_session(&self) -> bool {
         let session = self.account.known_session();
         session.is_some() && session != self.told_session.as_ref()
     }
 
-    /// Tells who wants to know in which session the run works.
+    /// Reports a new session to the registry and the observer.
     async fn tell_session(&mut self, provider: &str, registration: &Registration) {
         if !self.has_new_session() {
             return;
@@ -344,18 +344,18 @@ impl Driver {
     }
 }
 
-/// Reason for stopping an attempt by the run itself.
+/// Reason why the run itself stopped an attempt.
 #[derive(Default)]
 enum Stop {
     #[default]
     None,
     Budget(AgentError),
     Panicked,
-    /// It panicked before there was a stream.
+    /// The runtime panicked before it returned a stream.
     NotBegun,
 }
 
-/// The output of the future if it is ready at once.
+/// Returns the output of the future if it is ready now.
 async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|cx| {
@@ -367,7 +367,7 @@ async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Waits until then; without a time, forever.
+/// Waits until the deadline, or forever without one.
 pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,

@@ -1,7 +1,7 @@
-//! Enforcement of a run's budget, over all its attempts.
+//! Enforcement of a run's budget over all its attempts.
 //!
-//! A CLI with a limit of its own also gets what is left of the budget as a parameter of each attempt, in `drive`.
-//! What cannot be enforced for a candidate is refused by [`Budget::check`].
+//! A CLI with a limit of its own also gets the remaining budget as a parameter of each attempt; see `drive`.
+//! [`Budget::check`] refuses a budget that cannot be enforced for a candidate.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::account::Spent;
 use crate::request::Budget;
 
 impl Driver {
-    /// Why no further attempt may begin: nothing is left.
+    /// Returns an error if the budget is used up, so that no further attempt may begin.
     pub(super) fn over_budget(&self) -> Option<AgentError> {
         let (budget, spent) = (&self.budget, self.account.spent());
         let used = spent.tokens();
@@ -28,7 +28,7 @@ impl Driver {
         turns.map(|most| budget_error(BudgetKind::Turns, Some(most.into())))
     }
 
-    /// The time of the budget is over, and the run was stopped for that.
+    /// Returns whether the run was stopped because the time of the budget is over.
     pub(super) fn out_of_time(&self) -> bool {
         self.out_of_time.load(Ordering::SeqCst)
     }
@@ -47,7 +47,7 @@ impl Driver {
         let left = time.saturating_sub(self.accepted.elapsed());
         let task = tokio::spawn(async move {
             sleep(left).await;
-            // A run that the caller has stopped stays one, however long it takes to end.
+            // A run that the caller has stopped counts as aborted, however long it takes to end.
             if !abort.is_aborted() {
                 flag.store(true, Ordering::SeqCst);
                 abort.abort();
@@ -57,7 +57,7 @@ impl Driver {
     }
 }
 
-/// Whether more was used than the budget allows.
+/// Returns an error if more was used than the budget allows.
 pub(super) fn over(budget: &Budget, spent: &Spent) -> Option<AgentError> {
     if let (Some(most), Some(used)) = (budget.tokens, spent.tokens())
         && used > most
@@ -72,7 +72,7 @@ pub(super) fn over(budget: &Budget, spent: &Spent) -> Option<AgentError> {
     None
 }
 
-/// The error of a run that cannot be held to its budget of tokens, as its own turns show.
+/// Creates the error of a run whose token budget cannot be enforced, because its turns report no usage.
 pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
     AgentError::new(
         ErrorCode::BudgetExceeded,
@@ -88,7 +88,7 @@ pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
     ))
 }
 
-/// The error of a run that has used more than it may.
+/// Creates the error of a run that has exceeded its budget.
 pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError {
     let most = limit.map_or_else(String::new, |most| format!("{most} "));
     let unit = match budget {
@@ -104,7 +104,7 @@ pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError
     .detail(ErrorDetail::budget(budget, limit))
 }
 
-/// A count of tokens as a figure; beyond 2^53 the nearest one.
+/// Converts a token count. Above 2^53 the result is rounded.
 #[expect(clippy::cast_precision_loss, reason = "no run has so many tokens")]
 fn figure(tokens: u64) -> f64 {
     tokens as f64

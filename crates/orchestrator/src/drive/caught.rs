@@ -9,19 +9,19 @@ use std::time::Duration;
 use teamster_core::AbortHandle;
 use tokio::time::sleep;
 
-/// How long an observer may keep a run waiting.
+/// Time that an observer may delay a run.
 const OBSERVER: Duration = Duration::from_secs(30);
 
-/// How long it may delay a run that was asked to stop.
+/// Time that an observer may delay a run that was asked to stop.
 const OBSERVER_OF_A_STOPPED_RUN: Duration = Duration::from_secs(3);
 
-/// Waits for an observer, but neither forever nor for one that panics.
+/// Waits for an observer, with a time limit. Ignores its panics.
 pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHandle) {
     let stopped = async {
         abort.aborted().await;
         sleep(OBSERVER_OF_A_STOPPED_RUN).await;
     };
-    // The observer must report what it missed.
+    // The observer itself must report what it missed.
     tokio::select! {
         _ = caught(future) => {}
         () = stopped => {}
@@ -29,7 +29,7 @@ pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHand
     }
 }
 
-/// Runs a future to its end, or to its panic, which gives `None`.
+/// Runs a future to its end. Returns `None` if it panics.
 pub(super) async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(

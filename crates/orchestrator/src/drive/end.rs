@@ -37,7 +37,7 @@ impl Driver {
         {
             observed(observer.ended(&outcome), &self.abort).await;
         }
-        // A caller that has seen the end finds the run no longer active.
+        // A caller that has seen the end must find the run inactive.
         drop(registration);
         let mut end = RunEvent::End(Box::new(outcome));
         self.call(&end);
@@ -53,7 +53,7 @@ impl Driver {
         self.send_parts().await;
     }
 
-    /// Ends the log of a run whose task is gone.
+    /// Ends the log of a run whose task was dropped.
     pub(super) fn lost(&mut self) {
         let aborted = self.abort.is_aborted();
         let error = AgentError::new(
@@ -62,7 +62,7 @@ impl Driver {
             "the run is gone without an end: its Tokio runtime shuts down, or lacks a driver",
         );
         let mut last = Vec::new();
-        // The account still counts the current attempt as open.
+        // The ledger still counts the current attempt as open.
         let attempts = self.account.attempt();
         let outcome = self.outcome(
             Some(error).filter(|_| !aborted),
@@ -74,7 +74,7 @@ impl Driver {
         self.add(last);
     }
 
-    /// The outcome of the run after this many attempts. Adds the events before `done` to `out`.
+    /// Builds the outcome after this many attempts. Adds the events before `done` to `out`.
     fn outcome(
         &mut self,
         error: Option<AgentError>,
@@ -113,7 +113,7 @@ impl Driver {
     }
 }
 
-/// The result for `done`, with the text, of which there may be much: it is moved there.
+/// Moves the text, which can be long, into a copy of the result for `done`.
 fn split(result: &mut RunResult) -> RunResult {
     let (text, pieces) = (mem::take(&mut result.text), mem::take(&mut result.pieces));
     let message = result.final_message.take();

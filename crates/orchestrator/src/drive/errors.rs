@@ -1,4 +1,4 @@
-//! Errors that a run makes itself.
+//! Errors that originate in the run itself.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 
 use crate::Held;
 
-/// The error of a candidate whose provider is on hold.
+/// Creates the error of a candidate whose provider is on hold.
 pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
     let reason = &held.reason;
     let message = format!("{provider} is on hold because of an earlier error: {reason}");
@@ -16,8 +16,8 @@ pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
         .cause(reason.clone())
 }
 
-/// The error of a run that had to wait for its slot for too long: that of its last attempt, if there
-/// was one.
+/// Creates the error of a run that waited too long for a slot. If there was an attempt, it is the error of the last
+/// one.
 pub(super) fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
     let waited = format!("no slot was free in the time for attempts ({most:?})");
     match failed {
@@ -30,7 +30,7 @@ pub(super) fn late(failed: Option<AgentError>, most: Duration) -> AgentError {
     }
 }
 
-/// Why a run did not go on whose own session is gone.
+/// Returns the reason why a run did not continue after its own session was lost.
 pub(super) fn without_session(
     lost: &AgentError,
     why: Option<(NotRetried, String)>,
@@ -41,7 +41,7 @@ pub(super) fn without_session(
     (NotRetried::SessionLost, why)
 }
 
-/// The error of a run, with why it did not go on.
+/// Adds the reason for no further attempt to an error.
 pub(super) fn explained(error: AgentError, why: Option<(NotRetried, String)>) -> AgentError {
     let Some((reason, why)) = why else {
         return error;

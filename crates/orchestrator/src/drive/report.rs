@@ -1,4 +1,4 @@
-//! Reporting of a run: to the callback, and to the consumer of its log.
+//! Reports of a run to its callback and to the consumer of its log.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use crate::log::{LifecycleEntry, Part, View};
 use crate::{Candidate, Held, Next, RunEvent, RunRequest};
 
 impl Driver {
-    /// Reports what comes after a failed attempt.
+    /// Reports the attempt that follows a failed one.
     pub(super) async fn announce(
         &mut self,
         request: &RunRequest,
@@ -80,7 +80,7 @@ impl Driver {
         self.emit(&mut out).await;
     }
 
-    /// Reports events of the run. When their consumer is gone, the run is aborted and continues to its end.
+    /// Reports events of the run. If the consumer is gone, the run is aborted and continues to its end.
     pub(super) async fn emit(&mut self, events: &mut Vec<RunEvent>) {
         if !events.is_empty() {
             self.report((self.config.clock)(), events);
@@ -88,8 +88,8 @@ impl Driver {
         }
     }
 
-    /// Adds agents' events and what follows from the last of them, at this time, to the log. The start of the
-    /// run and of the attempt come before.
+    /// Adds agents' events, and the events derived from the last of them, to the log. The start of the run and of the
+    /// attempt come first.
     pub(super) fn report_with(
         &mut self,
         at_ms: u64,
@@ -106,7 +106,7 @@ impl Driver {
         self.report(at_ms, events);
     }
 
-    /// Adds events of the run at this time, and what of the agents' stream follows from them, to the log.
+    /// Adds events of the run, and the agent events that follow from them, to the log.
     pub(super) fn report(&mut self, at_ms: u64, events: &mut Vec<RunEvent>) {
         for event in events.drain(..) {
             self.call(&event);
@@ -117,12 +117,12 @@ impl Driver {
     /// Reports an event of the run to the callback.
     pub(super) fn call(&self, event: &RunEvent) {
         if let Some(call) = &self.on_event {
-            // A callback that panics is its caller's affair.
+            // A panic of the callback does not affect the run.
             let _ = catch_unwind(AssertUnwindSafe(|| call(event)));
         }
     }
 
-    /// Adds an event of the run at this time, and what of the agents' stream follows from it, to the log.
+    /// Adds an event of the run, and the agent events that follow from it, to the log.
     pub(super) fn log_event(&mut self, at_ms: u64, event: RunEvent) {
         let mut following = Vec::new();
         self.merge
@@ -149,7 +149,7 @@ impl Driver {
         let attempt = self.account.current_attempt();
         for entry in &mut entries {
             self.seq += 1;
-            // An error that was held back is reported now.
+            // A held error is reported with the current time.
             self.at_ms = self.at_ms.max(entry.at_ms);
             entry.seq = self.seq;
             entry.at_ms = self.at_ms;
@@ -161,15 +161,15 @@ impl Driver {
         }
     }
 
-    /// Sends what was reported to the consumer of the log.
+    /// Sends the pending parts to the consumer of the log.
     pub(super) async fn send_parts(&mut self) {
         self.sender.send(&mut self.parts, &self.abort).await;
     }
 }
 
 impl Drop for Driver {
-    /// Where the run's task is gone before its end, the consumer of the log still gets what was reported,
-    /// and `done`.
+    /// If the run's task is dropped before its end, the consumer of the log still receives the reported parts and
+    /// `done`.
     fn drop(&mut self) {
         if !self.view.has_agents() {
             return;

@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use teamster_core::Id;
 
-/// Gives an id that an attempt before has used another name in this attempt.
+/// Renames the ids of an attempt that an earlier attempt has used.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    /// All names that were given.
+    /// All names in use.
     used: HashSet<Id>,
     /// The names of this attempt's ids.
     names: HashMap<Id, Id>,
-    /// The last id and its name: deltas of one message share their id.
+    /// The last id and its name. Deltas of one message share their id.
     last: Option<(Id, Id)>,
 }
 
 impl Ids {
-    /// Another attempt begins: its ids are others, even if they look the same.
+    /// Begins another attempt, whose ids are distinct from earlier ones even if they are equal.
     pub(super) fn next_attempt(&mut self) {
         self.names.clear();
         self.last = None;
     }
 
-    /// Puts the name of an id in its place.
+    /// Replaces an id by its name.
     pub(super) fn rename(&mut self, id: &mut Id) {
         if let Some((last, name)) = &self.last
             && Arc::ptr_eq(last, id)
@@ -44,7 +44,7 @@ impl Ids {
         self.last = Some((mem::replace(id, name.clone()), name));
     }
 
-    /// The same where there may be no id.
+    /// Replaces an id by its name, if there is one.
     pub(super) fn rename_any(&mut self, id: &mut Option<Id>) {
         if let Some(id) = id {
             self.rename(id);

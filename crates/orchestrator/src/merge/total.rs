@@ -1,4 +1,4 @@
-//! Figures of all attempts together.
+//! Sums of the figures of all attempts.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -8,7 +8,7 @@ use teamster_core::{
     CostSource, Diagnostics, ModelUsage, PermissionDenial, RunResult, UsageLedger, UsageReport,
 };
 
-/// Usage of all attempts. A figure that none reported is absent.
+/// Usage of all attempts. A figure that no attempt reported is absent.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     used: UsageLedger,
@@ -21,7 +21,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Takes the figures out of the result of an attempt.
+    /// Moves the figures out of the result of an attempt and adds them.
     pub(super) fn add(&mut self, result: &mut RunResult) {
         self.used = self.used.plus(UsageLedger {
             usage: result.usage.take(),
@@ -34,7 +34,7 @@ impl Total {
             so_far.context_window = more.context_window.or(so_far.context_window);
             so_far.max_output_tokens = more.max_output_tokens.or(so_far.max_output_tokens);
         }
-        // What is estimated in part is estimated.
+        // A cost that is partly estimated counts as estimated.
         self.cost_source = match (self.cost_source, result.cost_source.take()) {
             (Some(CostSource::Estimated), _) => self.cost_source,
             (so_far, more) => more.or(so_far),
@@ -61,7 +61,7 @@ impl Total {
         report.cost_usd = used.cost_usd;
     }
 
-    /// Puts the figures of all into the result.
+    /// Writes the sums into the result.
     pub(super) fn put(self, result: &mut RunResult) {
         result.usage = self.used.usage;
         result.usage_by_model = self.usage_by_model;
@@ -74,7 +74,7 @@ impl Total {
     }
 }
 
-/// The sum; what only one side has is kept as it is.
+/// Adds two values, or returns the one that is present.
 fn sum<T>(a: Option<T>, b: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(add(a, b)),

@@ -1,4 +1,4 @@
-//! The form that an outcome has in the lifecycle view: the fields of `run:end`.
+//! Wire form of an outcome: the fields of `run:end`.
 
 use std::borrow::Cow;
 
@@ -153,14 +153,14 @@ impl<'a> From<&'a super::Outcome> for End<'a> {
     }
 }
 
-/// The structured answer, also of a run that has completed over its budget.
+/// Returns the structured answer. A run that completed over its budget has one too.
 fn structured_output(outcome: &super::Outcome) -> Option<&Value> {
     let over = (outcome.error.as_ref()).is_some_and(|error| error.kind == ErrorKind::Budget);
     let stands = outcome.is_success() || over;
     outcome.result.structured_output.as_ref().filter(|_| stands)
 }
 
-/// The messages; one that continues after a tool call is another.
+/// Returns the messages. Text that continues after a tool call is a separate message.
 fn payloads(result: &RunResult) -> Vec<Payload<'_>> {
     let mut rest = result.text.as_str();
     let pieces = result.pieces.iter().map(|piece| {
@@ -173,7 +173,7 @@ fn payloads(result: &RunResult) -> Vec<Payload<'_>> {
 }
 
 impl From<End<'_>> for super::Outcome {
-    /// The outcome as far as the line has it.
+    /// Converts the fields that the line has.
     fn from(end: End<'_>) -> Self {
         let Outcome {
             payloads,

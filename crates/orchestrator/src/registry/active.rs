@@ -1,4 +1,4 @@
-//! The runs that have not ended, as others see them.
+//! Public state of the runs that have not ended.
 
 use serde::{Deserialize, Serialize};
 use teamster_core::Id;
@@ -27,7 +27,7 @@ pub enum RunPhase {
 }
 
 impl RunPhase {
-    /// Its name on the wire.
+    /// Returns the name of the phase on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -72,7 +72,7 @@ pub struct ActiveRun {
 }
 
 impl ActiveRun {
-    /// The first attempt of a run, with a provider, that does this since then.
+    /// Creates the state of a run's first attempt.
     pub fn new(
         run_id: impl Into<Id>,
         provider: impl Into<String>,
@@ -93,22 +93,22 @@ impl ActiveRun {
     }
 }
 
-/// A change of a run.
+/// A change of a run's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Update {
-    /// Its phase. Once a stop was requested, it is stopping, and further phases are ignored.
+    /// The phase of the run. Once a stop was requested, the phase stays [`RunPhase::Stopping`].
     Phase(RunPhase),
-    /// It waits before its next attempt, until then (Unix).
+    /// The run waits before its next attempt, until this time in milliseconds since the Unix epoch.
     WaitingUntil(u64),
-    /// An attempt comes.
+    /// The coming attempt.
     Attempt {
         attempt: u32,
         provider: String,
         model: Option<String>,
-        /// The session that it resumes.
+        /// The session that the attempt resumes.
         session_id: Option<Id>,
     },
-    /// The agent has reported its session, and maybe its model.
+    /// The agent has reported its session, and possibly its model.
     Session {
         session_id: Id,
         model: Option<String>,
@@ -116,7 +116,7 @@ pub(crate) enum Update {
 }
 
 impl ActiveRun {
-    /// Changes the phase at the time `now_ms`. The time it began is kept if it is the same.
+    /// Sets the phase. The start time is kept if the phase is unchanged.
     pub(super) fn set_phase(&mut self, phase: RunPhase, until_ms: Option<u64>, now_ms: u64) {
         if self.phase != phase {
             self.phase = phase;

@@ -58,12 +58,16 @@ impl Limits {
         self
     }
 
-    /// The limit of a provider: its own, else that of each.
+    /// Returns the limit of a provider: its own, else the limit per provider.
     pub fn of_provider(&self, name: &str) -> Option<usize> {
         self.providers.get(name).copied().or(self.per_provider)
     }
 
-    /// Refuses a limit of 0, under which a run would wait forever.
+    /// Checks the limits.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a limit is 0, because a run would then wait forever.
     pub fn check(&self) -> Result<(), AgentError> {
         let problem = "a limit of 0 attempts at once would let no run begin: make it 1 or more, or \
                        leave it out for no limit";

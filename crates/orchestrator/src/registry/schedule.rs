@@ -1,4 +1,4 @@
-//! The order of waiters. No time passes here, and no waiter is woken: that is the task's.
+//! The order of waiters. Pure: the task measures the time and wakes waiters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,8 +15,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Whether a hold on this one holds back the other: it is of the same group and asks for the same
-    /// model, or for none by name, which may be the same.
+    /// Returns whether a hold on this key applies to the other: it has the same group, and the same model or none. An
+    /// unnamed model may be the held one.
     fn holds_back(&self, other: &Self) -> bool {
         self.group == other.group && (other.model.is_none() || other.model == self.model)
     }
@@ -50,7 +50,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// All models of a provider, until then.
+    /// Creates a hold on all models of a provider, until this time in milliseconds since the Unix epoch.
     pub fn new(provider: impl Into<String>, until_ms: u64, reason: AgentError) -> Self {
         Self {
             provider: provider.into(),
@@ -68,22 +68,21 @@ impl Held {
     }
 }
 
-/// Tickets that wait or were granted, and what decides which of them is next.
+/// Waiting and granted tickets, and the state that decides the next one.
 ///
-/// A *group* is what shares a limit, here one with a model, a *queue* is who asks. A queue has a *line* of
-/// tickets for each group. In a group the lines take turns: the one that was served goes behind all
-/// others, so while a line waits, each other one of its group is served at most once. Where the
-/// first lines of several groups could go, that of the queue goes which was served longest ago, and
-/// of one queue the ticket that came first.
+/// A *group* is a limit's scope, here together with a model. A *queue* identifies a requester. A queue has a *line* of
+/// tickets for each group. In a group the lines take turns: a line that was served moves behind all others. So while
+/// a line waits, each other line of its group is served at most once. If the first lines of several groups could be
+/// served, the queue that was served longest ago is next. Within one queue it is the oldest ticket.
 ///
-/// The turns are a group's and not only the queue's own, because else a queue that is served for one
-/// group again and again would again and again go to the end for another, and never be served there.
+/// Each group has turns of its own. With one turn for each queue, a queue that is served repeatedly for one group would
+/// each time move to the end for another group, and would never be served there.
 #[derive(Debug)]
 pub(super) struct Schedule {
     limits: Limits,
     groups: HashMap<Key, Group>,
     queues: HashMap<Id, Queue>,
-    /// The turn of who goes to the end now. Lower ones come before.
+    /// The last assigned turn. Lower turns are served first.
     next_turn: u64,
     waiting: HashMap<u64, Waiter>,
     granted: HashMap<u64, Key>,
@@ -94,7 +93,7 @@ pub(super) struct Schedule {
 #[derive(Debug, Default)]
 struct Group {
     running: usize,
-    /// The queues that have a line here, next one first.
+    /// The queues that have a line here, in order of their turns.
     lines: BTreeMap<u64, Id>,
 }
 
@@ -102,7 +101,7 @@ struct Group {
 #[derive(Debug)]
 struct Queue {
     turn: u64,
-    /// By group, those with waiters.
+    /// Lines with waiters, by group.
     lines: HashMap<Key, Line>,
 }
 
@@ -132,7 +131,7 @@ impl Schedule {
         }
     }
 
-    /// Puts a ticket at its place in its line: they are in order of their numbers.
+    /// Adds a ticket to its line, which is ordered by ticket number.
     pub(super) fn join(&mut self, ticket: u64, group: Key, queue: Id) {
         let turn = self.turn();
         let lines = &mut self
@@ -155,7 +154,7 @@ impl Schedule {
         self.waiting.insert(ticket, Waiter { group, queue });
     }
 
-    /// Forgets a ticket, whether it waits or was granted. Whether it was known.
+    /// Removes a waiting or granted ticket. Returns whether it was known.
     pub(super) fn leave(&mut self, ticket: u64) -> bool {
         if let Some(name) = self.granted.remove(&ticket) {
             if let Some(group) = self.groups.get_mut(&name) {
@@ -167,7 +166,7 @@ impl Schedule {
         self.take(ticket).is_some()
     }
 
-    /// The ticket that is to be granted now.
+    /// Returns the ticket to grant now.
     pub(super) fn next(&self) -> Option<u64> {
         let full = |limit: Option<usize>, count| limit.is_some_and(|limit| count >= limit);
         if full(self.limits.overall, self.granted.len()) {
@@ -192,7 +191,7 @@ impl Schedule {
             .map(|(_, ticket)| ticket)
     }
 
-    /// Grants a ticket that waits, and puts its queue behind the others.
+    /// Grants a waiting ticket and moves its queue behind the others.
     pub(super) fn grant(&mut self, ticket: u64) {
         let turn = self.turn();
         let Some(place) = self.take(ticket) else {
@@ -211,12 +210,12 @@ impl Schedule {
         self.granted.insert(ticket, place.group);
     }
 
-    /// Whether the ticket is still to be granted.
+    /// Returns whether the ticket still waits.
     pub(super) fn waits(&self, ticket: u64) -> bool {
         self.waiting.contains_key(&ticket)
     }
 
-    /// The tickets that wait for a group, in no order.
+    /// Returns the tickets that wait for a group, in no particular order.
     pub(super) fn waiting_for(&self, name: &Key) -> impl Iterator<Item = u64> {
         let queues = self.groups.get(name).map(|group| group.lines.values());
         let lines = queues.into_iter().flatten();
@@ -225,7 +224,7 @@ impl Schedule {
             .flat_map(|line| line.tickets.iter().copied())
     }
 
-    /// Whether the hold is a new one, or longer than the one there was.
+    /// Adds a hold. Returns whether it is new or longer than the existing one.
     pub(super) fn hold(&mut self, hold: Held) -> bool {
         let key = hold.key();
         let known = self.holds.get(&key);
@@ -236,7 +235,7 @@ impl Schedule {
         true
     }
 
-    /// Removes and returns the holds that are over at `now_ms`.
+    /// Removes and returns the holds that have expired at `now_ms`.
     pub(super) fn expire(&mut self, now_ms: u64) -> Vec<Key> {
         self.holds
             .extract_if(.., |_, held| held.until_ms <= now_ms)
@@ -244,7 +243,7 @@ impl Schedule {
             .collect()
     }
 
-    /// Removes and returns the holds of a group that are not over.
+    /// Removes and returns the holds of a group.
     pub(super) fn release(&mut self, group: &str) -> Vec<Key> {
         self.holds
             .extract_if(.., |key, _| *key.group == *group)
@@ -252,7 +251,7 @@ impl Schedule {
             .collect()
     }
 
-    /// The hold that holds this one back the longest.
+    /// Returns the longest hold that applies to this key.
     pub(super) fn held(&self, who: &Key) -> Option<&Held> {
         self.holds
             .iter()
@@ -261,7 +260,7 @@ impl Schedule {
             .max_by_key(|held| held.until_ms)
     }
 
-    /// Keys with waiters that this one holds back, or held back.
+    /// Returns the keys with waiters to which a hold on this key applies.
     pub(super) fn held_back_by(&self, key: &Key) -> Vec<Key> {
         let waits = |(who, group): &(&Key, &Group)| !group.lines.is_empty() && key.holds_back(who);
         self.groups
@@ -271,7 +270,7 @@ impl Schedule {
             .collect()
     }
 
-    /// Running attempts of a group, of all models.
+    /// Returns the number of running attempts of a group, over all models.
     fn running(&self, group: &Id) -> usize {
         let of_group = |(key, _): &(&Key, &Group)| key.group == *group;
         self.groups
@@ -285,7 +284,7 @@ impl Schedule {
         self.holds.values()
     }
 
-    /// When the next hold with a waiter ends (Unix).
+    /// Returns the end of the next hold with a waiter, in milliseconds since the Unix epoch.
     pub(super) fn next_release(&self) -> Option<u64> {
         self.holds
             .iter()
@@ -299,7 +298,7 @@ impl Schedule {
         self.next_turn
     }
 
-    /// Takes a ticket that waits out of its line.
+    /// Removes a waiting ticket from its line.
     fn take(&mut self, ticket: u64) -> Option<Waiter> {
         let place = self.waiting.remove(&ticket)?;
         let queue = self.queues.get_mut(&place.queue)?;
@@ -325,7 +324,7 @@ impl Schedule {
         }
     }
 
-    /// No waiter is left, nothing runs, and nothing is remembered of who did.
+    /// Returns whether no ticket waits or runs, and no state of former ones remains.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         self.groups.is_empty()

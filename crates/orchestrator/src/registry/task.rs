@@ -33,7 +33,7 @@ pub(super) enum Command {
         wanted: Wanted,
         reply: oneshot::Sender<()>,
     },
-    /// The number of a registration, a place in a queue or a slot is not needed any more.
+    /// Releases the number of a registration, a ticket or a slot.
     Drop(u64),
     Abort {
         run_id: Id,
@@ -57,12 +57,12 @@ pub(super) enum Command {
         reply: oneshot::Sender<Option<Held>>,
     },
     Holds(oneshot::Sender<Vec<Held>>),
-    /// Answers whether nothing is left of any run.
+    /// Answers whether no state of any run remains.
     #[cfg(test)]
     IsIdle(oneshot::Sender<bool>),
 }
 
-/// A run as it is registered.
+/// A run to register.
 #[derive(Debug)]
 pub(super) struct NewRun {
     pub(super) run_id: Id,
@@ -79,11 +79,11 @@ pub(super) struct Wanted {
     pub(super) run: u64,
     pub(super) group: Key,
     pub(super) queue: Id,
-    /// Called with the reason of its wait.
+    /// Receives the reason of the wait.
     pub(super) waits: mpsc::UnboundedSender<Option<Held>>,
 }
 
-/// Serves until every sender of `commands` is gone.
+/// Executes commands until every sender is dropped.
 pub(super) async fn run(
     limits: Limits,
     clock: Clock,
@@ -107,7 +107,7 @@ pub(super) async fn run(
             },
             () = sleep(state.sleep()) => None,
         };
-        // Also before a command, so that none of them sees a hold that is over.
+        // Done before a command too, so that no command sees an expired hold.
         state.look_at_clock();
         if let Some(command) = received {
             state.obey(command);
@@ -126,7 +126,7 @@ struct State {
     schedule: Schedule,
     clock: Clock,
     now_ms: u64,
-    /// By the number of the registration, which grows.
+    /// Runs by the number of their registration, which increases.
     runs: BTreeMap<u64, Run>,
     by_id: HashMap<Id, u64>,
     /// Waiters for a slot, by ticket.
@@ -146,7 +146,7 @@ struct Waiter {
 
 impl Run {
     fn set_phase(&mut self, phase: RunPhase, until_ms: Option<u64>, now_ms: u64) {
-        // It may be aborted past this task, and its agent keeps reporting while it stops.
+        // A run may be aborted without this task, and its agent keeps reporting while it stops.
         if self.abort.is_aborted() {
             self.active.set_phase(RunPhase::Stopping, None, now_ms);
         } else {
@@ -182,10 +182,10 @@ impl Run {
 }
 
 impl State {
-    /// How long nothing happens by itself; forever if `None`.
+    /// Returns the time until the next expiry, or `None` if there is none.
     fn sleep(&self) -> Option<Duration> {
         let until = self.schedule.next_release()?;
-        // Not from `now_ms`, which may be older than a long command.
+        // `now_ms` may be outdated after a long command.
         let left = until.saturating_sub((self.clock)());
         Some(Duration::from_millis(left).min(LONGEST_SLEEP))
     }
@@ -202,7 +202,7 @@ impl State {
     }
 
     fn obey(&mut self, command: Command) {
-        // An answer without a waiter is no answer: guards give back what it gave.
+        // An answer that no caller waits for has no effect: its guard releases what was granted.
         match command {
             Command::Register { number, run, reply } => {
                 let _ = reply.send(self.register(number, run));
@@ -338,15 +338,15 @@ impl State {
         !released.is_empty()
     }
 
-    /// Grants every slot that can be granted. Called after everything that may make room.
+    /// Grants every slot that can be granted. Called after every change that may make room.
     fn grant(&mut self) {
         while let Some(ticket) = self.schedule.next() {
             let Some(waiter) = self.waiters.remove(&ticket) else {
                 self.schedule.leave(ticket);
                 continue;
             };
-            // Who has gone away must not cost its queue the turn. Should it go now, after this
-            // look, its guard gives the slot back.
+            // A waiter that is gone must not cost its queue the turn. If it leaves after this check, its guard
+            // releases the slot.
             if waiter.reply.is_closed() {
                 self.schedule.leave(ticket);
                 continue;
@@ -359,7 +359,7 @@ impl State {
         }
     }
 
-    /// Sets the phase of all runs that a hold holds back, or held back, to what they wait for.
+    /// Updates the phase of all runs to which this hold applies or applied.
     fn update_waiting(&mut self, hold: &Key) {
         for group in self.schedule.held_back_by(hold) {
             self.update_waiting_for(&group);
