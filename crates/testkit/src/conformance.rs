@@ -1,7 +1,6 @@
-//! The suite of checks that every provider must pass: the same for all CLIs.
+//! The conformance suite that every provider must pass. Its checks are the same for all CLIs.
 //!
-//! A provider's test describes its CLI as data, and gets one test for each
-//! check:
+//! A provider's test describes its CLI as data and gets one test per check:
 //!
 //! ```text
 //! // crates/<cli>/tests/conformance.rs
@@ -26,28 +25,28 @@
 //! teamster_testkit::conformance_tests!(suite());
 //! ```
 //!
-//! | check | what must hold |
+//! | check | requirement |
 //! |---|---|
-//! | [`Suite::grammar`] | every fixture keeps the grammar of a stream, with one `done` |
-//! | [`Suite::chunks`] | how the output is cut into chunks never shows |
-//! | [`Suite::cut_short`] | output that ends too early is a stream, and never `completed` |
-//! | [`Suite::text_once`] | no text is there twice; the answer is part of it |
+//! | [`Suite::grammar`] | every fixture decodes to a valid stream with one `done` |
+//! | [`Suite::chunks`] | the chunk boundaries of the output do not change the events |
+//! | [`Suite::cut_short`] | truncated output decodes to a valid stream and is never `completed` |
+//! | [`Suite::text_once`] | no text is emitted twice; the answer is part of the text |
 //! | [`Suite::texts`] | the text of a run is that of the model |
-//! | [`Suite::tools`] | calls and results: what was run, and whether it failed |
+//! | [`Suite::tools`] | calls and results have the known command and outcome |
 //! | [`Suite::calls`] | tool calls are announced before their results, as declared by the capabilities |
-//! | [`Suite::statuses`] | how each run ended, and the kind of its error |
-//! | [`Suite::truths`] | what holds for the end of any run |
-//! | [`Suite::reports`] | capabilities that are about output are true of the fixtures |
+//! | [`Suite::statuses`] | each run has the known status and kind of error |
+//! | [`Suite::truths`] | invariants of the end of any run |
+//! | [`Suite::reports`] | capabilities about output match the fixtures |
 //! | [`Suite::garbled`] | no line makes the decoder panic or breaks the grammar |
-//! | [`Suite::recorded`] | the model of the command line is true to the recorded runs |
-//! | [`Suite::parameters`] | a parameter is honoured or refused, as the capabilities say |
-//! | [`Suite::delivery`] | the prompt is an argument or on stdin, never both, never left open |
-//! | [`Suite::prompts`] | every prompt is taken, and is what the CLI gets |
+//! | [`Suite::recorded`] | the model of the command line parses the recorded ones |
+//! | [`Suite::parameters`] | a parameter is honoured or refused, as declared by the capabilities |
+//! | [`Suite::delivery`] | the prompt is an argument or on stdin, never both; stdin is never left open |
+//! | [`Suite::prompts`] | every prompt is accepted and reaches the CLI unchanged |
 //! | [`Suite::arguments`] | no value becomes a flag, a sub-command or another value |
-//! | [`Suite::mcp`] | MCP servers are taken or refused as the capabilities say; their secrets stay secret |
+//! | [`Suite::mcp`] | MCP servers are accepted or refused as declared by the capabilities; their secrets stay secret |
 //!
-//! [`garbled`](Suite::garbled) and the last three are property tests too; `PROPTEST_CASES` sets how
-//! many cases they try.
+//! [`garbled`](Suite::garbled) and the last three are also property tests. `PROPTEST_CASES` sets the number
+//! of their cases.
 
 mod arbitrary;
 mod argv;
@@ -77,7 +76,7 @@ pub use garbled::{Corpus, check_garbled};
 pub use sent::{Sent, Understood, toml_value};
 pub use verdict::{Failures, Verdict};
 
-/// A provider, its fixtures and what is known of both. See the [module](self) docs.
+/// A provider, its fixtures and the known facts about both. See the [module](self) docs.
 pub struct Suite {
     provider: Arc<dyn CliProvider>,
     fixtures: Vec<Fixture>,
@@ -101,7 +100,7 @@ struct CommandLine {
     understand: fn(&Sent<'_>) -> Understood,
 }
 
-/// Values that the CLI takes, where not every text will do.
+/// Valid values for parameters that do not accept every text.
 #[derive(Debug, Clone)]
 pub struct Plain {
     /// A session to resume.
@@ -116,13 +115,13 @@ pub struct Plain {
     pub tool: &'static str,
     /// An image.
     pub image: Image,
-    /// Variables of the environment without which something plain is refused.
+    /// Environment variables that the provider needs to accept plain parameters.
     pub env: &'static [(&'static str, &'static str)],
 }
 
 impl Default for Plain {
     fn default() -> Self {
-        /// The 8 bytes with which every PNG begins: enough to be looked at.
+        /// The 8 bytes of the PNG signature, which are enough to detect the type.
         const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
         Self {
             session_id: "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f",
@@ -139,7 +138,7 @@ impl Default for Plain {
     }
 }
 
-/// A tool call that a recorded run is known to have.
+/// A known tool call of a recorded run.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// Kind of the tool.
@@ -148,12 +147,12 @@ pub struct Tool {
     pub input: &'static str,
     /// A part of its output.
     pub output: &'static str,
-    /// Whether its result is an error: `None` where the CLI does not report it.
+    /// True if its result is an error; `None` if the CLI does not report that.
     pub is_error: Option<bool>,
 }
 
 impl Tool {
-    /// A shell command that went well, whether or not that is reported.
+    /// Returns a shell command that succeeded, with or without a report of its success.
     pub fn shell(command: &'static str, output: &'static str) -> Self {
         Self {
             kind: ToolKind::Execute,
@@ -163,7 +162,7 @@ impl Tool {
         }
     }
 
-    /// A shell command that ended with another exit code than 0.
+    /// Returns a shell command that ended with a non-zero exit code.
     pub fn failed_shell(command: &'static str, output: &'static str) -> Self {
         Self {
             is_error: Some(true),
@@ -171,7 +170,7 @@ impl Tool {
         }
     }
 
-    /// Where the CLI gives no way to know whether it went well.
+    /// Expects no outcome, for a CLI that does not report it.
     #[must_use]
     pub fn without_outcome(self) -> Self {
         Self {
@@ -182,7 +181,7 @@ impl Tool {
 }
 
 impl Suite {
-    /// A suite for a provider and all fixtures below a folder.
+    /// Creates a suite for a provider and all fixtures below a folder.
     ///
     /// # Panics
     ///
@@ -216,17 +215,21 @@ impl Suite {
         }
     }
 
-    /// Recognizes the CLI's end of a run: whether it is in these lines, which are all complete
-    /// lines of JSON so far. Mind a turn that begins after it, as of work in the background: then the
-    /// run is not over yet. For a CLI without such a line: the best that there is.
+    /// Sets the function that recognizes the CLI's end of a run.
+    ///
+    /// The function gets all complete lines of JSON so far. It MUST return false while a further turn
+    /// follows, such as one about work in the background. For a CLI without such a line, use the best
+    /// approximation.
     #[must_use]
     pub fn run_is_over(mut self, is_over: fn(&[Value]) -> bool) -> Self {
         self.is_over = Some(is_over);
         self
     }
 
-    /// How the CLI reads its command line, and what it makes of it, its environment and its stdin.
-    /// `understand` is written from what was measured of the CLI, not from the provider's code.
+    /// Sets the parser model of the CLI's command line, and the CLI's interpretation of its command line,
+    /// environment and stdin.
+    ///
+    /// `understand` MUST be derived from the CLI's measured behaviour, not from the provider's code.
     #[must_use]
     pub fn command_line(
         mut self,
@@ -237,29 +240,29 @@ impl Suite {
         self
     }
 
-    /// The prompt as sent to the CLI, where the provider changes it on purpose.
+    /// Sets the expected prompt, for a provider that changes it on purpose.
     #[must_use]
     pub fn prompt_becomes(mut self, becomes: fn(&ExecuteParams) -> String) -> Self {
         self.prompt_becomes = becomes;
         self
     }
 
-    /// Values that the CLI takes.
+    /// Sets the values that the CLI accepts.
     #[must_use]
     pub fn plain(mut self, plain: Plain) -> Self {
         self.plain = plain;
         self
     }
 
-    /// The text of the run in the fixtures of this name.
+    /// Adds the expected text of the run in the fixtures of this name.
     #[must_use]
     pub fn text(mut self, scenario: &'static str, text: &'static str) -> Self {
         self.texts.push((scenario, text));
         self
     }
 
-    /// How the run in the fixtures of this name ended, and what its last error means; `None` if
-    /// there is no error.
+    /// Adds the expected status of the run in the fixtures of this name, and the kind of its last error
+    /// (`None` for no error).
     #[must_use]
     pub fn status(
         mut self,
@@ -271,50 +274,51 @@ impl Suite {
         self
     }
 
-    /// A tool call in the fixtures of this name.
+    /// Adds an expected tool call in the fixtures of this name.
     #[must_use]
     pub fn tool(mut self, scenario: &'static str, tool: Tool) -> Self {
         self.tools.push((scenario, tool));
         self
     }
 
-    /// Which calls the CLI announces before their results [default: all].
+    /// Sets the calls that the CLI announces before their results. Default: all.
     #[must_use]
     pub fn announces(mut self, announces: Announces) -> Self {
         self.announces = announces;
         self
     }
 
-    /// A call of this kind, which can change things, ended in the fixtures of this name.
+    /// Expects a completed call of this kind, which has side effects, in the fixtures of this name.
     #[must_use]
     pub fn call(mut self, scenario: &'static str, kind: ToolKind) -> Self {
         self.calls.push((scenario, kind));
         self
     }
 
-    /// The only call in the fixtures of this name was of this kind and running when the run broke off.
+    /// Expects that the only call in the fixtures of this name has this kind and was running when the run
+    /// broke off.
     #[must_use]
     pub fn cut_off(mut self, scenario: &'static str, kind: ToolKind) -> Self {
         self.cut_off.push((scenario, kind));
         self
     }
 
-    /// Fixtures in which text is rightly there twice: because the model repeated it, or because
-    /// nothing in the output shows that it is stale.
+    /// Allows repeated text in these fixtures: the model repeated it, or nothing in the output marks the
+    /// first copy as stale.
     #[must_use]
     pub fn repeats(mut self, scenarios: &[&'static str]) -> Self {
         self.repeats.extend(scenarios);
         self
     }
 
-    /// Fixtures of completed runs in which a tool call rightly has no result.
+    /// Allows tool calls without a result in these fixtures of completed runs.
     #[must_use]
     pub fn leaves_tools_open(mut self, scenarios: &[&'static str]) -> Self {
         self.leaves_open.extend(scenarios);
         self
     }
 
-    /// Fixtures in which the CLI itself changed the prompt that was in its arguments.
+    /// Marks fixtures in which the CLI itself changed the prompt of its arguments.
     #[must_use]
     pub fn changes_prompts(mut self, scenarios: &[&'static str]) -> Self {
         self.changed_prompts.extend(scenarios);
@@ -327,9 +331,9 @@ impl Suite {
     }
 }
 
-/// One `#[test]` for each check of the [suite](crate::conformance).
+/// Defines one `#[test]` for each check of the [suite](crate::conformance).
 ///
-/// Give it an expression that makes the [`Suite`](crate::conformance::Suite).
+/// The argument is an expression that creates the [`Suite`](crate::conformance::Suite).
 #[macro_export]
 macro_rules! conformance_tests {
     ($suite:expr) => {

@@ -1,10 +1,10 @@
-//! A program that pretends to be a coding-agent CLI and misbehaves on command.
+//! A scriptable program that poses as a coding-agent CLI and misbehaves as its script defines.
 //!
-//! The program is `teamster-fake-agent`. It ignores its arguments, so that it can stand in for any
-//! CLI, and executes the script in the environment variable [`SCRIPT_ENV`]: the script itself
-//! in TOML, or `@` and the path of a file with it. By hand, `teamster-fake-agent --script FILE`.
+//! The program is `teamster-fake-agent`. It ignores its arguments, so it can replace any CLI, and executes
+//! the script in the environment variable [`SCRIPT_ENV`]. The variable holds the script in TOML, or `@` and
+//! the path of a file with it. For manual use: `teamster-fake-agent --script FILE`.
 //!
-//! Tests write scripts in Rust and hand them over by the environment:
+//! Tests build scripts in Rust and pass them in the environment:
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -24,20 +24,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every step with every option, as `teamster-fake-agent --help` shows it too:
+//! All steps and options, as in `teamster-fake-agent --help`:
 //!
 //! ```toml
 #![doc = include_str!("fake_agent/reference.toml")]
 //! ```
 //!
-//! An error in the script is printed on standard error, with the line and column, and the exit code
-//! is 2; so is a step that cannot be done. Nothing lives longer than [`LIFE_LIMIT_SECONDS`] unless
-//! the script sets another limit.
+//! An error in the script is printed on standard error with its line and column, and the exit code is 2. A
+//! step that fails has the same effect. No process lives longer than [`LIFE_LIMIT_SECONDS`] unless the script
+//! sets another limit.
 //!
-//! With a plan in the place of a script it stands in for an agent in a loop, see
-//! [`stand_in`].
+//! With a plan instead of a script, the program acts as an agent in a loop. See [`stand_in`].
 //!
-//! To offer the fake agent as a subcommand of another program, see [`FakeAgent`].
+//! A program can offer the fake agent as a subcommand. See [`FakeAgent`].
 
 mod hex;
 mod output;
@@ -67,11 +66,11 @@ pub(crate) use run::limit_life;
 use crate::stand_in::{self, PLAN_ENV};
 use run::Runner;
 
-/// The longest lifetime of an agent, and of each process that it spawns, unless its script sets
-/// another, in seconds. `SIGALRM` ends it then.
+/// Default maximum lifetime of an agent, and of each process that it spawns, in seconds. `SIGALRM` ends it
+/// then.
 pub const LIFE_LIMIT_SECONDS: u32 = 600;
 
-/// The exit code if the script is wrong or cannot be carried out.
+/// Exit code if the script is invalid or cannot be executed.
 const SCRIPT_FAILED: u8 = 2;
 
 const HELP: &str = concat!(
@@ -87,15 +86,14 @@ const HELP: &str = concat!(
     include_str!("fake_agent/reference.toml"),
 );
 
-/// Runs the fake agent of the program `teamster-fake-agent`; the arguments without the program's
-/// name.
+/// Runs the fake agent of the program `teamster-fake-agent`. The arguments exclude the program's name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     FakeAgent::new().run(args)
 }
 
-/// The fake agent, and how it starts itself again for the processes that a script spawns.
+/// The fake agent, with the command that restarts it for the processes that a script spawns.
 ///
-/// For a program that has it as a subcommand:
+/// A program can offer it as a subcommand:
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
@@ -118,28 +116,28 @@ pub struct FakeAgent {
 }
 
 impl FakeAgent {
-    /// A fake agent which is the current program itself.
+    /// Creates a fake agent that is the current program.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The program to start again. Default: the current one.
+    /// Sets the program to start for spawned processes. Default: the current one.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
     }
 
-    /// The arguments that lead from the program to [`run`](Self::run). Default: none.
+    /// Sets the arguments of that program that precede those of [`run`](Self::run). Default: none.
     #[must_use]
     pub fn prefix_args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.prefix_args = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Executes the script; the arguments are those that follow the prefix.
+    /// Executes the script. The arguments are those after the prefix.
     ///
-    /// It uses the process as its own (signals, standard streams) and may end it.
+    /// It takes over the signals and standard streams of this process, and may end it.
     pub fn run(&self, args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let mut args = args.into_iter().peekable();
         let is_child = args.peek().is_some_and(|arg| arg == spawn::CHILD_FLAG);
@@ -156,7 +154,7 @@ impl FakeAgent {
     fn start(&self, mut args: impl Iterator<Item = OsString>) -> Flow {
         limit_life(LIFE_LIMIT_SECONDS);
         let first = args.next();
-        // Before the environment, which a spawned process inherits.
+        // Checked before the environment, which a spawned process inherits.
         if first.as_deref() == Some(OsStr::new(spawn::CHILD_FLAG)) {
             return spawn::live(self, &args.next().unwrap_or_default());
         }
@@ -186,7 +184,7 @@ impl FakeAgent {
     }
 }
 
-/// The script that a value of [`SCRIPT_ENV`] holds or names.
+/// Reads the script that a value of [`SCRIPT_ENV`] holds or names.
 fn script_of(value: &OsStr) -> Result<Script, ScriptError> {
     match value.as_bytes().strip_prefix(b"@") {
         Some(path) => Script::load(OsStr::from_bytes(path)),
@@ -202,15 +200,15 @@ pub(crate) fn start_process(agent: &FakeAgent, spawn: &Spawn) -> Result<(), Stri
     })
 }
 
-/// Going on, or the end of the process.
+/// `Ok` to continue, or an error that ends the process.
 type Flow = Result<(), Stop>;
 
-/// Reason why the process ends before its script.
+/// Reason to end the process before the end of its script.
 #[derive(Debug)]
 enum Stop {
-    /// The script wants it.
+    /// The script requested this exit code.
     Exit(u8),
-    /// The script is wrong or cannot be carried out.
+    /// The script is invalid or cannot be executed.
     Failed(String),
 }
 
@@ -219,7 +217,7 @@ impl Stop {
         Self::Failed(format!("{what}: {error}"))
     }
 
-    /// Adds the step in which it happened, counted from 1.
+    /// Adds the number of the failed step, counted from 1.
     fn at_step(self, number: usize) -> Self {
         match self {
             Self::Failed(message) => Self::Failed(format!("step {number}: {message}")),
@@ -227,7 +225,7 @@ impl Stop {
         }
     }
 
-    /// The exit code, after telling what went wrong.
+    /// Returns the exit code. Prints the error, if any, on standard error.
     fn code(self) -> u8 {
         match self {
             Self::Exit(code) => code,

@@ -1,8 +1,8 @@
-//! Recorded runs of real CLIs, as folders.
+//! Recorded runs of real CLIs, in folders.
 //!
-//! A fixture is a folder with `stdout.ndjson` (what the CLI printed, byte for byte) and, all of
-//! which may be missing, `stderr.txt`, `record.ndjson`, `meta.json` ([`Meta`]) and `events.snap` (what the decoder
-//! makes of it, see [`snapshot`](crate::snapshot)). It may be anywhere.
+//! A fixture is a folder with `stdout.ndjson`, the exact output of the CLI. Optional files are `stderr.txt`,
+//! `record.ndjson`, `meta.json` ([`Meta`]) and `events.snap` (the decoded events, see
+//! [`snapshot`](crate::snapshot)). The folder may be anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,53 +29,53 @@ pub const SNAPSHOT: &str = "events.snap";
 /// One recorded run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fixture {
-    /// Its folder, as it was given or found.
+    /// Path of its folder, as passed or found.
     pub dir: PathBuf,
-    /// How the run was made and how it ended.
+    /// Parameters and end of the run.
     pub meta: Meta,
     /// The CLI's standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error; bytes that are not UTF-8 are replaced.
+    /// Its standard error. Bytes that are not UTF-8 are replaced.
     pub stderr: String,
-    /// New lines of its own record of the session, where a decoder reads those.
+    /// New lines of the CLI's own record of the session, for decoders that read it.
     pub record: Vec<String>,
 }
 
-/// The content of `meta.json`. Fields that are not listed here are ignored, and none must be there.
+/// Content of `meta.json`. All fields are optional, and unknown fields are ignored.
 ///
-/// Recorders write it in their own ways, so a field of an unexpected type is taken as missing, but
-/// for those that say how the run ended: a wrong guess there would give another result.
+/// Recorders differ, so a field of an unexpected type counts as missing. The fields about the end of the run
+/// are exceptions: a wrong guess there would change the result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Meta {
     /// The provider's id, such as `claude`.
     pub cli: Option<String>,
     /// The CLI's version.
     pub version: Option<String>,
-    /// A name for the run; the folder's if it is not given.
+    /// Name of the run. Default: the folder's name.
     pub scenario: String,
-    /// What the scenario shows.
+    /// Purpose of the scenario.
     pub what_it_shows: String,
-    /// The command, with the program.
+    /// The command, including the program.
     pub argv: Vec<String>,
-    /// Environment variables that were set for the run, those with a text for a value.
+    /// Environment variables that were set for the run, if their value is a text.
     pub env: BTreeMap<String, String>,
     /// The prompt.
     pub prompt: String,
     /// Input of the CLI on standard input.
     pub stdin: Option<String>,
-    /// Parameters sent by a protocol on standard input, which are not on the command line.
+    /// Parameters that were sent by a protocol on standard input instead of the command line.
     pub params: Option<RecordedParams>,
-    /// The names of the MCP servers of the run.
+    /// Names of the run's MCP servers.
     pub mcp_servers: Vec<String>,
-    /// Its exit code, if it exited.
+    /// Exit code, if the CLI exited.
     pub exit_code: Option<i32>,
-    /// The name of the signal that ended it, if one did. A number in the file becomes its name.
+    /// Name of the signal that ended the CLI, if any. A number in the file is converted to its name.
     pub signal: Option<String>,
-    /// Why it could not be started.
+    /// Reason why the CLI could not be started.
     pub spawn_error: Option<String>,
-    /// Why the recorder stopped it, if it did.
+    /// Stop by the recorder, if any.
     pub stopped: Option<Stopped>,
-    /// How long it ran, in milliseconds, rounded.
+    /// Duration of the run, in milliseconds, rounded.
     pub duration_ms: u64,
 }
 
@@ -84,13 +84,13 @@ pub struct Meta {
 #[serde(default)]
 #[non_exhaustive]
 pub struct RecordedParams {
-    /// The session that was resumed.
+    /// The resumed session.
     pub session_id: Option<String>,
-    /// Whether that was done in a new one.
+    /// True if the session was forked.
     pub fork: bool,
     /// The model.
     pub model: Option<String>,
-    /// How hard the model was to think.
+    /// Reasoning effort of the model.
     pub effort: Option<String>,
     /// Permission mode of the agent.
     pub permission: PermissionMode,
@@ -99,13 +99,13 @@ pub struct RecordedParams {
 /// A stop from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
-    /// Why.
+    /// Reason of the stop.
     pub stop: Stop,
-    /// How many lines had been read by then.
+    /// Number of lines that had been read by then.
     pub after_lines: usize,
 }
 
-/// A fixture cannot be read.
+/// Error of reading a fixture.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FixtureError {
@@ -114,7 +114,7 @@ pub enum FixtureError {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         #[source]
         source: io::Error,
     },
@@ -123,7 +123,7 @@ pub enum FixtureError {
     NotAnObject {
         /// The file.
         path: PathBuf,
-        /// Why, if it is not JSON at all.
+        /// Cause of the failure, if the file is not JSON at all.
         #[source]
         source: Option<serde_json::Error>,
     },
@@ -141,6 +141,10 @@ pub enum FixtureError {
 
 impl Fixture {
     /// Reads the fixture in a folder.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or `meta.json` is invalid.
     pub fn load(dir: &Path) -> Result<Self, FixtureError> {
         let meta = Meta::load(dir)?;
         let stdout = read(&dir.join(STDOUT))?;
@@ -158,12 +162,12 @@ impl Fixture {
         })
     }
 
-    /// Where its snapshot is, or would be.
+    /// Returns the path of its snapshot, which need not exist.
     pub fn snapshot_path(&self) -> PathBuf {
         self.dir.join(SNAPSHOT)
     }
 
-    /// How the process ended, as the engine would report it.
+    /// Returns the end of the process, as the engine would report it.
     pub fn exit(&self) -> Exit {
         Exit {
             code: self.meta.exit_code,
@@ -178,8 +182,8 @@ impl Fixture {
         }
     }
 
-    /// Why the program never started, if it did not. (Some recorders use the field for other
-    /// trouble; a program that ended in some way did start.)
+    /// Returns the reason why the program never started, if so. Some recorders use the field for other
+    /// errors, so a program that ended in any way counts as started.
     pub fn never_started(&self) -> Option<&str> {
         let ended = self.meta.exit_code.is_some() || self.meta.signal.is_some();
         let error = self.meta.spawn_error.as_deref()?;
@@ -189,10 +193,14 @@ impl Fixture {
 
 impl Meta {
     /// Reads `meta.json` in a folder. A missing file has no values.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is invalid.
     pub fn load(dir: &Path) -> Result<Self, FixtureError> {
         let path = dir.join(META);
         let bytes = read_if_there(&path)?.unwrap_or_else(|| b"{}".to_vec());
-        // Some editors put a mark of the byte order before UTF-8, which JSON does not have.
+        // Some editors write a byte order mark before UTF-8, which JSON does not allow.
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let object = match serde_json::from_slice(text) {
             Ok(Value::Object(object)) => object,
@@ -231,14 +239,13 @@ impl Meta {
 pub struct Discovered {
     /// The folders that are fixtures, sorted.
     pub fixtures: Vec<PathBuf>,
-    /// Folders that cannot be looked into, the given one among them if it is not there.
+    /// Errors of folders that cannot be read, including a missing root.
     pub errors: Vec<FixtureError>,
 }
 
-/// The fixtures in a folder: the folder itself if it is one, or all below it, sorted by path.
+/// Returns the fixtures in a folder, sorted by path: the folder itself if it is one, or all below it.
 ///
-/// A link to a folder that is a fixture itself counts; other links are not followed, so that this
-/// ends.
+/// A link to a folder that is itself a fixture counts. Other links are not followed, so that the search ends.
 pub fn discover(path: &Path) -> Discovered {
     let mut found = Discovered::default();
     if is_fixture(path) {
@@ -299,7 +306,7 @@ impl Fields {
         serde_json::from_value(self.object.get(field)?.clone()).ok()
     }
 
-    /// 0 also for what was measured with a clock that went backwards.
+    /// Returns a duration. One measured with a clock that went backwards becomes 0.
     fn milliseconds(&self, field: &str) -> u64 {
         let ms = self.object.get(field).and_then(Value::as_f64);
         let ms = ms.unwrap_or_default().round().max(0.0);
@@ -377,7 +384,7 @@ impl Fields {
     }
 }
 
-/// As the engine names signals; those that have the same number on every system.
+/// Returns the engine's name of a signal that has the same number on every system.
 fn signal_name(number: u64) -> String {
     let name = match number {
         1 => "SIGHUP",

@@ -1,20 +1,19 @@
 //! Test tools for programs that drive coding-agent CLIs.
 //!
-//! - [`mock_runtime`]: a runtime without any process, which plays scripts: for tests of code that runs
-//!   agents.
-//! - [`fake_agent`]: a program that pretends to be such a CLI and misbehaves on command: half
-//!   lines, floods, ignored signals, children that outlive it and hold its pipes, lost output.
-//! - [`stand_in`]: the same program in the place of an agent in a loop, by a plan and by chance.
+//! - [`mock_runtime`]: a runtime without processes that plays scripts, for tests of code that runs agents.
+//! - [`fake_agent`]: a program that poses as such a CLI and misbehaves as scripted: half lines, floods,
+//!   ignored signals, children that outlive it and hold its pipes, lost output.
+//! - [`stand_in`]: the same program as an agent in a loop, controlled by a plan and by chance.
 //! - [`mcp_server`]: a small MCP server with tools that succeed, fail and wait, and with faults.
-//! - [`proc`]: whether a process is gone, and waiting until something is so, without fixed sleeps.
-//! - [`fixture`]: recorded runs of real CLIs, as folders.
-//! - [`replay`]: such a run, taken through the code that a live run goes through.
-//! - [`snapshot`]: its events as text, for people to read and for tests to compare.
-//! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. With it come
-//!   `snapshot_tests!` and `insta`, the crate that it asserts with.
+//! - [`proc`]: checks for the end of processes, and waiting for conditions without fixed sleeps.
+//! - [`fixture`]: recorded runs of real CLIs, in folders.
+//! - [`replay`]: playback of a recorded run through the code of live runs.
+//! - [`snapshot`]: the events of a run as text, for people to read and for tests to compare.
+//! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. It includes
+//!   `snapshot_tests!` and re-exports `insta`, whose assertions it uses.
 //!
-//! Processes, signals and pipes are Unix here, so the fake agent, the stand-ins, [`proc`] and the
-//! suite exist on Unix only.
+//! The fake agent, the stand-ins, [`proc`] and the suite use Unix processes, signals and pipes, so they exist
+//! on Unix only.
 #![warn(missing_docs)]
 
 #[cfg(all(unix, feature = "conformance"))]

@@ -1,9 +1,9 @@
 //! A small MCP server on stdin and stdout, for tests and trials.
 //!
-//! It has five tools: `echo` gives its `text` back, `fail` always fails, `slow` answers after
-//! `seconds`, `env` gives the value of an environment variable, `draw` gives an image. A client that
-//! can ask the user has `ask` too, which asks a `question` and gives the answer back. With a fault it misbehaves as servers
-//! do ([`Fault`]).
+//! It has five tools: `echo` returns its `text`, `fail` always fails, `slow` answers after `seconds`, `env`
+//! returns the value of an environment variable, and `draw` returns an image. For a client that supports
+//! elicitation it also has `ask`, which asks the user a `question` and returns the answer. With a [`Fault`],
+//! it misbehaves as real servers do.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How to use it.
+/// The help text.
 pub const HELP: &str = "\
 An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env, draw and ask.
 
@@ -28,15 +28,15 @@ Faults:
   --ignore-eof  runs on for an hour after the end of its input
 ";
 
-/// Fault of the server.
+/// A fault of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Ends at once with code 3 and a line on stderr.
+    /// Exits immediately with code 3 and a line on stderr.
     Exit,
     /// Never answers.
     Hang,
-    /// Prints lines that are no JSON-RPC, and answers all the same.
+    /// Prints lines that are not JSON-RPC, and still answers.
     Garbage,
     /// Ends when a tool is called.
     Die,
@@ -44,12 +44,12 @@ pub enum Fault {
     NoTools,
     /// Answers `initialize` with an error.
     Refuse,
-    /// Runs on for an hour after the end of its input.
+    /// Runs for another hour after the end of its input.
     IgnoreEof,
 }
 
 impl Fault {
-    /// The fault that a flag asks for.
+    /// Returns the fault of a command-line flag, or `None` for an unknown flag.
     pub fn of_flag(flag: &str) -> Option<Self> {
         Some(match flag {
             "--exit" => Self::Exit,
@@ -64,7 +64,7 @@ impl Fault {
     }
 }
 
-/// The program: its arguments without its own name.
+/// Runs the program. The arguments exclude the program's name.
 #[expect(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -103,10 +103,10 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
 ///
 /// # Errors
 ///
-/// Those of reading and writing, and `UnexpectedEof` when [`Fault::Die`] ends it.
+/// Errors of reading and writing, and `UnexpectedEof` when [`Fault::Die`] ends it.
 pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>) -> io::Result<()> {
     let mut can_ask = false;
-    // The call that waits for an answer of the user's.
+    // The call that waits for the user's answer.
     let mut asking = None;
     for line in input.lines() {
         let Ok(request) = serde_json::from_str::<Value>(&line?) else {
@@ -154,10 +154,10 @@ pub fn serve(input: impl BufRead, output: &mut impl Write, fault: Option<Fault>)
     Ok(())
 }
 
-/// The id of the question to the user.
+/// Id of the question to the user.
 const QUESTION: &str = "question";
 
-/// The request to the client to ask the user something.
+/// Returns the request to the client to ask the user.
 fn question(message: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": QUESTION, "method": "elicitation/create", "params": {
         "message": message,
@@ -169,7 +169,7 @@ fn question(message: &Value) -> Value {
     }})
 }
 
-/// The result of `ask`, which is what the client has answered.
+/// Returns the result of `ask`: the client's answer.
 fn answered(call: &Value, result: &Value) -> Value {
     let action = result["action"].as_str().unwrap_or("an error");
     let answer = result["content"]["answer"].as_str().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! A runtime without a CLI and without a process, for tests of code that runs agents.
+//! A runtime without CLIs and processes, for tests of code that runs agents.
 //!
-//! A [`MockRuntime`] is an [`AgentRuntime`] like any other. The events of its runs, how long they take and
-//! how they end are a [`Script`] each; their parameters are [kept](MockRuntime::runs). A script only
-//! has the events: `done` with its result is made from it by the same code that makes that of a real
-//! run, so the stream has the grammar of a real one.
+//! A [`MockRuntime`] implements [`AgentRuntime`]. The events, duration and end of each run are defined by a
+//! [`Script`], and its parameters are [recorded](MockRuntime::runs). A script has only the events. The code
+//! that creates `done` and its result for real runs does so here too, so the stream has the grammar of a real
+//! one.
 //!
 //! ```
 //! use teamster_core::{AgentRuntime, ExecuteParams, PermissionMode, RunStatus};
 //! use teamster_testkit::mock_runtime::{MockRuntime, Script};
 //!
-//! // What is to be tested: it asks once more if there was no answer, and never lets anything be changed.
+//! Code under test: it retries once if there was no answer, and only allows reads.
 //! async fn summary(runtime: &dyn AgentRuntime, of: &str) -> Option<String> {
 //!     for _ in 0..2 {
 //!         let mut params = ExecuteParams::new(format!("Summarise {of}."));
@@ -37,12 +37,12 @@
 //!
 //! # Time
 //!
-//! Delays are Tokio's: a test with `#[tokio::test(start_paused = true)]` (feature `test-util` of tokio)
-//! plays an hour in no time, and [`Received::started`] shows exactly how long the pause between two runs was.
-//! A script without a delay needs no Tokio runtime.
+//! Delays use Tokio's clock. With `#[tokio::test(start_paused = true)]` (feature `test-util` of tokio) an
+//! hour passes immediately, and the difference of two [`Received::started`] is exactly the pause between the
+//! runs. A script without a delay needs no Tokio runtime.
 //!
-//! A run is played as it is read: while the stream is not polled, a delay neither begins nor is noticed to
-//! have passed. A real CLI continues without its reader.
+//! A run advances only while its stream is polled, and so do its delays. A real CLI continues without its
+//! reader.
 
 mod play;
 mod script;
@@ -64,7 +64,7 @@ use play::{Next, Play};
 pub use script::Script;
 pub use sessions::MockSessions;
 
-/// Its identity in errors about parameters.
+/// Identity of the runtime in errors about parameters.
 static INFO: CliInfo = {
     let mut info = CliInfo::new("mock", "the mock runtime", "");
     info.version_args = &[];
@@ -73,14 +73,13 @@ static INFO: CliInfo = {
 
 /// An [`AgentRuntime`] that plays [`Script`]s. See the [module](self).
 ///
-/// - Each run takes the next script, when its stream is first polled. A run that is aborted before, or
-///   whose parameters are refused, takes none.
-/// - Parameters that the [capabilities](Self::capabilities_mut) do not cover are refused, as any provider
-///   refuses them.
-/// - An abort, by the stream, its handle or [`ExecuteParams::cancel`], ends the run where it is, also
-///   within a delay: with an `ABORTED` error and `done`.
-/// - Any number of runs can go on at once. Clones share scripts and what was received, so a clone can be
-///   given away and the other be asked.
+/// - Each run takes the next script when its stream is first polled. A run that is aborted earlier, or whose
+///   parameters are refused, takes none.
+/// - Parameters that the [capabilities](Self::capabilities_mut) do not cover are refused, as by any provider.
+/// - An abort by the stream, its handle or [`ExecuteParams::cancel`] ends the run immediately, even within a
+///   delay, with an `ABORTED` error and `done`.
+/// - Any number of runs can be active at once. Clones share their scripts and records, so a test can pass a
+///   clone to the code under test and query the other.
 #[derive(Clone)]
 pub struct MockRuntime {
     id: String,
@@ -94,7 +93,7 @@ pub struct MockRuntime {
 pub struct Received {
     /// The parameters. `cancel` is the caller's own token.
     pub params: ExecuteParams,
-    /// When the stream was first polled, on Tokio's clock.
+    /// Time of the first poll of the stream, on Tokio's clock.
     pub started: Instant,
 }
 
@@ -120,7 +119,7 @@ enum AfterLast {
 }
 
 impl MockRuntime {
-    /// A runtime of this name that can do everything and has no script yet.
+    /// Creates a runtime with this name and all capabilities, without scripts.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -129,21 +128,21 @@ impl MockRuntime {
         }
     }
 
-    /// With a script for one more run, after those that are there.
+    /// Adds a script for one more run.
     #[must_use]
     pub fn run(self, script: Script) -> Self {
         self.add(script);
         self
     }
 
-    /// Adds a script for one more run, also while others go on.
+    /// Adds a script for one more run, even while other runs are active.
     pub fn add(&self, script: Script) {
         self.state
             .send_modify(|state| state.scripts.push_back(script));
     }
 
-    /// Repeats the last script for all further runs. Without this, a run for which there is no
-    /// script fails with an error about that.
+    /// Repeats the last script for all further runs. Without this, a run without a script fails with an error
+    /// that states the reason.
     #[must_use]
     pub fn repeat_last(self) -> Self {
         self.state
@@ -151,8 +150,8 @@ impl MockRuntime {
         self
     }
 
-    /// With a function that makes the scripts of the runs for which none waits, from what they are
-    /// asked: for runs that start at once, in an unknown order.
+    /// Sets a function that creates the script of each run for which none is queued, from the run's
+    /// parameters. Use it for concurrent runs whose order is unknown.
     ///
     /// ```
     /// # use teamster_testkit::mock_runtime::{MockRuntime, Script};
@@ -166,14 +165,14 @@ impl MockRuntime {
         self
     }
 
-    /// With these capabilities.
+    /// Sets the capabilities.
     #[must_use]
     pub fn supporting(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// The capabilities, to change some. Clones made before keep theirs.
+    /// Returns the capabilities for changes. Earlier clones keep theirs.
     ///
     /// ```
     /// # use teamster_testkit::mock_runtime::MockRuntime;
@@ -184,27 +183,27 @@ impl MockRuntime {
         &mut self.capabilities
     }
 
-    /// The runs that were started so far, in that order, with what they were asked.
+    /// Returns the runs that were started so far with their parameters, in the order of their start.
     pub fn runs(&self) -> Vec<Received> {
         self.state.borrow().runs.clone()
     }
 
-    /// How many scripts wait for a run.
+    /// Returns the number of queued scripts.
     pub fn scripts_left(&self) -> usize {
         self.state.borrow().scripts.len()
     }
 
-    /// How many runs go on now: started, and neither at their `done` nor dropped.
+    /// Returns the number of active runs: started, and neither at their `done` nor dropped.
     pub fn active(&self) -> usize {
         self.state.borrow().active
     }
 
-    /// How many runs went on at once, at most.
+    /// Returns the largest number of runs that were active at once.
     pub fn max_active(&self) -> usize {
         self.state.borrow().max_active
     }
 
-    /// Waits until this many runs were started, those that have ended included.
+    /// Waits until this many runs were started, including those that have ended.
     pub async fn wait_for_runs(&self, count: usize) {
         self.wait_until(|state| state.runs.len() >= count).await;
     }
@@ -215,11 +214,11 @@ impl MockRuntime {
     }
 
     async fn wait_until(&self, so: impl FnMut(&State) -> bool) {
-        // It only fails when the sender is gone, which `self` holds.
+        // This fails only if the sender is dropped, and `self` holds it.
         let _ = self.state.subscribe().wait_for(so).await;
     }
 
-    /// Starts a run: its script, and the guard that keeps it active.
+    /// Starts a run. Returns its script, and the guard that keeps it active.
     fn begin(
         &self,
         params: &ExecuteParams,
@@ -244,7 +243,7 @@ impl MockRuntime {
         let going_on = ActiveRun(self.state.clone());
         match taken {
             Ok(script) => Ok((script, going_on)),
-            // Not while the state is locked: the function may ask this runtime something.
+            // Called without the lock on the state, because the function may query this runtime.
             Err(AfterLast::Ask(script)) => Ok((script(params), going_on)),
             Err(AfterLast::Refuse | AfterLast::Repeat) => Err(AgentError::new(
                 ErrorCode::Io,
@@ -260,7 +259,7 @@ impl MockRuntime {
 }
 
 impl State {
-    /// The script of the next run, or how else there may be one.
+    /// Returns the script of the next run, or the alternative to one.
     fn take(&mut self) -> Result<Script, AfterLast> {
         if let Some(script) = self.scripts.pop_front() {
             self.last = Some(script.clone());
@@ -283,13 +282,13 @@ impl AgentRuntime for MockRuntime {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        // A run has no one to ask.
+        // A run has no caller to ask.
         self.play(params, PermissionPolicy::Deny)
     }
 }
 
 impl MockRuntime {
-    /// Plays the next script; the policy answers for the tools that it asks for.
+    /// Plays the next script. The policy answers its permission requests.
     fn play(&self, params: ExecuteParams, policy: PermissionPolicy) -> EventStream {
         let abort = AbortHandle::new(&params.cancel);
         let order = abort.clone();
@@ -313,7 +312,7 @@ impl MockRuntime {
                         }
                     }
                     Next::End(events) => {
-                        // As with a process: who has read `done` can rely on it that the run is over.
+                        // As with a process, a caller that has read `done` can rely on the end of the run.
                         drop(going_on);
                         for event in events {
                             yield event;
@@ -339,7 +338,7 @@ impl fmt::Debug for MockRuntime {
     }
 }
 
-/// A run is active for as long as this lives.
+/// Guard that keeps a run active.
 struct ActiveRun(Arc<watch::Sender<State>>);
 
 impl Drop for ActiveRun {
@@ -348,7 +347,7 @@ impl Drop for ActiveRun {
     }
 }
 
-/// All that a provider can be good at. `file_mentions` is no such thing.
+/// Returns all capabilities of a provider, except `file_mentions`, which describes a risk.
 fn everything() -> Capabilities {
     let mut can = Capabilities::none();
     can.resume = true;

@@ -1,4 +1,4 @@
-//! Processes and programs of tests: questions that prove that one is gone, and scripts to run.
+//! Processes of tests: checks for their end, and programs to run.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,23 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use teamster_process::ProcessIdentity;
 
-/// How often a condition is looked at while waiting for it.
+/// Interval at which a condition is checked.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Whether the process runs.
+/// Returns whether the process is alive.
 ///
-/// A zombie counts as gone: it holds no pipe, uses no memory and only waits for its parent to ask
-/// how it ended. Where `/proc` does not exist a zombie cannot be distinguished and counts as alive.
+/// A zombie counts as gone: it holds no pipe, uses no memory and only waits to be reaped. Without `/proc` a
+/// zombie cannot be distinguished and counts as alive.
 pub fn is_alive(pid: u32) -> bool {
     ProcessIdentity::of(pid).is_some()
 }
 
-/// Waits until the process is gone (see [`is_alive`]), at most for `limit`; whether it is.
+/// Waits until the process is gone (see [`is_alive`]), for at most `limit`. Returns whether it is gone.
 pub fn wait_gone(pid: u32, limit: Duration) -> bool {
     wait_until(limit, || !is_alive(pid))
 }
 
-/// Waits until the condition holds, at most for `limit`; whether it does.
+/// Waits until the condition holds, for at most `limit`. Returns whether it holds.
 pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -40,7 +40,7 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// Waits until the file holds a process id, at most for `limit`.
+/// Waits until the file holds a process id, for at most `limit`. Returns the id, or `None`.
 pub fn wait_pid_file(path: &Path, limit: Duration) -> Option<u32> {
     let mut pid = None;
     wait_until(limit, || {
@@ -52,7 +52,7 @@ pub fn wait_pid_file(path: &Path, limit: Duration) -> Option<u32> {
     pid
 }
 
-/// Writes a program, such as a script for the shell, that everyone may execute.
+/// Writes a program, such as a shell script, that every user may execute.
 pub fn write_program(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
@@ -63,12 +63,12 @@ pub fn write_program(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
 pub struct KillOnDrop(u32);
 
 impl KillOnDrop {
-    /// Guards the process with this id, which need not be a child.
+    /// Creates a guard for the process with this id, which need not be a child.
     pub fn new(pid: u32) -> Self {
         Self(pid)
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.0
     }
@@ -77,13 +77,13 @@ impl KillOnDrop {
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if let Some(pid) = to_pid(self.0) {
-            // Already gone is as good.
+            // An error means that the process is already gone.
             let _ = signal::kill(pid, Signal::SIGKILL);
         }
     }
 }
 
-/// Zero would mean "my whole group" and a number beyond `i32` cannot be a process.
+/// Converts a process id. Zero would address this process's group, and no process has a number beyond `i32`.
 fn to_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid)
         .ok()
@@ -113,7 +113,7 @@ mod tests {
     fn a_zombie_is_gone() {
         let mut child = Command::new("true").spawn().unwrap();
         assert!(wait_gone(child.id(), Duration::from_secs(10)));
-        // It is not reaped yet.
+        // It is a zombie here.
         assert!(child.wait().unwrap().success());
     }
 

@@ -1,5 +1,5 @@
-//! A recorded run, taken through the very code that a live run goes through: the engine's line
-//! splitting, [`RunAssembler`] and the provider's decoder.
+//! Playback of a recorded run through the code of live runs: the engine's line splitting, [`RunAssembler`]
+//! and the provider's decoder.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::fixture::Fixture;
 /// Options of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Also give the lines that the events came from.
+    /// True to include the lines that the events came from.
     pub include_native: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Replay {
     pub events: Vec<AgentEvent>,
     /// The line that each event came from, if requested.
     pub natives: Vec<Option<RawJson>>,
-    /// Whether they are a stream as it must be.
+    /// Violation of the stream grammar, if any.
     pub grammar: Result<(), grammar::Violation>,
 }
 
@@ -44,7 +44,7 @@ impl Replay {
         }
     }
 
-    /// The result of the run. None only if the grammar is broken.
+    /// Returns the result of the run, or `None` if the grammar is broken.
     pub fn result(&self) -> Option<&RunResult> {
         match self.events.last()? {
             AgentEvent::Done(done) => Some(&done.result),
@@ -52,22 +52,22 @@ impl Replay {
         }
     }
 
-    /// How many lines the CLI printed that were not blank.
+    /// Returns the number of non-blank lines that the CLI printed.
     pub fn lines(&self) -> u64 {
         self.result().map_or(0, |r| r.diagnostics.lines)
     }
 
-    /// How many lines were JSON of a type that the decoder does not know.
+    /// Returns the number of JSON lines of an unknown type.
     pub fn unknown(&self) -> u64 {
         self.result().map_or(0, |r| r.diagnostics.unknown)
     }
 
-    /// How many lines were not the JSON that they should be.
+    /// Returns the number of lines that were not valid JSON of the expected form.
     pub fn malformed(&self) -> u64 {
         self.result().map_or(0, |r| r.diagnostics.malformed)
     }
 
-    /// How many events there are of each type, by the type's name.
+    /// Returns the number of events by the name of their type.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
         for event in &self.events {
@@ -79,7 +79,7 @@ impl Replay {
 
 /// Replays a fixture.
 ///
-/// A fixture of a program that never started gives the engine's events for that.
+/// For a program that never started, returns the engine's events for that failure.
 pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOptions) -> Replay {
     if let Some(error) = fixture.never_started() {
         return Replay::new(RunAssembler::refuse(spawn_error(error)).map(LogEntry::from));
@@ -99,21 +99,21 @@ pub fn replay(fixture: &Fixture, provider: &dyn CliProvider, options: ReplayOpti
 pub struct TracedCall {
     /// The event.
     pub tool_use: ToolUse,
-    /// The line with which the `tool_use` came, counted from 0.
+    /// Number of the line that caused the `tool_use`, counted from 0.
     pub line: usize,
-    /// The line with which its result came, unless the run was over before.
+    /// Number of the line that caused its result; `None` if the run ended earlier.
     pub ended: Option<usize>,
 }
 
 impl TracedCall {
-    /// Whether it was announced before its result.
+    /// Returns whether it was announced before its result.
     pub fn was_announced(&self) -> bool {
         self.ended.is_none_or(|ended| self.line < ended)
     }
 }
 
-/// The calls of a recorded run, with their lines. Events that a decoder emits at the end of a run are not
-/// among them.
+/// Returns the tool calls of a recorded run, with their lines. Events that a decoder emits at the end of a
+/// run are excluded.
 pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
     let params = params(fixture, provider);
     let mut assembler = RunAssembler::new(provider.decoder(&params), false);
@@ -143,7 +143,7 @@ pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
     calls
 }
 
-/// Parameters with which a fixture was started.
+/// Returns the parameters of a fixture's run.
 fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
     let mut params = ExecuteParams::new(&fixture.meta.prompt);
     params.env.clone_from(&fixture.meta.env);
@@ -154,7 +154,7 @@ fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
         params.model.clone_from(&recorded.model);
         params.effort.clone_from(&recorded.effort);
         params.permission = recorded.permission;
-        // Decoders know their tools by their names.
+        // Decoders identify MCP tools by the names of their servers.
         let servers = fixture.meta.mcp_servers.iter();
         params.mcp_servers = servers
             .map(|name| McpServer::stdio(name, "", [""; 0]))
@@ -163,7 +163,7 @@ fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
     params
 }
 
-/// Replays output that comes in these chunks, as it would through a pipe.
+/// Replays output in these chunks, as it would arrive through a pipe.
 pub fn replay_bytes<'a>(
     provider: &dyn CliProvider,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -172,12 +172,12 @@ pub fn replay_bytes<'a>(
     replay_chunks(provider, &ExecuteParams::new(""), chunks, None, exit, 0)
 }
 
-/// Gives lines to a decoder as a run would, and ends the run. The events, `done` last, and its result:
-/// for tests of a decoder.
+/// Passes lines to a decoder as in a run, and ends the run. Returns the events, `done` last, and the result.
+/// For tests of decoders.
 ///
 /// # Panics
 ///
-/// If the events are no stream as it must be.
+/// If the events break the grammar of a stream.
 pub fn decode(
     decoder: impl Decoder + 'static,
     lines: &[String],
@@ -228,7 +228,7 @@ fn replay_chunks<'a>(
         push(&frame, &mut assembler);
     }
     if stopped_after.is_some() {
-        // Also where no line came after it.
+        // Also if no line followed the stop.
         assembler.stop_requested();
     }
     assembler.finish(exit, duration_ms, &mut out);

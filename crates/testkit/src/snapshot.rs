@@ -1,10 +1,10 @@
-//! The events of a run as text, made to be read by a person and to be compared.
+//! The events of a run as text, for people to read and for tests to compare.
 //!
-//! One event is one line: its type, then its fields. Ids have names in order of their appearance
-//! (`session#1`, `msg#1`, `tool#1`); what is measured or drawn by lot is hidden ([`Redactor`]);
-//! long strings are cut in the middle and followed by their length and a short hash, so that every
-//! change of them shows. A field is absent from the line when it is absent from the event, except
-//! where `-` stands for it. `done` is followed by the fields of its result, one a line.
+//! Each event is one line: its type, followed by its fields. Ids have names in the order of their appearance
+//! (`session#1`, `msg#1`, `tool#1`). Measured and random values are hidden ([`Redactor`]). Long strings are
+//! cut in the middle and followed by their length and a short hash, so that every change is visible. A field
+//! that the event lacks is omitted, or shown as `-` in some positions. `done` is followed by the fields of
+//! its result, one per line.
 //!
 //! ```text
 //! session      session#1 model=claude-opus-4-8 tools=2[Bash Read] mcp=[]
@@ -15,10 +15,10 @@
 //! done         completed exit=0
 //! ```
 //!
-//! Rendering takes every event and every type of field apart by name, so that a field that is
-//! added to the vocabulary and not here does not compile.
+//! The renderer destructures every event and every type of field, so that a new field does not compile until
+//! it is rendered or ignored here.
 //!
-//! The text is kept beside its recording as a snapshot of insta's: a header, then the lines.
+//! The text is stored next to its recording as a snapshot of insta: a header, followed by the lines.
 
 #[cfg(feature = "conformance")]
 mod check;
@@ -34,7 +34,7 @@ pub use check::check;
 pub use redact::{IdKind, Redactor};
 pub use render::render;
 
-/// The difference between two snapshots as a unified diff, or `None` if they are the same.
+/// Returns the difference between two snapshots as a unified diff, or `None` if they are equal.
 pub fn diff(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;
@@ -48,14 +48,14 @@ pub fn diff(expected: &str, actual: &str) -> Option<String> {
     )
 }
 
-/// The text of a snapshot file with these events, as insta writes it.
+/// Returns the text of a snapshot file with these events, as insta writes it.
 ///
-/// `source` is the file with the test that asserts it, from the root of its workspace.
+/// `source` is the path of the file with the asserting test, relative to the root of its workspace.
 pub fn with_header(source: &str, events: &str) -> String {
     format!("---\nsource: {source}\n---\n{events}")
 }
 
-/// The events in the text of a snapshot file.
+/// Returns the events in the text of a snapshot file.
 pub fn without_header(text: &str) -> &str {
     let header_and_events = text
         .strip_prefix("---\n")

@@ -1,12 +1,13 @@
-//! Stand-ins for two CLIs that do what agents in a loop do: `claude`, kept for many turns, and `copilot`,
-//! one process a turn.
+//! Stand-ins for two CLIs that act as agents in a loop: `claude`, which keeps one process for many turns, and
+//! `copilot`, with one process per turn.
 //!
-//! The program is the fake agent with a [`Plan`] in the environment variable [`PLAN_ENV`] in the place of
-//! a script: the plan in TOML, or `@` and the path of a file with it. What it prints is made by hand after
-//! recorded runs. In a turn it touches flags under `.orchestrator`, writes the files that agents write,
-//! starts processes, dies or hangs, by the plan or by chance; the same plan has the same
-//! chances each time. What happened is in a file of its own ([`witness`]), from which a test learns the
-//! truth.
+//! The program is the fake agent with a [`Plan`] in the environment variable [`PLAN_ENV`] instead of a
+//! script. The variable holds the plan in TOML, or `@` and the path of a file with it. The output is
+//! hand-made after recorded runs.
+//!
+//! In a turn the stand-in touches flags under `.orchestrator`, writes the files that agents write, starts
+//! processes, dies or hangs, as planned or by chance. The chances are deterministic for a plan. A separate
+//! log ([`witness`]) records the events, so that a test can compare them with its observations.
 //!
 //! ```
 //! use teamster_testkit::stand_in::{Act, Plan, StandIn};
@@ -42,14 +43,13 @@ pub use plan::{PLAN_ENV, Plan, PlanError, StandIn};
 use crate::fake_agent::FakeAgent;
 use state::State;
 
-/// The exit code if the plan is wrong or cannot be carried out.
+/// Exit code if the plan is invalid or cannot be executed.
 const PLAN_FAILED: u8 = 2;
 
 /// Exit code of a stand-in, or the reason why it cannot continue.
 type Ending = Result<u8, String>;
 
-/// Plays a plan. `value` is that of [`PLAN_ENV`], the arguments are those of the program that is stood in
-/// for.
+/// Executes a plan. `value` is that of [`PLAN_ENV`]; the arguments are those of the replaced program.
 pub(crate) fn run(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> ExitCode {
     match play(agent, value, args) {
         Ok(code) => ExitCode::from(code),
@@ -89,7 +89,7 @@ fn play(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> Ending {
     }
 }
 
-/// The value of a flag, as one word with it or as the next.
+/// Returns the value of a flag, either joined to it or as the next word.
 fn flag<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     let mut words = args.iter();
     while let Some(word) = words.next() {

@@ -1,4 +1,4 @@
-//! The hostile, scriptable fake agent as a program of its own.
+//! The scriptable fake agent as a program.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,6 @@ fn main() -> ExitCode {
 
 #[cfg(not(unix))]
 fn main() -> ExitCode {
-    // Signals, sessions and inherited pipes are the whole point, and they are Unix.
+    // The fake agent depends on Unix signals, sessions and inherited pipes.
     ExitCode::from(2)
 }

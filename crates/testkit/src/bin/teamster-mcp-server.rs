@@ -1,4 +1,4 @@
-//! The MCP server for tests as a program of its own.
+//! The MCP server for tests as a program.
 
 use std::process::ExitCode;
 

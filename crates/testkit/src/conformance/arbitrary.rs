@@ -1,4 +1,4 @@
-//! Arbitrary parameters of a run, hostile ones included.
+//! Arbitrary parameters of a run, including hostile ones.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,8 +17,8 @@ use teamster_core::{
 
 use super::Suite;
 
-/// Texts that some part of some CLI takes for something else than text. The flags and sub-commands
-/// of the CLI itself come in addition.
+/// Texts that some CLI may parse as something other than text. The flags and sub-commands of the tested CLI
+/// are added to them.
 const TRICKY: &[&str] = &[
     "-",
     "--",
@@ -105,10 +105,10 @@ const TRICKY: &[&str] = &[
     "e\u{301}",
 ];
 
-/// A mark that is in every value of the caller's environment here, and must never be seen.
+/// Marker in every generated value of the caller's environment. It must never be visible.
 pub(super) const SECRET: &str = "s3cr3t-v4lue";
 
-/// A parameter beside the prompt. A failing run is shrunk to the fewest of them.
+/// A parameter other than the prompt. proptest shrinks a failing run to the fewest of them.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
     SessionId(String),
@@ -184,7 +184,7 @@ impl ArbitraryRun {
                 Ask::SlashCommands => params.slash_commands = true,
             }
         }
-        // What makes no sense for any provider is core's to refuse, and tested there.
+        // Core refuses parameters that no provider can honour, and tests that itself.
         params.fork &= params.session_id.is_some();
         if params.session_id.is_some() && !params.fork {
             params.new_session_id = None;
@@ -193,15 +193,15 @@ impl ArbitraryRun {
     }
 }
 
-/// Adds what is not yet there. A list with a duplicate means the same as one in which it
-/// is once, and some CLIs keep such a list as the keys of an object.
+/// Adds an item unless it is already there. A list with a duplicate is equivalent to one without, and some
+/// CLIs store such a list as the keys of an object.
 fn once<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
     }
 }
 
-/// A short text of the worst kind.
+/// Generates a short hostile text.
 fn tricky(words: &[String]) -> BoxedStrategy<String> {
     let word = select(words.to_vec());
     prop_oneof![
@@ -217,7 +217,7 @@ fn tricky(words: &[String]) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// One of these two: a value that the CLI takes, or the worst.
+/// Generates the valid value or a hostile text.
 fn value(plain: &'static str, words: &[String]) -> BoxedStrategy<String> {
     prop_oneof![Just(plain.to_owned()), tricky(words)].boxed()
 }
@@ -231,7 +231,7 @@ fn path(words: &[String]) -> BoxedStrategy<PathBuf> {
     .boxed()
 }
 
-/// A prompt of the worst kind, up to 200 KB; not blank.
+/// Generates a hostile prompt of up to 200 KB that is not blank.
 pub(super) fn prompt(words: &[String]) -> BoxedStrategy<String> {
     let large = (tricky(words), 1_usize..20_000, "[ -~é🌍\n]{1,10}")
         .prop_map(|(head, times, filler)| format!("{head}{}", filler.repeat(times)));
@@ -248,7 +248,7 @@ pub(super) fn prompt(words: &[String]) -> BoxedStrategy<String> {
 }
 
 impl Suite {
-    /// The tricky texts, those of this CLI among them.
+    /// Returns the tricky texts, including the words of this CLI.
     pub(super) fn words(&self) -> Vec<String> {
         let model = self.command_line.as_ref().map(|line| line.model.words());
         let own = model.unwrap_or_default().into_iter();
@@ -256,7 +256,7 @@ impl Suite {
         TRICKY.iter().map(ToString::to_string).chain(own).collect()
     }
 
-    /// All that this provider can be asked.
+    /// Generates any run that this provider supports.
     pub(super) fn asked(&self) -> BoxedStrategy<ArbitraryRun> {
         let words = self.words();
         let delivery = prop_oneof![
@@ -274,7 +274,7 @@ impl Suite {
             .boxed()
     }
 
-    /// Each thing that can be asked with a text, with this text.
+    /// Returns each parameter that can hold a text, with this text.
     pub(super) fn each_with(&self, text: &str) -> Vec<Ask> {
         let can = self.provider.capabilities();
         let (append, replace) = takes(can.system_prompt);
@@ -352,7 +352,7 @@ impl Suite {
     }
 }
 
-/// Whether a system prompt may be appended, and whether it may replace the CLI's own.
+/// Returns whether a system prompt may be appended, and whether it may replace the CLI's own.
 pub(super) fn takes(can: SystemPromptSupport) -> (bool, bool) {
     use SystemPromptSupport as Can;
     let append = matches!(can, Can::Append | Can::AppendAndReplace);

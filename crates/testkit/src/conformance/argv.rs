@@ -1,64 +1,64 @@
-//! A small model of how the CLIs read their command lines.
+//! A model of the command-line parsers of CLIs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// The library with which a CLI reads its command line.
+/// The library that parses a CLI's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Parser {
-    /// `commander`, of JavaScript (Claude Code, Copilot).
+    /// `commander` for JavaScript (Claude Code, Copilot).
     Commander,
-    /// `clap`, of Rust (Codex).
+    /// `clap` for Rust (Codex).
     Clap,
-    /// `yargs`, of JavaScript (Gemini CLI, OpenCode).
+    /// `yargs` for JavaScript (Gemini CLI, OpenCode).
     Yargs,
-    /// `getopt_long`, of C and of shells. Tried with util-linux `getopt` 2.38.1.
+    /// `getopt_long` of C and `getopt` of shells. Tested with util-linux `getopt` 2.38.1.
     Getopt,
-    /// `argparse`, of Python. Tried with scripts for Python 3.11.7, with and without sub-commands.
+    /// `argparse` of Python. Tested with scripts for Python 3.11.7, with and without sub-commands.
     Argparse,
-    /// `pflag`, of Go (`cobra`). Tried with `kubectl create configmap` of version 1.32.4.
+    /// `pflag` for Go (`cobra`). Tested with `kubectl create configmap` of version 1.32.4.
     Pflag,
-    /// No flags at all: every word is what it is. Tried with a Python script that prints `sys.argv`.
+    /// No flags at all: every word is literal. Tested with a Python script that prints `sys.argv`.
     Plain,
 }
 
 impl Parser {
-    /// `-x=VALUE` is the value of `-x`, without the `=`.
+    /// Returns whether `-x=VALUE` sets `-x` to `VALUE` without the `=`.
     fn takes_equals_after_short(self) -> bool {
         !matches!(self, Self::Commander | Self::Getopt)
     }
 
-    /// A flag with any number of values, or whose value may be missing, takes the words that follow.
+    /// Returns whether a flag with any number of values, or with an optional one, takes the words that
+    /// follow.
     fn takes_following_words(self) -> bool {
         !matches!(self, Self::Getopt | Self::Pflag)
     }
 }
 
-/// Model of a CLI's command line: its flags, its sub-commands and its library's rules.
+/// Model of a CLI's command line: its flags, its sub-commands and the rules of its library.
 ///
-/// It is a model of the real parsers, as they were measured, and a strict one: what one of them
-/// might understand in another way is an error here, so that no provider comes to depend on it.
+/// The rules were measured with the real parsers. The model is strict: input that any of them might parse
+/// differently is an error, so that no provider depends on it.
 ///
-/// - A flag that is not in the table is an error. So is a text that became a flag.
-/// - A value may be joined to its flag by `=`; not to a short one with `commander` and `getopt`, which
-///   would take the `=` for a part of it. As a word of its own it must not begin with `-`: the real parsers
-///   would fail, or take it for a flag.
-/// - A flag with any number of values ([`many`](Self::many)) swallows the words that follow, up to
-///   the next one that begins with `-`; with `yargs` also after a value that is joined by `=`. With
-///   `getopt` and `pflag` no flag does, and a value that may be missing is always joined.
-/// - A word that is the name of a sub-command begins it, wherever it stands before `--`; from there
-///   on that command's table holds.
-/// - With `getopt` flags and `--` come before all other words: POSIX and `POSIXLY_CORRECT` take what
-///   follows the first word for words. With `argparse` the other words stand together: those that a flag
-///   parts from the first are an error of its.
-/// - With `argparse` a command that has sub-commands has no other words, and no `--` before them.
-/// - What follows `--` is positional; for CLIs where it is not, see
+/// - A flag that is not in the table is an error, and so is a text that became a flag.
+/// - A value may be joined to its flag by `=`. A short flag of `commander` and `getopt` is an exception: they
+///   would take the `=` as part of the value. A separate value must not begin with `-`: the real parsers
+///   would fail, or parse it as a flag.
+/// - A flag with any number of values ([`many`](Self::many)) takes the words that follow, up to the next one
+///   that begins with `-`. With `yargs` it does so after a joined value too. With `getopt` and `pflag` no
+///   flag does, and an optional value is always joined.
+/// - The name of a sub-command before `--` begins that sub-command. From there on its table applies.
+/// - With `getopt`, flags and `--` come before all other words: POSIX and `POSIXLY_CORRECT` parse the rest
+///   after the first word as words. With `argparse`, the other words must be contiguous: one that a flag
+///   separates from the first is an error.
+/// - With `argparse`, a command with sub-commands has no other words, and no `--` before them.
+/// - Words after `--` are positional. For CLIs where they are not, see
 ///   [`without_double_dash`](Self::without_double_dash).
-/// - A flag with one value that is there twice is an error: `clap` refuses it, `yargs` makes a
-///   list of it, and with `argparse` and `pflag` the last one holds, which with `argparse` is so for
-///   [`many`](Self::many) values as well. [`each`](Self::each) is for those that may be repeated.
+/// - A repeated flag with one value is an error: `clap` refuses it, `yargs` makes a list of it, and with
+///   `argparse` and `pflag` the last one wins. With `argparse` the last one wins for
+///   [`many`](Self::many) values too. [`each`](Self::each) is for flags that may be repeated.
 ///
 /// ```
 /// # use teamster_testkit::conformance::{ArgvModel, Parser};
@@ -84,7 +84,7 @@ pub struct ArgvModel {
 
 #[derive(Debug, Clone)]
 struct Flag {
-    /// The first is the one that [`Parsed`] has.
+    /// The first is the name in [`Parsed`].
     names: Vec<&'static str>,
     arity: Arity,
 }
@@ -99,7 +99,7 @@ enum Arity {
 }
 
 impl ArgvModel {
-    /// A CLI without flags yet.
+    /// Creates the model of a CLI without flags.
     pub fn new(parser: Parser) -> Self {
         Self {
             parser,
@@ -109,44 +109,44 @@ impl ArgvModel {
         }
     }
 
-    /// Flags without a value. Other names follow after `|`, as in `--print|-p`.
+    /// Adds flags without a value. Other names follow after `|`, as in `--print|-p`.
     #[must_use]
     pub fn switches(self, flags: &[&'static str]) -> Self {
         self.with(flags, Arity::None)
     }
 
-    /// Flags with exactly one value.
+    /// Adds flags with exactly one value.
     #[must_use]
     pub fn one(self, flags: &[&'static str]) -> Self {
         self.with(flags, Arity::One)
     }
 
-    /// Flags with one value, which may be repeated.
+    /// Adds flags with one value that may be repeated.
     #[must_use]
     pub fn each(self, flags: &[&'static str]) -> Self {
         self.with(flags, Arity::Each)
     }
 
-    /// Flags whose value may be missing. A following word is its value if it does not begin with `-`.
+    /// Adds flags with an optional value. A following word is the value if it does not begin with `-`.
     #[must_use]
     pub fn optional(self, flags: &[&'static str]) -> Self {
         self.with(flags, Arity::Optional)
     }
 
-    /// Flags with any number of values.
+    /// Adds flags with any number of values.
     #[must_use]
     pub fn many(self, flags: &[&'static str]) -> Self {
         self.with(flags, Arity::Many)
     }
 
-    /// A sub-command with its own table.
+    /// Adds a sub-command with its own table.
     #[must_use]
     pub fn command(mut self, name: &'static str, model: Self) -> Self {
         self.commands.push((name, model));
         self
     }
 
-    /// Sub-commands that no run should ever reach: where their flags are not of interest.
+    /// Adds sub-commands that no run may reach, without their flags.
     #[must_use]
     pub fn commands(mut self, names: &[&'static str]) -> Self {
         for name in names {
@@ -155,7 +155,7 @@ impl ArgvModel {
         self
     }
 
-    /// `--` does not protect what follows: a command line that has it is wrong.
+    /// Makes `--` an error, for a CLI where it does not protect the words that follow.
     #[must_use]
     pub fn without_double_dash(mut self) -> Self {
         self.double_dash = false;
@@ -170,7 +170,7 @@ impl ArgvModel {
         self
     }
 
-    /// All names of flags and sub-commands: what a text must not become.
+    /// Returns all names of flags and sub-commands. A text must not become one of them.
     pub(super) fn words(&self) -> Vec<&'static str> {
         let flags = self.flags.iter().flat_map(|flag| flag.names.clone());
         let below = self
@@ -180,12 +180,16 @@ impl ArgvModel {
         flags.chain(below).collect()
     }
 
-    /// Reads a command line, without the program.
+    /// Parses a command line without the program.
+    ///
+    /// # Errors
+    ///
+    /// A description of the first word that the model does not accept.
     pub fn parse(&self, args: &[OsString]) -> Result<Parsed, String> {
         let mut parsed = Parsed::default();
         let mut level = self;
         let mut words = args.iter().peekable();
-        // A flag has come after another word.
+        // True after a flag that follows another word.
         let mut parted = false;
         while let Some(word) = words.next() {
             let text = word.as_bytes();
@@ -233,8 +237,8 @@ impl ArgvModel {
         Ok(parsed)
     }
 
-    /// Whether a word that is no flag, or `--`, may stand here. `parted`: a flag has come after
-    /// another word.
+    /// Checks that a word that is not a flag, or `--`, is allowed here. `parted` is true if a flag has
+    /// followed another word.
     fn check_place(&self, word: &OsStr, parsed: &Parsed, parted: bool) -> Result<(), String> {
         let has_words = !parsed.positionals.is_empty();
         match self.parser {
@@ -252,7 +256,7 @@ impl ArgvModel {
         }
     }
 
-    /// Whether a flag may stand here.
+    /// Checks that a flag is allowed here.
     fn check_flag(&self, flag: &Flag, parsed: &Parsed) -> Result<(), String> {
         let name = flag.name();
         match self.parser {
@@ -266,13 +270,13 @@ impl ArgvModel {
         }
     }
 
-    /// As [`parse`](Self::parse), of texts.
+    /// Parses a command line of texts, as [`parse`](Self::parse) does.
     pub fn parse_words(&self, args: &[&str]) -> Result<Parsed, String> {
         let args: Vec<_> = args.iter().map(OsString::from).collect();
         self.parse(&args)
     }
 
-    /// A flag from the value that is joined to it.
+    /// Splits a flag from the value that is joined to it.
     fn split<'a>(&self, word: &'a OsStr) -> (&'a OsStr, Option<&'a OsStr>) {
         let bytes = word.as_bytes();
         let short = !bytes.starts_with(b"--");
@@ -306,13 +310,12 @@ fn shown(word: &OsStr) -> String {
     )
 }
 
-/// A command line as the CLI understands it.
+/// A command line as the CLI parses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parsed {
     /// The sub-commands, outer first.
     pub commands: Vec<&'static str>,
-    /// The flags by their first name in the table, in order; one with several values is there
-    /// several times.
+    /// The flags in order, by their first name in the table. One with several values occurs several times.
     pub flags: Vec<(String, Option<OsString>)>,
     /// The other words.
     pub positionals: Vec<OsString>,
@@ -343,28 +346,28 @@ impl Parsed {
         Ok(())
     }
 
-    /// Whether a flag is there.
+    /// Returns whether a flag is present.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|(name, _)| name == flag)
     }
 
-    /// The values of a flag.
+    /// Returns the values of a flag.
     pub fn values(&self, flag: &str) -> Vec<&OsStr> {
         let flags = self.flags.iter().filter(|(name, _)| name == flag);
         flags.filter_map(|(_, value)| value.as_deref()).collect()
     }
 
-    /// The first value of a flag.
+    /// Returns the first value of a flag.
     pub fn value(&self, flag: &str) -> Option<&OsStr> {
         self.values(flag).first().copied()
     }
 
-    /// The first value of a flag as text.
+    /// Returns the first value of a flag as text.
     pub fn text(&self, flag: &str) -> Option<String> {
         self.texts(flag).into_iter().next()
     }
 
-    /// The values of a flag as texts.
+    /// Returns the values of a flag as texts.
     pub fn texts(&self, flag: &str) -> Vec<String> {
         let values = self.values(flag).into_iter();
         values
@@ -372,12 +375,12 @@ impl Parsed {
             .collect()
     }
 
-    /// The values of a flag as paths.
+    /// Returns the values of a flag as paths.
     pub fn paths(&self, flag: &str) -> Vec<PathBuf> {
         self.values(flag).into_iter().map(PathBuf::from).collect()
     }
 
-    /// The first value of a flag as a number.
+    /// Returns the first value of a flag as a number, or `None` if it is not one.
     pub fn number<T: std::str::FromStr>(&self, flag: &str) -> Option<T> {
         self.text(flag)?.parse().ok()
     }

@@ -1,5 +1,5 @@
-//! Checks of when tool calls are announced: of a run that broke off, this decides whether it may have
-//! changed something.
+//! Checks of the announcement of tool calls. The announcement decides whether a run that broke off may have
+//! had side effects.
 
 use teamster_core::ToolKind;
 
@@ -8,19 +8,19 @@ use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
 use crate::replay::{TracedCall, calls};
 
-/// Which calls a CLI announces before their results.
+/// The calls that a CLI announces before their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Announces {
-    /// All of them.
+    /// All calls.
     Every,
-    /// Those that have a kind with side effects; the others come with their results.
+    /// Calls of a kind with side effects. Others come with their results.
     SideEffects,
-    /// None: a call comes with its result, and one that was cut off not at all.
+    /// No calls: each comes with its result, and one that was cut off is missing.
     Nothing,
 }
 
 impl Announces {
-    /// The problem of a call that was announced too late or too early.
+    /// Returns the problem of a call that was announced too late or too early.
     fn problem(self, call: &TracedCall) -> Option<&'static str> {
         let before = match self {
             Self::Every => true,
@@ -36,13 +36,15 @@ impl Announces {
 }
 
 impl Suite {
-    /// Tool calls are announced when the suite expects it, in every fixture, and the capability
-    /// `announces_tools` is true of it. Each kind of tool that can change things is seen in a known
-    /// fixture, and has side effects; a call that was cut off is announced if calls are.
+    /// Checks that tool calls are announced as the suite expects in every fixture, and that the capability
+    /// `announces_tools` matches.
+    ///
+    /// Each kind of tool with side effects must occur in a known fixture. A call that was cut off must be
+    /// announced if calls are.
     pub fn calls(&self) -> Verdict {
         let mut wrong = Failures::of("calls");
         let can = self.provider.capabilities().announces_tools;
-        // Calls of agents that the CLI does not report cannot be seen.
+        // The suite cannot see calls of sub-agents that the CLI does not report.
         if can && self.announces != Announces::Every {
             wrong.add(
                 "announces_tools",
@@ -101,7 +103,7 @@ impl Suite {
     }
 }
 
-/// A call of this kind that ended. All calls are checked for when they were announced.
+/// Checks that there is a completed call of this kind. The time of the announcement is checked for all calls.
 fn has_call(calls: &[TracedCall], kind: ToolKind) -> Result<(), String> {
     let Some(call) = calls.iter().find(|call| call.tool_use.kind == kind) else {
         return Err(format!("there is no call of kind {kind:?}"));

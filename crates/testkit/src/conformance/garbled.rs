@@ -1,4 +1,4 @@
-//! Lines that no CLI prints: nothing panics and the stream keeps its grammar.
+//! Checks with garbled lines: no panic, and a stream with a valid grammar.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use super::verdict::property;
 use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
 
-/// Larger fixtures are not played: each is, hundreds of times.
+/// Largest fixture that is played, in bytes. Each is played hundreds of times.
 const LARGEST: usize = 40_000;
 
 type Lines = Vec<Vec<u8>>;
@@ -26,7 +26,8 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// The lines of those of these fixtures that are small enough to be played often.
+    /// Creates a corpus from the lines of these fixtures. Fixtures that are too large to be played often are
+    /// skipped.
     pub fn new<'a>(fixtures: impl IntoIterator<Item = &'a Fixture>) -> Self {
         let mut corpus = Self {
             runs: Vec::new(),
@@ -94,7 +95,7 @@ impl Corpus {
         .boxed()
     }
 
-    /// An object that looks like a line: one of the types that are known, and anything else.
+    /// Generates an object that resembles a line: a known type, with any other fields.
     fn any_line(&self) -> BoxedStrategy<Value> {
         let entries = vec((self.key(), self.any_json()), 0..6);
         (self.string(), self.string(), entries)
@@ -113,7 +114,7 @@ impl Corpus {
             let mut lines = values(&lines);
             for (line, place, with) in &changes {
                 let line = line.get_mut(&mut lines);
-                // Not the line itself: one that is no object never gets to a decoder.
+                // Never the line itself: a line that is not an object does not reach a decoder.
                 let mut nth = 1 + place.index(count(line));
                 replace_nth(line, &mut nth, with);
             }
@@ -152,7 +153,7 @@ impl Corpus {
         (self.recorded(), cuts).prop_map(cut).boxed()
     }
 
-    /// An end of the process, with lines of the CLI's own record of the session.
+    /// Generates an exit of the process, with lines of the CLI's own record of the session.
     fn exit(&self) -> BoxedStrategy<Exit> {
         let code = prop_oneof![
             Just(Some(0)),
@@ -183,7 +184,7 @@ impl Corpus {
             .boxed()
     }
 
-    /// Every kind of garbled output, by name.
+    /// Returns every kind of garbled output, by name.
     fn kinds(&self) -> Vec<(&'static str, BoxedStrategy<Lines>)> {
         let bytes = vec(vec(any::<u8>(), 0..60), 0..12);
         let like_json = bytes.clone().prop_map(|mut lines| {
@@ -220,7 +221,7 @@ impl Corpus {
     }
 }
 
-/// Plays garbled output of every kind; `play` returns what is wrong with the result.
+/// Plays garbled output of every kind. `play` returns the problem of the result.
 pub fn check_garbled(corpus: &Corpus, play: impl Fn(&[u8], Exit) -> Result<(), String>) -> Verdict {
     let mut wrong = Failures::of("garbled");
     for (kind, lines) in corpus.kinds() {
@@ -234,8 +235,8 @@ pub fn check_garbled(corpus: &Corpus, play: impl Fn(&[u8], Exit) -> Result<(), S
 }
 
 impl Suite {
-    /// A property test: lines that no CLI prints, made of this provider's fixtures, do not make the
-    /// decoder panic, and give a stream as it must be.
+    /// Checks, as a property test, that lines which no CLI prints do not make the decoder panic, and that
+    /// they decode to a valid stream. The lines are made from this provider's fixtures.
     pub fn garbled(&self) -> Verdict {
         check_garbled(&Corpus::new(&self.fixtures), |stdout, exit| {
             check_stream(&self.play([stdout], exit))
@@ -283,7 +284,7 @@ fn bytes_of(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Counts through every value in a tree, the outer first, and replaces one of them.
+/// Visits every value of a tree, outer values first, and replaces the `nth`.
 fn replace_nth(value: &mut Value, nth: &mut usize, with: &Value) -> bool {
     if *nth == 0 {
         *value = with.clone();
@@ -313,7 +314,7 @@ fn count_fields(value: &Value) -> usize {
     }
 }
 
-/// Counts through every field of every object in a tree, and removes one of them.
+/// Visits every field of every object of a tree and removes the `nth`.
 fn remove_nth(value: &mut Value, nth: &mut usize) -> bool {
     match value {
         Value::Array(items) => items.iter_mut().any(|v| remove_nth(v, nth)),

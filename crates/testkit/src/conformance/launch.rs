@@ -1,4 +1,4 @@
-//! Checks of how a CLI is started.
+//! Checks of a CLI's launch.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -13,15 +13,15 @@ use super::output::{is_completed, place};
 use super::verdict::property;
 use super::{Failures, Sent, Suite, Understood, Verdict};
 
-/// Linux takes no argument of this many bytes, its closing NUL included; the engine refuses it.
+/// Size of an argument that Linux refuses, in bytes with the closing NUL. The engine refuses it too.
 const TOO_LARGE: usize = 128 * 1024;
 
-/// A prompt that is nowhere else.
+/// A unique prompt.
 const MARK: &str = "the prompt 5d41402abc4b";
 
 impl Suite {
-    /// The prompt is an argument or on stdin, as asked and as large as it is, never both; and stdin
-    /// is never left open.
+    /// Checks that the prompt is an argument or on stdin, as requested and as its size allows, but never
+    /// both. Stdin must never be left open.
     pub fn delivery(&self) -> Verdict {
         let mut wrong = Failures::of("delivery");
         let can = self.provider.capabilities();
@@ -45,7 +45,7 @@ impl Suite {
                     wrong.add_if_err(&place, self.check_launch(&params, &launch));
                 }
                 Err(error) if on_stdin == can.prompt_on_stdin => {
-                    // A provider may never use an argument, if its error names the parameter.
+                    // A provider may refuse arguments entirely if its error names the parameter.
                     let by_name = error.parameter() == Some("prompt_delivery");
                     if delivery != PromptDelivery::Argv || !by_name {
                         wrong.add(&place, format!("refused: {error}"));
@@ -57,8 +57,8 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Any prompt without other parameters is accepted, and the CLI understands exactly that
-    /// prompt: each of the tricky texts, and a property test.
+    /// Checks that any prompt without other parameters is accepted, and that the CLI gets exactly that
+    /// prompt. Tries each tricky text and runs a property test.
     pub fn prompts(&self) -> Verdict {
         let on_stdin = self.provider.capabilities().prompt_on_stdin;
         let check = |prompt: &str| {
@@ -82,10 +82,12 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Any parameters within the capabilities are either refused by the provider as a
-    /// wrong parameter, or understood by the CLI as intended: no value is a flag, a sub-command or
-    /// another value, and nothing of the caller's environment is seen by all. Each parameter with
-    /// each of the tricky texts, and a property test of any of them together.
+    /// Checks that any parameters within the capabilities are either refused as invalid or understood by the
+    /// CLI as intended.
+    ///
+    /// No value may become a flag, a sub-command or another value, and no value of the caller's environment
+    /// may be visible to other users. Tries each parameter with each tricky text and runs a property test of
+    /// combinations.
     pub fn arguments(&self) -> Verdict {
         let (asked, taken) = (Cell::new(0), Cell::new(0));
         let check = |run: &ArbitraryRun| {
@@ -118,14 +120,14 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// The model of the command line is true to the real CLI: it reads those of the recorded runs that
-    /// went well and had their prompt in the arguments, and finds the prompt that was recorded.
+    /// Checks the model of the command line against the recorded runs. It must parse those that succeeded and
+    /// had their prompt in the arguments, and find the recorded prompt.
     pub fn recorded(&self) -> Verdict {
         let mut wrong = Failures::of("recorded");
         for fixture in &self.fixtures {
             let meta = &fixture.meta;
             let closed = matches!(meta.stdin.as_deref(), None | Some("devnull"));
-            // Some recorders shorten what is long.
+            // Some recorders shorten long arguments.
             let is_complete = meta.argv.iter().any(|arg| arg.contains(&meta.prompt));
             if !closed
                 || !is_complete
@@ -156,7 +158,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// A run with what the provider needs to refuse nothing plain.
+    /// Returns parameters with this prompt and the environment that the provider needs.
     pub(super) fn plain_params(&self, prompt: &str) -> ExecuteParams {
         let mut params = ExecuteParams::new(prompt);
         let env = self.plain.env.iter();
@@ -166,7 +168,7 @@ impl Suite {
         params
     }
 
-    /// Checks that the CLI understands the request, and only that.
+    /// Checks that the CLI understands the request, and nothing else.
     pub(super) fn check_launch(
         &self,
         params: &ExecuteParams,
@@ -216,7 +218,7 @@ fn check_delivery(launch: &Launch, prompt: &str, on_stdin: bool) -> Result<(), S
         (true, true) => Err("it is in the arguments and on stdin".into()),
         (false, false) => Err("it is neither in the arguments nor on stdin".into()),
         (true, false) if on_stdin => Err("it is in the arguments, not on stdin".into()),
-        // That stdin is used for more than was asked is no harm.
+        // Stdin may carry more than the requested prompt.
         _ => Ok(()),
     }
 }
@@ -231,7 +233,7 @@ fn is_refused_by_engine(launch: &Launch) -> bool {
     launch.args.iter().any(|arg| refused(arg.as_bytes()))
 }
 
-/// Checks that this is a refusal of a parameter.
+/// Checks that an error refuses a parameter.
 pub(super) fn is_refusal(error: &AgentError) -> Result<(), String> {
     match error.code {
         ErrorCode::PromptTooLarge => Ok(()),

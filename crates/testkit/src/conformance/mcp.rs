@@ -1,4 +1,4 @@
-//! Checks of how MCP servers reach a CLI.
+//! Checks of the delivery of MCP servers to a CLI.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -30,10 +30,10 @@ const MODES: [PermissionMode; 4] = [
     PermissionMode::Bypass,
 ];
 
-/// A value that is nowhere else.
+/// A unique value.
 const SECRET: &str = "5ecret0b9d41c7";
 
-/// One server of each kind, with a secret in it.
+/// Returns one server of each kind, with a secret in it.
 fn servers() -> [McpServer; 3] {
     [
         McpServer::stdio("files", "files-mcp", ["--root", "/srv", "-v"]).env("TOKEN", SECRET),
@@ -42,14 +42,15 @@ fn servers() -> [McpServer; 3] {
     ]
 }
 
-/// A way to ask for something of a server, by the field's name.
+/// A feature of a server: the field's name, whether it is supported, and a function that requests it.
 type Feature = (&'static str, bool, fn(&mut McpServer));
 
 impl Suite {
-    /// MCP servers are taken as the capabilities say, by each way that they say and in each permission
-    /// mode, or refused by server and field; the prompt is what it was; and what is secret of a server
-    /// reaches the CLI, but neither as an argument nor in a file of the user's: for plain servers, and
-    /// a property test of any.
+    /// Checks that MCP servers are accepted as the capabilities declare, in each supported way and each
+    /// permission mode, or refused by server and field.
+    ///
+    /// The prompt must stay unchanged. Secrets of a server must reach the CLI, but neither as an argument nor
+    /// in a file of the user. Tries plain servers and runs a property test.
     pub fn mcp(&self) -> Verdict {
         let mut wrong = Failures::of("mcp");
         let can = self.provider.capabilities();
@@ -147,7 +148,7 @@ impl Suite {
         ]
     }
 
-    /// Checks that a property of a server changes the launch, or is refused.
+    /// Checks that a property of a server changes the launch or is refused.
     fn check_feature(&self, field: &str, can: bool, ask: fn(&mut McpServer)) -> Result<(), String> {
         let [plain, ..] = servers();
         let launch = |server: McpServer| {
@@ -209,7 +210,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Any server is refused as a wrong parameter, or nothing secret of it can be seen.
+    /// Checks that any server is refused as invalid, or that none of its secrets is visible.
     fn check_any(&self, server: McpServer) -> Result<(), String> {
         let secrets: Vec<String> = secrets(&server).filter(|s| s.len() >= 8).cloned().collect();
         let mut params = self.plain_params("hi");
@@ -247,7 +248,7 @@ fn secrets(server: &McpServer) -> impl Iterator<Item = &String> {
 }
 
 fn any_server() -> impl Strategy<Value = McpServer> {
-    // Long enough that it is in nothing else by chance.
+    // Long enough not to occur elsewhere by chance.
     let secret = "[ -~é\\n\"'$`{}\\\\]{0,4}5ecret[a-z${}\"'\\\\ ]{4,12}";
     let key = "[A-Za-z_][A-Za-z0-9_]{0,8}";
     let map = btree_map(key, secret, 0..4);
@@ -283,7 +284,7 @@ fn any_server() -> impl Strategy<Value = McpServer> {
     })
 }
 
-/// Checks that the secret can be read neither in the list of processes nor in a file of the user's.
+/// Checks that the secret is neither in the process list nor in a file of the user.
 fn keeps_secret(launch: &Launch, secret: &str) -> Result<(), String> {
     for arg in &launch.args {
         if holds(arg.as_bytes(), secret) {
@@ -314,7 +315,7 @@ fn is_delivered(launch: &Launch, text: &str) -> Result<(), String> {
     }
 }
 
-/// Everything that the CLI is given.
+/// Returns everything that the CLI receives.
 fn delivered(launch: &Launch) -> Vec<Vec<u8>> {
     let args = launch.args.iter().map(|arg| arg.as_bytes().to_vec());
     let variables = launch.env.iter().chain(&launch.env_merged);
@@ -325,7 +326,7 @@ fn delivered(launch: &Launch) -> Vec<Vec<u8>> {
     args.chain(variables).chain(files).chain(config).collect()
 }
 
-/// Whether the text is there, as it is or as JSON writes it.
+/// Returns whether the text is there, literally or escaped as in JSON.
 fn holds(bytes: &[u8], text: &str) -> bool {
     let quoted = serde_json::Value::from(text).to_string();
     let as_json = &quoted[1..quoted.len() - 1];

@@ -1,4 +1,4 @@
-//! Checks that any output must pass: complete, in pieces and cut short.
+//! Checks of any output: complete, in chunks and truncated.
 
 use serde_json::Value;
 use teamster_core::provider::Exit;
@@ -8,11 +8,11 @@ use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
 use crate::replay::{Replay, ReplayOptions, replay, replay_bytes};
 
-/// At most this many line ends and this many other places of one fixture are cut at.
+/// Maximum numbers of line ends and of other offsets at which one fixture is cut.
 const LINE_ENDS: usize = 100;
 const OFFSETS: usize = 20;
 
-/// Invariants of every stream, for any output.
+/// Checks the invariants of every stream.
 pub(super) fn check_stream(replay: &Replay) -> Result<(), String> {
     replay.grammar.as_ref().map_err(ToString::to_string)?;
     let is_done = |event: &&AgentEvent| matches!(event, AgentEvent::Done(_));
@@ -22,8 +22,8 @@ pub(super) fn check_stream(replay: &Replay) -> Result<(), String> {
     }
 }
 
-/// About `count` of the numbers below `end`, the same on every run, odd enough not to fall on the
-/// same place of every line.
+/// Returns about `count` of the numbers below `end`, the same on every run. The step is odd, so that it does
+/// not hit the same offset of every line.
 fn sample(end: usize, count: usize) -> impl Iterator<Item = usize> {
     let step = (end / count).max(1) | 1;
     (step / 2..end).step_by(step)
@@ -36,7 +36,7 @@ fn line_ends(stdout: &[u8]) -> Vec<usize> {
         .map(|(i, _)| i + 1)
         .collect();
     let some = ends.len().clamp(1, LINE_ENDS);
-    // The first and the last ones are where something begins and ends.
+    // The first and last 20 are always kept: runs begin and end there.
     let middle = sample(ends.len(), some).collect::<Vec<_>>();
     let is_kept = |i: usize| i < 20 || i + 20 > ends.len() || middle.contains(&i);
     let kept = ends.iter().enumerate().filter(|(i, _)| is_kept(*i));
@@ -53,7 +53,7 @@ pub(super) fn is_completed(replay: &Replay) -> bool {
 }
 
 impl Suite {
-    /// Every fixture is a stream as it must be.
+    /// Checks that every fixture decodes to a valid stream.
     pub fn grammar(&self) -> Verdict {
         let mut wrong = Failures::of("grammar");
         for fixture in &self.fixtures {
@@ -62,7 +62,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// The same output in other chunks gives the same events.
+    /// Checks that the same output in other chunks decodes to the same events.
     pub fn chunks(&self) -> Verdict {
         let mut wrong = Failures::of("chunks");
         for fixture in &self.fixtures {
@@ -86,9 +86,10 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Output that ends too early, at any line end and at places in lines, is a stream as it must
-    /// be, and the run is not `completed` unless the CLI had reported its end. Neither is the
-    /// complete output of a process that failed or was killed without having reported it.
+    /// Checks that output that is cut at any line end and at offsets within lines decodes to a valid stream.
+    ///
+    /// Such a run must not be `completed` unless the CLI had reported its end. Neither must the complete
+    /// output of a process that failed or was killed without a reported end.
     pub fn cut_short(&self) -> Verdict {
         let mut wrong = Failures::of("cut_short");
         let ended = Exit {
@@ -131,7 +132,7 @@ impl Suite {
         replay_bytes(&*self.provider, chunks, exit)
     }
 
-    /// Whether this output has the CLI's end of the run: found without the decoder.
+    /// Returns whether this output has the CLI's end of the run, without use of the decoder.
     fn has_end(&self, stdout: &[u8]) -> bool {
         let Some(is_over) = self.is_over else {
             panic!("the suite needs `run_is_over`");
@@ -150,7 +151,7 @@ mod tests {
     use teamster_core::Done;
     use teamster_core::provider::grammar;
 
-    /// No decoder can bring these about: what would break the grammar does not get through.
+    /// No decoder can produce these: the assembler drops events that would break the grammar.
     #[test]
     fn a_stream_that_is_none_is_found() {
         let done = AgentEvent::Done(Done::new(Box::default()));

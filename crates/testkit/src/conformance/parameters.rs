@@ -1,4 +1,4 @@
-//! Parameters and what the capabilities say of them.
+//! Checks of parameters against the capabilities.
 
 use serde_json::json;
 use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
@@ -6,7 +6,7 @@ use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
 use super::arbitrary::takes;
 use super::{Failures, Plain, Suite, Verdict};
 
-/// A parameter: its name, whether it can be honoured, and a plain value for it.
+/// A parameter: its name, whether it is supported, and a function that sets a plain value.
 type Parameter = (&'static str, bool, Box<dyn Fn(&mut ExecuteParams, &Plain)>);
 
 const MODES: [PermissionMode; 4] = [
@@ -17,8 +17,8 @@ const MODES: [PermissionMode; 4] = [
 ];
 
 impl Suite {
-    /// A plain value of every parameter is honoured, and the CLI understands it, or it is refused by
-    /// name before anything starts: as the capabilities say.
+    /// Checks that a plain value of every supported parameter reaches the CLI, and that any other is refused
+    /// by name before anything starts.
     pub fn parameters(&self) -> Verdict {
         let mut wrong = Failures::of("parameters");
         for (name, can, set) in self.each_parameter() {
@@ -153,7 +153,7 @@ impl Suite {
         all
     }
 
-    /// They are there as they are, one after the other.
+    /// Checks that extra arguments are passed unchanged and next to each other.
     fn check_extra_args(&self) -> Result<(), String> {
         let extra = ["--some-flag=with a value", "-x"];
         let mut params = self.plain_params("hi");

@@ -34,7 +34,7 @@ impl<'a> Sent<'a> {
         })
     }
 
-    /// Its input on stdin; `None` if that is closed.
+    /// Returns the input on stdin, or `None` if stdin is closed.
     pub fn stdin(&self) -> Option<String> {
         match &self.launch.stdin {
             Stdin::Bytes(bytes) | Stdin::Open(bytes) => {
@@ -44,7 +44,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// A variable of its environment: what the provider or the caller sets, in the engine's order,
+    /// Returns a variable of the environment: the value of the provider or the caller in the engine's order,
     /// or the path of a private file.
     pub fn variable(&self, name: &str) -> Option<String> {
         let set_in = |list: &[(String, String)]| {
@@ -59,7 +59,7 @@ impl<'a> Sent<'a> {
             .or_else(|| set_in(&self.launch.env))
     }
 
-    /// Content of the private file of this path, which an argument or a variable has.
+    /// Returns the content of the private file with this path, which is in an argument or a variable.
     pub fn file(&self, path: impl AsRef<OsStr>) -> Option<String> {
         let path = path.as_ref();
         let mut files = self.launch.private_files.iter().enumerate();
@@ -68,10 +68,11 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// A text as a value of TOML, as some CLIs read the values of their settings; `None` if it is none.
+/// Parses a text as a TOML value, as some CLIs parse the values of their settings. Returns `None` if it is
+/// not one.
 pub fn toml_value(text: &str) -> Option<Value> {
     let table: toml::Table = toml::from_str(&format!("value = {text}")).ok()?;
-    // What is more than one value would be more than one setting.
+    // A text with several values would be several settings.
     let [("value", value)] = table
         .iter()
         .map(|(k, v)| (k.as_str(), v))
@@ -82,7 +83,7 @@ pub fn toml_value(text: &str) -> Option<Value> {
     serde_json::to_value(value).ok()
 }
 
-/// Where the engine would put a private file.
+/// Returns the path at which the engine would put a private file.
 fn private_path(index: usize, file: &PrivateFile) -> String {
     let ending = match file.place {
         FilePlace::ArgumentNamed(_, ending) => ending,
@@ -91,7 +92,7 @@ fn private_path(index: usize, file: &PrivateFile) -> String {
     format!("/run/private-file-{index}{ending}")
 }
 
-/// The arguments, with the paths that the engine adds to them.
+/// Returns the arguments, with the paths that the engine adds.
 fn with_private_files(launch: &Launch) -> Vec<OsString> {
     let mut args = launch.args.clone();
     for (index, file) in launch.private_files.iter().enumerate() {
@@ -110,18 +111,18 @@ fn with_private_files(launch: &Launch) -> Vec<OsString> {
 pub struct Understood {
     /// The prompt.
     pub prompt: String,
-    /// Whether the prompt is a command of the CLI's own, or of the user's.
+    /// True if the prompt is a command of the CLI or of the user.
     pub slash_command: bool,
     /// The session to resume.
     pub session_id: Option<String>,
     /// The id for a new session.
     pub new_session_id: Option<String>,
-    /// Whether the resumed session is left as it is.
+    /// True if the resumed session stays unchanged.
     pub fork: bool,
-    /// The directory to work in, where it is passed to the CLI and not only set by the engine: then
-    /// the full path, as the CLI already works in it.
+    /// The working directory, if it is passed to the CLI and not only set by the engine. Then it is the full
+    /// path, because the CLI already works in it.
     pub working_directory: Option<PathBuf>,
-    /// Other directories.
+    /// Additional directories.
     pub add_dirs: Vec<PathBuf>,
     /// The system prompt.
     pub system_prompt: Option<SystemPrompt>,
@@ -131,7 +132,7 @@ pub struct Understood {
     pub effort: Option<String>,
     /// The tools that may be used.
     pub allowed_tools: Vec<String>,
-    /// The tools that may not.
+    /// The tools that may not be used.
     pub denied_tools: Vec<String>,
     /// The limit of turns.
     pub max_turns: Option<u32>,
@@ -139,18 +140,18 @@ pub struct Understood {
     pub max_budget_usd: Option<f64>,
     /// The schema of the answer.
     pub output_schema: Option<Value>,
-    /// How many images there are.
+    /// The number of images.
     pub images: usize,
-    /// How often a request is repeated.
+    /// The number of times that the CLI repeats a failed request.
     pub cli_retries: Option<u32>,
 }
 
 impl Understood {
-    /// Checks that this is the request, with this prompt.
+    /// Checks that this matches the request, with this prompt.
     pub(super) fn check(&self, params: &ExecuteParams, prompt: &str) -> Result<(), String> {
         let directory = params.working_directory.as_deref();
         let directory = std::path::absolute(directory.unwrap_or(Path::new("."))).ok();
-        // A path may be given as it is or from the root: it is the same place.
+        // A relative path and its absolute form are equal.
         let base = directory.clone().unwrap_or_default();
         let full = |dirs: &[PathBuf]| dirs.iter().map(|dir| base.join(dir)).collect::<Vec<_>>();
         let expected = Self {
@@ -187,7 +188,7 @@ impl Understood {
         ))
     }
 
-    /// Each as text, for comparison: it distinguishes paths that are not UTF-8.
+    /// Returns each field as text, for comparison. Paths that are not UTF-8 stay distinct.
     fn fields(&self) -> [(&'static str, String); 17] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")

@@ -6,12 +6,12 @@ use super::output::{is_completed, place};
 use super::{Failures, Suite, Tool, Verdict};
 use crate::replay::Replay;
 
-/// Shorter texts may be repeated, such as a blank line or a word.
+/// Shorter texts may be repeated, such as a blank line or a word. In bytes.
 const WORTH_A_LOOK: usize = 8;
 
 impl Suite {
-    /// No text is there twice: not the pieces of a message and then all of it, not a message and
-    /// then again. The answer is a part of the text.
+    /// Checks that no text is emitted twice: neither as deltas and then as a whole, nor as a repeated
+    /// message. The answer must be part of the text.
     pub fn text_once(&self) -> Verdict {
         let mut wrong = Failures::of("text_once");
         for fixture in &self.fixtures {
@@ -42,7 +42,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// The text of a run is that of the model.
+    /// Checks that the text of a run is that of the model.
     pub fn texts(&self) -> Verdict {
         let mut wrong = Failures::of("texts");
         if self.texts.is_empty() {
@@ -59,8 +59,8 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Known tool calls are there once, with their results. In a completed run, no call is left
-    /// without one.
+    /// Checks that known tool calls occur once, with their results. In a completed run, every call must have
+    /// one.
     pub fn tools(&self) -> Verdict {
         let mut wrong = Failures::of("tools");
         if self.tools.is_empty() {
@@ -88,7 +88,7 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Known runs ended as they did.
+    /// Checks the status of known runs.
     pub fn statuses(&self) -> Verdict {
         let mut wrong = Failures::of("statuses");
         if self.statuses.is_empty() {
@@ -106,8 +106,8 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Invariants of the end of any run: a failed one has an error, a completed one has none, and
-    /// the engine's codes are not used for errors of the CLI.
+    /// Checks the invariants of the end of any run: a failed run has an error, a completed one has none, and
+    /// errors of the CLI do not use the engine's codes.
     pub fn truths(&self) -> Verdict {
         let mut wrong = Failures::of("truths");
         for fixture in &self.fixtures {
@@ -142,9 +142,9 @@ impl Suite {
         wrong.verdict()
     }
 
-    /// Capabilities that are about the output (`text_deltas`, `final_text`, `thinking`, `usage`, `cost`)
-    /// match the fixtures: a declared one is in one of them, any other in none.
-    /// With `final_text` none has a `retract`.
+    /// Checks that the capabilities about output (`text_deltas`, `final_text`, `thinking`, `usage`, `cost`)
+    /// match the fixtures. A declared one must occur in at least one of them, any other in none. With
+    /// `final_text`, none may have a `retract`.
     pub fn reports(&self) -> Verdict {
         let replays: Vec<_> = self.fixtures.iter().map(|f| self.replay(f)).collect();
         let results = || replays.iter().filter_map(Replay::result);
@@ -210,7 +210,7 @@ fn last_error(result: &RunResult) -> Option<ErrorKind> {
     result.errors.last().map(|error| error.kind)
 }
 
-/// Whether a message comes in more than one piece.
+/// Returns whether any text is retracted.
 fn has_retract(replay: &Replay) -> bool {
     let retract = |event: &AgentEvent| matches!(event, AgentEvent::Retract(_));
     replay.events.iter().any(retract)
@@ -227,8 +227,8 @@ fn has_deltas(replay: &Replay) -> bool {
         .any(|(one, two)| one == two)
 }
 
-/// A text that repeats all text before it: since the last tool call or end of a turn, or
-/// in its own message.
+/// Returns a text that repeats all text before it, either since the last tool call or end of a turn, or
+/// within its message.
 fn repeated_text(events: &[AgentEvent]) -> Option<String> {
     let mut texts: Vec<(Option<Id>, &str)> = Vec::new();
     for event in events {
@@ -263,7 +263,7 @@ fn is_made_of<'a>(mut text: &str, pieces: impl Iterator<Item = &'a (Option<Id>, 
 fn has_tool(replay: &Replay, tool: &Tool) -> Result<(), String> {
     let is_it = |event: &AgentEvent| match event {
         AgentEvent::ToolUse(e) => {
-            // As a person reads it: quotes and newlines in the input are not escaped.
+            // Unescaped, so that quotes and newlines in the input match.
             let texts = texts_of(&e.input);
             let is_it = e.kind == tool.kind && texts.iter().any(|text| text.contains(tool.input));
             is_it.then(|| e.tool_id.clone())
@@ -290,7 +290,7 @@ fn has_tool(replay: &Replay, tool: &Tool) -> Result<(), String> {
             "expected {expected:?} in the output, which is {output:?}"
         ));
     }
-    // The success of a command need not be reported.
+    // Some CLIs do not report the success of a command.
     let as_expected = match tool.is_error {
         Some(false) => result.is_error != Some(true),
         expected => result.is_error == expected,

@@ -5,13 +5,13 @@ use std::fmt;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
-/// The result of a check. A `#[test]` returns it as it is.
+/// Result of a check, to be returned by a `#[test]`.
 pub type Verdict = Result<(), Failures>;
 
-/// Failures shown of one check; after so many the rest is more of the same.
+/// Maximum number of failures that are shown for one check.
 const SHOWN: usize = 20;
 
-/// All failures of a check. Its `Debug` is the message of the failing test.
+/// All failures of a check. Its `Debug` output is the message of the failing test.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failures {
     check: &'static str,
@@ -19,13 +19,13 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// None so far.
+    /// Returns an empty list.
     pub(super) fn of(check: &'static str) -> Self {
         let list = Vec::new();
         Self { check, list }
     }
 
-    /// `place` is the fixture, the parameter or another place to look at.
+    /// Adds a failure. `place` is the fixture, the parameter or another location.
     pub(super) fn add(&mut self, place: impl fmt::Display, what: impl fmt::Display) {
         self.list.push(format!("{place}: {what}"));
     }
@@ -44,7 +44,7 @@ impl Failures {
         }
     }
 
-    /// One line for each thing that is wrong: where it is and what was expected.
+    /// Returns one line per failure: its location and the expectation.
     pub fn messages(&self) -> &[String] {
         &self.list
     }
@@ -63,13 +63,13 @@ impl fmt::Debug for Failures {
     }
 }
 
-/// Runs a property test; what it returns, if it fails, names the smallest failing value.
+/// Runs a property test. Its error has the smallest failing value.
 pub(super) fn property<S: Strategy>(
     strategy: &S,
     test: impl Fn(S::Value) -> Result<(), String>,
 ) -> Result<(), String> {
     let config = Config {
-        // The suite is no file of the provider's tests, so there is none to keep seeds beside.
+        // The suite has no test file in the provider's crate where seeds could be stored.
         failure_persistence: None,
         ..Config::default()
     };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Any bytes: `"ff fe 0a"`; white space between the digits means nothing.
+/// Any bytes, such as `"ff fe 0a"`. White space between the digits is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Hex(pub(super) Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Standard output and standard error, with the ways in which CLIs mistreat them.
+//! Standard output and standard error, including faults of real CLIs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,18 +13,18 @@ use super::Flow;
 use super::Stop;
 use super::write::Stream;
 
-/// How long to wait before a full non-blocking pipe is tried again.
+/// Delay before a full non-blocking pipe is retried.
 pub(super) const RETRY: Duration = Duration::from_millis(1);
 
-/// The writing end of one stream. Not buffered: a half line must leave at once.
+/// Writing end of one stream. It is unbuffered, so that a half line is written immediately.
 #[derive(Debug)]
 pub(super) struct Sink {
     stream: Stream,
-    /// Bytes that the pipe has not taken yet, if the stream is lossy.
+    /// Bytes that the pipe has not accepted yet; `None` unless the stream is lossy.
     queue: Option<VecDeque<u8>>,
     /// The exit code if a missing reader ends the agent.
     pub(super) exit_on_epipe: Option<u8>,
-    /// Closed by the script or by the reader.
+    /// True if the script or the reader closed the stream.
     gone: bool,
 }
 
@@ -38,7 +38,7 @@ impl Sink {
         }
     }
 
-    /// Writes all of it, or in lossy mode what the pipe takes; the rest is queued.
+    /// Writes all bytes. In lossy mode, writes those that the pipe accepts and queues the rest.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Flow {
         if let Some(queue) = &mut self.queue {
             queue.extend(bytes);
@@ -48,14 +48,14 @@ impl Sink {
         while !self.gone && !rest.is_empty() {
             match self.write_some(rest)? {
                 Some(written) => rest = &rest[written..],
-                // Not lossy, yet non-blocking: another process shares the pipe and made it so.
+                // The stream is not lossy, but another process that shares the pipe made it non-blocking.
                 None => thread::sleep(RETRY),
             }
         }
         Ok(())
     }
 
-    /// Writes what the pipe takes of the queue; whether nothing is left.
+    /// Writes the queued bytes that the pipe accepts. Returns whether the queue is empty.
     pub(super) fn drain(&mut self) -> Result<bool, Stop> {
         while let Some(mut queue) = self.queue.take_if(|queue| !queue.is_empty()) {
             let written = self.write_some(queue.as_slices().0);
@@ -73,7 +73,7 @@ impl Sink {
         Ok(true)
     }
 
-    /// Makes the pipe non-blocking; what it does not take is lost at the end.
+    /// Makes the pipe non-blocking. Bytes that it has not accepted at the end are lost.
     pub(super) fn make_lossy(&mut self) -> Flow {
         let stdout = io::stdout();
         fcntl(&stdout, FcntlArg::F_GETFL)
@@ -84,7 +84,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Lets go of the pipe. The descriptor stays taken, so that no file opened later gets it.
+    /// Closes the pipe. The descriptor stays in use, so that no file that is opened later gets it.
     pub(super) fn close(&mut self, null: &std::fs::File) -> nix::Result<()> {
         self.gone = true;
         match self.stream {
@@ -93,7 +93,8 @@ impl Sink {
         }
     }
 
-    /// The number of bytes written, none if the pipe is full. Without a reader all counts as written.
+    /// Returns the number of bytes written, or `None` if the pipe is full. Without a reader, all count as
+    /// written.
     fn write_some(&mut self, bytes: &[u8]) -> Result<Option<usize>, Stop> {
         loop {
             let result = match self.stream {

@@ -1,4 +1,4 @@
-//! Playing a recorded file.
+//! Playback of a recorded file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -34,7 +34,7 @@ pub(super) fn play(runner: &Runner, play: &Play) -> Flow {
         if play.first.is_some_and(|first| number < first) {
             continue;
         }
-        // Before a line, so that it never follows a last line without newline.
+        // Written before a line, so that it never follows a last line without a newline.
         if play
             .garbage_every
             .is_some_and(|every| played > 0 && played % every == 0)

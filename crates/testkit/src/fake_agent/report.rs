@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Stop;
 
-/// The JSON file that the step `report` writes. Text that is not UTF-8 is replaced.
+/// Content of the JSON file that the step `report` writes. Text that is not UTF-8 is replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The program and its arguments.
@@ -28,7 +28,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a report. The file appears atomically, so that an existing one can be read.
+    /// Reads a report. The file appears atomically, so an existing one is complete.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not a report.
     pub fn read(file: impl AsRef<Path>) -> std::io::Result<Self> {
         Ok(serde_json::from_slice(&std::fs::read(file)?)?)
     }

@@ -1,4 +1,4 @@
-//! Doing the steps.
+//! Execution of steps.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,13 +20,13 @@ use super::step::{Pipe, Signal, Stdin, Step, Until};
 use super::write::{BigLine, Flood, Stream, Text};
 use super::{FakeAgent, Flow, Stop};
 
-/// How much is written at once where the script does not say: as much as a pipe holds.
+/// Default size of one write, in bytes: the capacity of a pipe.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// How often a step looks whether a file exists.
+/// Interval of the checks whether a file exists.
 const POLL: Duration = Duration::from_millis(2);
 
-/// State of the steps, shared by the threads of the agent.
+/// State of the steps, shared by the agent's threads.
 #[derive(Debug)]
 pub(super) struct Runner {
     agent: FakeAgent,
@@ -37,7 +37,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// Gets ready for a script with these steps. No step is done yet.
+    /// Prepares a script with these steps. Executes none of them.
     pub(super) fn start(agent: &FakeAgent, steps: &[Step]) -> Result<Arc<Self>, Stop> {
         let runner = Arc::new(Self {
             agent: agent.clone(),
@@ -50,18 +50,18 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Does a whole script, to its natural end.
+    /// Executes a whole script and waits for its floods.
     pub(super) fn play(self: &Arc<Self>, steps: &[Step]) -> Flow {
         self.run(steps)?;
         let floods = std::mem::take(&mut *lock(&self.floods));
         for flood in floods {
-            // A panic in it has been printed already.
+            // A panic in it has already been printed.
             let _ = flood.join();
         }
         Ok(())
     }
 
-    /// Does some steps.
+    /// Executes some steps.
     pub(super) fn run(self: &Arc<Self>, steps: &[Step]) -> Flow {
         for (index, step) in steps.iter().enumerate() {
             self.drain()?;
@@ -120,7 +120,7 @@ impl Runner {
         }
     }
 
-    /// One output stream, for as long as the guard lives.
+    /// Locks one output stream.
     pub(super) fn sink(&self, stream: Stream) -> MutexGuard<'_, Sink> {
         match stream {
             Stream::Stdout => lock(&self.stdout),
@@ -128,9 +128,9 @@ impl Runner {
         }
     }
 
-    /// Waits, and meanwhile offers the pipe again what it did not take.
+    /// Waits, and meanwhile retries the output that the pipe did not accept.
     pub(super) fn pause(&self, length: Duration) -> Flow {
-        // Beyond what the clock can say is forever.
+        // The clock cannot represent a later time, so the wait never ends.
         let end = Instant::now().checked_add(length);
         loop {
             let drained = self.drain()?;
@@ -144,18 +144,19 @@ impl Runner {
         }
     }
 
-    /// Ends the process if a thread beside the script came to a stop.
+    /// Ends the process if a thread other than the script's has stopped.
     pub(super) fn end_on_stop(&self, flow: Flow) {
         if let Err(stop) = flow {
-            // The last chance for what a lossy stdout still holds. Ending already: no way to fail.
+            // The last chance for the queue of a lossy stdout. The process ends anyway, so errors are
+            // ignored.
             let _ = self.drain();
             std::process::exit(stop.code().into());
         }
     }
 
-    /// Whether nothing is left of what a lossy stdout holds back.
+    /// Retries the queue of a lossy stdout. Returns whether it is empty.
     fn drain(&self) -> Result<bool, Stop> {
-        // Never waits for a thread that is stuck in a full pipe: then there is no queue either.
+        // Does not wait for a thread that is blocked by a full pipe: the stream has no queue then.
         self.stdout
             .try_lock()
             .map_or(Ok(true), |mut stdout| stdout.drain())
@@ -196,7 +197,7 @@ impl Runner {
     }
 
     fn big_line(&self, line: &BigLine) -> Flow {
-        // Held for the whole line, so that the answer to a signal comes after it.
+        // Locked for the whole line, so that the answer to a signal comes after it.
         let mut sink = self.sink(line.to);
         sink.write(line.prefix.as_bytes())?;
         let piece = line.fill.to_string().repeat(PIECE);
@@ -259,9 +260,9 @@ impl Runner {
     }
 }
 
-/// Lets `SIGALRM` end this process in so many seconds, or never if 0.
+/// Makes `SIGALRM` end this process after this many seconds, or never if 0.
 pub(crate) fn limit_life(seconds: u32) {
-    // What was left of an earlier limit does not matter.
+    // The remaining time of an earlier limit is irrelevant.
     let _ = if seconds == 0 {
         alarm::cancel()
     } else {
@@ -269,7 +270,7 @@ pub(crate) fn limit_life(seconds: u32) {
     };
 }
 
-/// Writes a file whose readers see all of it or nothing.
+/// Writes a file atomically.
 pub(super) fn write_whole(path: &Path, content: &[u8]) -> Flow {
     let mut part = OsString::from(path);
     part.push(format!(".{}.part", std::process::id()));
@@ -278,7 +279,7 @@ pub(super) fn write_whole(path: &Path, content: &[u8]) -> Flow {
         .map_err(|error| Stop::failed(format_args!("cannot write {}", path.display()), error))
 }
 
-/// Writes so many bytes by repeating a piece.
+/// Writes this many bytes by repeating a piece.
 fn write_bytes(bytes: u64, piece: &[u8], mut write: impl FnMut(&[u8]) -> Flow) -> Flow {
     let mut left = bytes;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! A script: what it consists of, how it is read and written, and the methods that build one.
+//! The script type, its TOML form and its builder methods.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::write::{BigLine, Flood, Play, Text};
 /// The environment variable that holds the script, or `@` and the path of a file with it.
 pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";
 
-/// The fake agent's actions, step by step. At its end the agent exits with code 0.
+/// The steps of a fake agent. After the last step the agent exits with code 0.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -54,14 +54,22 @@ pub enum ScriptError {
     },
 }
 
-/// Reading and writing.
+/// TOML.
 impl Script {
-    /// Reads a script from TOML.
+    /// Parses a script from TOML.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a script.
     pub fn parse(toml: &str) -> Result<Self, ScriptError> {
         toml::from_str(toml).map_err(|error| ScriptError::Parse(Box::new(error)))
     }
 
     /// Reads a script from a TOML file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not a script.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
         let toml = fs::read_to_string(path).map_err(|error| ScriptError::Read {
@@ -71,24 +79,32 @@ impl Script {
         Self::parse(&toml)
     }
 
-    /// The script as TOML.
+    /// Returns the script as TOML.
+    ///
+    /// # Errors
+    ///
+    /// The script has no TOML form.
     pub fn to_toml(&self) -> Result<String, ScriptError> {
         toml::to_string(self).map_err(|error| ScriptError::Write(Box::new(error)))
     }
 
-    /// The environment variable that makes a fake agent play this script, for
+    /// Returns the environment variable that makes a fake agent execute this script, for
     /// [`Command::envs`](std::process::Command::envs).
     ///
-    /// Linux allows about 128 KiB in one variable. A longer script goes into a file, the variable
-    /// then holds `@` and its path.
+    /// Linux limits one variable to about 128 KiB. Write a longer script to a file, and set the variable to
+    /// `@` and its path.
+    ///
+    /// # Errors
+    ///
+    /// The script has no TOML form.
     pub fn env(&self) -> Result<[(&'static str, String); 1], ScriptError> {
         Ok([(SCRIPT_ENV, self.to_toml()?)])
     }
 }
 
-/// Building. Each method adds one [`Step`], where the step is described.
+/// Builder methods. Each adds one [`Step`], which has the details.
 impl Script {
-    /// A script without steps.
+    /// Creates a script without steps.
     pub fn new() -> Self {
         Self::default()
     }
@@ -130,13 +146,13 @@ impl Script {
         self.step(Step::Flood(flood.into()))
     }
 
-    /// Waits (whole milliseconds).
+    /// Waits for this time, in whole milliseconds.
     #[must_use]
     pub fn sleep(self, pause: Duration) -> Self {
         self.step(Step::Sleep { ms: millis(pause) })
     }
 
-    /// Never ends.
+    /// Waits forever.
     #[must_use]
     pub fn forever(self) -> Self {
         self.step(Step::Forever {})
@@ -149,7 +165,7 @@ impl Script {
         self.step(Step::Ignore { signals })
     }
 
-    /// Answers a signal with the steps of another script, each time that it arrives.
+    /// Executes the steps of another script each time that a signal arrives.
     #[must_use]
     pub fn on_signal(self, signal: Signal, answer: Self) -> Self {
         let step = answer.step;
@@ -162,7 +178,7 @@ impl Script {
         self.step(Step::Spawn(spawn.into()))
     }
 
-    /// Closes a stream and lives on.
+    /// Closes a stream. The script continues.
     #[must_use]
     pub fn close(self, stream: Pipe) -> Self {
         self.step(Step::Close { stream })
@@ -195,7 +211,7 @@ impl Script {
         self.write_file(path, "")
     }
 
-    /// Does the steps of another script only if a file exists.
+    /// Executes the steps of another script if a file exists.
     #[must_use]
     pub fn if_exists(self, path: impl Into<PathBuf>, then: Self) -> Self {
         self.step(Step::IfExists {
@@ -204,43 +220,43 @@ impl Script {
         })
     }
 
-    /// Writes what the agent was launched with to this file.
+    /// Writes the arguments and environment of the agent to this file.
     #[must_use]
     pub fn report(self, file: impl Into<PathBuf>) -> Self {
         self.step(Step::Report { file: file.into() })
     }
 
-    /// From now on loses the output that the pipe does not take.
+    /// From now on, loses output that the pipe does not accept.
     #[must_use]
     pub fn lossy_stdout(self) -> Self {
         self.step(Step::LossyStdout {})
     }
 
-    /// From now on ends with this code when a reader has gone away.
+    /// From now on, exits with this code when a reader has gone away.
     #[must_use]
     pub fn exit_on_epipe(self, code: u8) -> Self {
         self.step(Step::ExitOnEpipe { code })
     }
 
-    /// Lives at most this many seconds from now; 0 means no limit.
+    /// Limits the remaining lifetime to this many seconds; 0 means no limit.
     #[must_use]
     pub fn life_limit(self, seconds: u32) -> Self {
         self.step(Step::LifeLimit { seconds })
     }
 
-    /// Ends at once.
+    /// Exits immediately.
     #[must_use]
     pub fn exit(self, code: u8) -> Self {
         self.step(Step::Exit { code })
     }
 
-    /// Sends a signal to itself.
+    /// Sends a signal to its own process.
     #[must_use]
     pub fn kill_self(self, signal: Signal) -> Self {
         self.step(Step::KillSelf { signal })
     }
 
-    /// Ends by `SIGABRT`.
+    /// Ends with `SIGABRT`.
     #[must_use]
     pub fn abort(self) -> Self {
         self.step(Step::Abort {})

@@ -1,8 +1,8 @@
-//! Signals, without signal handlers.
+//! Signals without signal handlers.
 //!
-//! The signals that a script names are blocked in every thread, and one thread takes them with
-//! `sigwait`. So an answer to a signal is ordinary code which may lock and write, and until its
-//! `ignore` or `on_signal` step is reached, a signal does what it always does.
+//! The signals that a script names are blocked in every thread, and one thread takes them with `sigwait`. The
+//! answer to a signal is therefore ordinary code, which may lock and write. Until its `ignore` or `on_signal`
+//! step is executed, a signal has its default effect.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ impl Signals {
         self.set(signal, Action::Run(steps.into()));
     }
 
-    /// Sends a signal to this process. One that ends it has ended it before this returns.
+    /// Sends a signal to this process. Does not return if the signal ends the process.
     pub(super) fn send_to_self(&self, signal: Signal) -> Flow {
         let signal = Native::from(signal);
         if self.action(signal).is_some() {
@@ -56,8 +56,8 @@ impl Signals {
     }
 }
 
-/// Takes over the signals that the steps name, if any. To be called before any other thread
-/// exists, because threads inherit what is blocked.
+/// Takes over the signals that the steps name. MUST be called before any other thread exists, because threads
+/// inherit the signal mask.
 pub(super) fn watch(runner: &Arc<Runner>, steps: &[Step]) -> Flow {
     let mut named = SigSet::empty();
     collect(steps, &mut named);
@@ -78,7 +78,7 @@ pub(super) fn watch(runner: &Arc<Runner>, steps: &[Step]) -> Flow {
             match runner.signals.action(signal) {
                 None => runner.end_on_stop(die(signal)),
                 Some(Action::Ignore) => {}
-                // In a thread of its own, so that a slow answer does not hold up the next signal.
+                // Runs in a separate thread, so that a slow answer does not delay the next signal.
                 Some(Action::Run(steps)) => {
                     let runner = Arc::clone(&runner);
                     thread::spawn(move || runner.end_on_stop(runner.run(&steps)));
@@ -89,7 +89,7 @@ pub(super) fn watch(runner: &Arc<Runner>, steps: &[Step]) -> Flow {
     Ok(())
 }
 
-/// Lets a signal do what it does by default.
+/// Lets a signal have its default effect.
 fn die(signal: Native) -> Flow {
     let mut set = SigSet::empty();
     set.add(signal);
@@ -98,7 +98,7 @@ fn die(signal: Native) -> Flow {
         .map_err(|error| Stop::failed("cannot signal", error))
 }
 
-/// The signals that the steps answer or ignore. Those of spawned processes are their own affair.
+/// Collects the signals that the steps answer or ignore, without those of spawned processes.
 fn collect(steps: &[Step], named: &mut SigSet) {
     for step in steps {
         match step {

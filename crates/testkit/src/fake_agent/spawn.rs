@@ -1,7 +1,7 @@
-//! Processes that the fake agent starts: itself again, with a script given in the arguments.
+//! Processes that the fake agent starts: the same program, with a script in its arguments.
 //!
-//! Not by a bare `fork`, which is unsafe in a program with threads; and not by the environment,
-//! which the script may want empty.
+//! A bare `fork` is unsafe in a program with threads. The environment cannot carry the script, because the
+//! script may require it to be empty.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,8 +21,8 @@ pub(super) const CHILD_FLAG: &str = "--teamster-fake-child";
 /// Starts a process and waits until it is ready.
 pub(super) fn spawn(agent: &FakeAgent, spawn: &Spawn) -> Flow {
     let failed = |error| Stop::failed("cannot spawn", error);
-    // The new process reports that it is ready by a byte on this pipe, the writing end of which it
-    // has where its stdin will be: no other descriptor is inherited.
+    // The new process writes a byte to this pipe when it is ready. It has the writing end as its stdin, so it
+    // inherits no other descriptor.
     let (mut ready, signal) = std::io::pipe().map_err(failed)?;
     let mut child = {
         let mut command = command(agent, spawn)?;
@@ -34,22 +34,22 @@ pub(super) fn spawn(agent: &FakeAgent, spawn: &Spawn) -> Flow {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
         command.spawn().map_err(failed)?
-        // Here the command, and with it our copy of the writing end, goes away.
+        // The command is dropped here, which closes this process's copy of the writing end.
     };
     ready.read_exact(&mut [0]).map_err(failed)?;
     if spawn.kind == SpawnKind::Daemon {
-        // This was the one in between: once it is gone, the daemon has another parent.
+        // This child is the intermediate process: once it has ended, the daemon has another parent.
         child.wait().map_err(failed)?;
     }
     Ok(())
 }
 
-/// The life of a spawned process.
+/// Runs a spawned process.
 pub(super) fn live(agent: &FakeAgent, toml: &OsStr) -> Flow {
     let failed = |error| Stop::failed("cannot begin a spawned process", error);
     let mut spawn: Spawn = toml::from_str(&toml.to_string_lossy())
         .map_err(|error| Stop::failed("wrong spawn argument", error))?;
-    // Signals that the parent handles are blocked in it, and that is inherited.
+    // The parent blocks the signals that it handles, and children inherit the mask.
     SigSet::empty()
         .thread_set_mask()
         .map_err(|error| failed(error.into()))?;
@@ -63,7 +63,7 @@ pub(super) fn live(agent: &FakeAgent, toml: &OsStr) -> Flow {
         SpawnKind::Daemon => {
             unistd::setsid().map_err(|error| failed(error.into()))?;
             spawn.kind = SpawnKind::Child;
-            // Not waited for: this process ends now so that the new one loses its parent.
+            // Not waited for: this process ends now, so that the new one loses its parent.
             command(agent, &spawn)?.spawn().map_err(failed)?;
             return Ok(());
         }
@@ -84,14 +84,14 @@ pub(super) fn live(agent: &FakeAgent, toml: &OsStr) -> Flow {
     Runner::play(&runner, rest)
 }
 
-/// Writes the byte that the parent waits for and puts `/dev/null` where stdin belongs.
+/// Writes the byte that the parent waits for and replaces stdin by `/dev/null`.
 fn tell_ready() -> std::io::Result<()> {
     unistd::write(std::io::stdin(), b".")?;
     unistd::dup2_stdin(File::open("/dev/null")?)?;
     Ok(())
 }
 
-/// This program again, as a spawned process.
+/// Returns the command that starts this program as a spawned process.
 fn command(agent: &FakeAgent, spawn: &Spawn) -> Result<Command, Stop> {
     let program = match &agent.program {
         Some(program) => program.clone(),

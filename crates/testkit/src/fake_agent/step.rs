@@ -1,4 +1,4 @@
-//! The steps of a script: one type each, with its TOML form.
+//! The steps of a script, with one type for each step that has options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,8 +9,7 @@ use super::write::{BigLine, Flood, Play, Text};
 
 /// An action of the fake agent. In TOML, a `[[step]]` table with one key.
 ///
-/// Written with the methods of [`Script`](super::Script); the steps that have options take one of
-/// the types of this module.
+/// [`Script`](super::Script) has a builder method for each step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -23,39 +22,38 @@ pub enum Step {
     BigLine(BigLine),
     /// Plays a recorded file, see [`Play`].
     Play(Play),
-    /// Writes a lot of text that means nothing, see [`Flood`].
+    /// Writes a large amount of meaningless text, see [`Flood`].
     Flood(Flood),
     /// Waits: `sleep = { ms = 250 }`.
     Sleep {
-        /// How long, in milliseconds.
+        /// The duration, in milliseconds.
         ms: u64,
     },
-    /// Never ends: `forever = {}`.
+    /// Waits forever: `forever = {}`.
     Forever {},
     /// Ignores signals from now on: `ignore = { signals = ["SIGTERM", "SIGINT"] }`.
     Ignore {
-        /// Which signals.
+        /// The signals.
         signals: Vec<Signal>,
     },
-    /// Answers a signal with steps of its own, beside the script, which continues:
-    /// `on_signal = { signal = "SIGINT", step = [{ line = { text = "…" } }, { exit = { code = 0 } }] }`.
+    /// Executes separate steps when a signal arrives, while the script continues: `on_signal = { signal =
+    /// "SIGINT", step = [{ line = { text = "…" } }, { exit = { code = 0 } }] }`.
     ///
-    /// Without steps the signal is noticed and nothing happens. The script runs as long as neither
-    /// the steps nor the script itself exit.
+    /// Without steps the signal has no effect. The agent runs until either the steps or the script exit.
     OnSignal {
-        /// Which signal.
+        /// The signal.
         signal: Signal,
-        /// Steps for each time that it arrives.
+        /// The steps, executed each time that it arrives.
         #[serde(default)]
         step: Vec<Step>,
     },
     /// Starts another process, see [`Spawn`].
     Spawn(Spawn),
-    /// Closes a stream and lives on: `close = { stream = "stdout" }`.
+    /// Closes a stream; the script continues: `close = { stream = "stdout" }`.
     ///
-    /// What is written to a closed stream afterwards goes nowhere.
+    /// Later output to a closed stream is discarded.
     Close {
-        /// Which stream.
+        /// The stream.
         stream: Pipe,
     },
     /// Reads standard input, see [`Stdin`]. A script without this step never reads it.
@@ -65,62 +63,61 @@ pub enum Step {
         /// Path of the file.
         path: PathBuf,
     },
-    /// Writes a file, whole or not at all: `write_file = { path = "…", text = "…" }`.
+    /// Writes a file atomically: `write_file = { path = "…", text = "…" }`.
     WriteFile {
         /// Path of the file.
         path: PathBuf,
-        /// Its content, empty unless given.
+        /// The content. Default: empty.
         #[serde(default)]
         text: String,
     },
-    /// Does steps only if a file exists: `if_exists = { path = "…", step = […] }`.
+    /// Executes steps only if a file exists: `if_exists = { path = "…", step = […] }`.
     ///
-    /// With [`WriteFile`](Self::WriteFile) this makes a second run differ from the first.
+    /// With [`WriteFile`](Self::WriteFile), this makes a second run differ from the first.
     IfExists {
         /// Path of the file.
         path: PathBuf,
-        /// Steps to execute then.
+        /// The steps.
         step: Vec<Step>,
     },
-    /// Writes what the agent was launched with: `report = { file = "…" }`. See
+    /// Writes the arguments and environment of the agent: `report = { file = "…" }`. See
     /// [`Report`](super::Report).
     Report {
         /// Path of the JSON file.
         file: PathBuf,
     },
-    /// From now on, writes standard output like a CLI that loses output: `lossy_stdout = {}`.
+    /// From now on, loses standard output as some CLIs do: `lossy_stdout = {}`.
     ///
-    /// The pipe becomes non-blocking. What does not fit waits in memory, is tried again between
-    /// steps and while the script sleeps or waits, and is dropped when the agent ends, which still
+    /// The pipe becomes non-blocking. Output that does not fit is queued in memory and retried between steps
+    /// and while the script sleeps or waits. When the agent ends, the queue is dropped, and the agent still
     /// reports success.
     LossyStdout {},
     /// Ends the agent when a reader has gone away: `exit_on_epipe = { code = 1 }`.
     ///
-    /// Without this step it writes on as if nothing had happened.
+    /// Without this step the agent ignores a missing reader.
     ExitOnEpipe {
         /// The exit code.
         code: u8,
     },
-    /// Changes how long the agent may live before `SIGALRM` ends it: `life_limit = { seconds = 60 }`.
+    /// Changes the maximum lifetime, after which `SIGALRM` ends the agent: `life_limit = { seconds = 60 }`.
     ///
-    /// The limit is there so that a failed test leaves nothing behind. It is
-    /// [`LIFE_LIMIT_SECONDS`](super::LIFE_LIMIT_SECONDS) at the start of every agent and of every
-    /// process that it spawns; 0 means no limit.
+    /// The limit ensures that a failed test leaves no process behind. Every agent and every process that it
+    /// spawns starts with [`LIFE_LIMIT_SECONDS`](super::LIFE_LIMIT_SECONDS); 0 means no limit.
     LifeLimit {
         /// Seconds from now.
         seconds: u32,
     },
-    /// Ends the agent at once: `exit = { code = 3 }`.
+    /// Ends the agent immediately: `exit = { code = 3 }`.
     Exit {
         /// The exit code.
         code: u8,
     },
-    /// Sends a signal to itself: `kill_self = { signal = "SIGKILL" }`.
+    /// Sends a signal to its own process: `kill_self = { signal = "SIGKILL" }`.
     KillSelf {
-        /// Which signal.
+        /// The signal.
         signal: Signal,
     },
-    /// Ends by `SIGABRT`, as after a crash: `abort = {}`.
+    /// Ends with `SIGABRT`, as after a crash: `abort = {}`.
     Abort {},
 }
 
@@ -136,32 +133,32 @@ pub enum Pipe {
     Stderr,
 }
 
-/// A signal, written in TOML by its full name such as `"SIGTERM"`.
+/// A signal, in TOML by its full name such as `"SIGTERM"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Signal {
-    /// The terminal has gone.
+    /// The terminal was closed.
     #[serde(rename = "SIGHUP")]
     Hup,
-    /// Interrupt, as by Ctrl-C.
+    /// Interrupt, as sent by Ctrl-C.
     #[serde(rename = "SIGINT")]
     Int,
-    /// Quit, as by Ctrl-\.
+    /// Quit, as sent by Ctrl-\.
     #[serde(rename = "SIGQUIT")]
     Quit,
-    /// A crash.
+    /// Abort, as after a crash.
     #[serde(rename = "SIGABRT")]
     Abrt,
-    /// The end: it can be sent, and neither ignored nor answered.
+    /// Kill. It can be sent, but neither ignored nor answered.
     #[serde(rename = "SIGKILL")]
     Kill,
-    /// For any use.
+    /// User-defined signal 1.
     #[serde(rename = "SIGUSR1")]
     Usr1,
-    /// For any use.
+    /// User-defined signal 2.
     #[serde(rename = "SIGUSR2")]
     Usr2,
-    /// A request to end.
+    /// Request to end.
     #[serde(rename = "SIGTERM")]
     Term,
 }
@@ -177,7 +174,7 @@ pub struct Stdin {
     pub(super) echo: bool,
 }
 
-/// End of reading standard input.
+/// End of the input to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Until {
@@ -200,24 +197,24 @@ impl Stdin {
         Self::until(Until::Line)
     }
 
-    /// Reads to the end (`"eof"`).
+    /// Reads to the end of the input (`"eof"`).
     pub fn to_eof() -> Self {
         Self::until(Until::Eof)
     }
 
-    /// Reads to the end and does not end then: a CLI that ignores EOF (`"forever"`).
+    /// Reads to the end of the input and continues to run, as a CLI that ignores EOF (`"forever"`).
     pub fn forever() -> Self {
         Self::until(Until::Forever)
     }
 
-    /// Writes what was read to this file, whole or not at all.
+    /// Writes the input to this file, atomically.
     #[must_use]
     pub fn save(mut self, file: impl Into<PathBuf>) -> Self {
         self.save = Some(file.into());
         self
     }
 
-    /// Writes `{"type":"stdin","bytes":5,"text":"…"}` to standard output once it was read.
+    /// Writes `{"type":"stdin","bytes":5,"text":"…"}` to standard output after the input was read.
     #[must_use]
     pub fn echo(mut self) -> Self {
         self.echo = true;
@@ -229,24 +226,24 @@ impl Stdin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpawnKind {
-    /// `"child"`: in the agent's own process group. A signal to the group reaches it.
+    /// `"child"`: in the agent's process group. A signal to the group reaches it.
     Child,
-    /// `"group"`: a process group of its own, in the agent's session.
+    /// `"group"`: in a new process group of the agent's session.
     Group,
-    /// `"setsid"`: a session of its own, as the shell tools of real CLIs are. A signal to the
-    /// agent's group does not reach it; it is still the agent's child.
+    /// `"setsid"`: in a new session, as the shell tools of real CLIs. A signal to the agent's group does not
+    /// reach it, but it is still the agent's child.
     Setsid,
-    /// `"daemon"`: another session and another parent. The process tree does not lead to it.
+    /// `"daemon"`: in another session with another parent. It is not in the agent's process tree.
     Daemon,
 }
 
 /// Starts another process of the fake agent:
 /// `spawn = { kind = "setsid", hold_pipes = true, clear_env = false, pid_file = "…", step = […] }`.
 ///
-/// It has a script of its own, so it too can ignore signals, write to the pipes that it inherited,
-/// and spawn. The step ends when the new process is ready: its session is made, the `ignore` and
-/// `on_signal` steps at the head of its script are done and its pid file is written. The agent
-/// never waits for it afterwards.
+/// The process has a separate script, so it can also ignore signals, write to inherited pipes and spawn.
+///
+/// The step ends when the new process is ready: its session exists, the leading `ignore` and `on_signal`
+/// steps of its script are done and its pid file is written. The agent never waits for it afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spawn {
@@ -257,13 +254,13 @@ pub struct Spawn {
     pub(super) clear_env: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) pid_file: Option<PathBuf>,
-    /// Without steps it lives forever.
+    /// An empty list means that the process lives forever.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) step: Vec<Step>,
 }
 
 impl Spawn {
-    /// A process that stands so, holds the agent's stdout and stderr open and lives forever.
+    /// Creates a process of this kind that holds the agent's stdout and stderr open and lives forever.
     pub fn new(kind: SpawnKind) -> Self {
         Self {
             kind,
@@ -274,14 +271,14 @@ impl Spawn {
         }
     }
 
-    /// Whether it inherits stdout and stderr (the default) or has `/dev/null` there.
+    /// Sets whether it inherits stdout and stderr (the default) or gets `/dev/null`.
     #[must_use]
     pub fn hold_pipes(mut self, hold: bool) -> Self {
         self.hold_pipes = hold;
         self
     }
 
-    /// Gives it no environment at all, so that nothing in it identifies its owner.
+    /// Starts it with an empty environment, so that no variable identifies its owner.
     #[must_use]
     pub fn clear_env(mut self) -> Self {
         self.clear_env = true;
@@ -295,7 +292,7 @@ impl Spawn {
         self
     }
 
-    /// Its script, after which it ends. A script without steps means that it lives forever.
+    /// Sets its script, after which it ends. A script without steps never ends.
     #[must_use]
     pub fn script(mut self, script: super::Script) -> Self {
         self.step = script.step;
@@ -309,7 +306,7 @@ impl From<SpawnKind> for Spawn {
     }
 }
 
-/// Whole milliseconds. TOML integers have a sign; a time beyond them is as good as forever.
+/// Returns whole milliseconds, limited to the largest TOML integer, which is signed.
 pub(super) fn millis(duration: Duration) -> u64 {
     const LONGEST: u64 = i64::MAX as u64;
     teamster_core::time::millis(duration).min(LONGEST)

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::step::Until;
 use super::*;
 
-/// A script with every step and every option away from its default, made with the builder.
+/// Returns a script with every step and every option away from its default.
 fn everything() -> Script {
     Script::new()
         .line(
@@ -60,7 +60,7 @@ fn everything() -> Script {
         .abort()
 }
 
-/// The names of the steps in a script.
+/// Returns the names of the steps in a script.
 fn names(script: &Script) -> BTreeSet<String> {
     let toml: toml::Table = toml::from_str(&script.to_toml().unwrap()).unwrap();
     toml["step"]

@@ -23,7 +23,7 @@ pub enum Stream {
 /// Text for the steps `line` and `raw`:
 /// `line = { text = "…", hex = "ff fe", to = "stdout", repeat = 1000, interval_ms = 5 }`.
 ///
-/// Made from a string or from bytes. Bytes which are not UTF-8 are kept as hexadecimal digits.
+/// It is created from a string or from bytes. Bytes that are not UTF-8 are stored as hexadecimal digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
@@ -41,21 +41,21 @@ pub struct Text {
 }
 
 impl Text {
-    /// Writes to this stream. Default: standard output.
+    /// Sets the stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
         self
     }
 
-    /// Writes it this many times, `{n}` in the text replaced by 0, 1, 2 and so on.
+    /// Sets the number of copies. `{n}` in the text is replaced by 0, 1, 2 and so on.
     #[must_use]
     pub fn repeat(mut self, times: u64) -> Self {
         self.repeat = Some(times);
         self
     }
 
-    /// Waits between repeats (whole milliseconds). Without it, repeats are written in large pieces.
+    /// Sets the pause between copies, in whole milliseconds. Without it, copies are written in large pieces.
     #[must_use]
     pub fn interval(mut self, pause: Duration) -> Self {
         self.interval_ms = millis(pause);
@@ -102,8 +102,8 @@ impl<const N: usize> From<&[u8; N]> for Text {
     }
 }
 
-/// One very long line, written in pieces and never held in memory:
-/// `big_line = { bytes = 100_000_000, prefix = '{"text":"', suffix = '"}', fill = "x", to = "stdout" }`.
+/// One very long line, written in pieces and never completely in memory: `big_line = { bytes = 100_000_000,
+/// prefix = '{"text":"', suffix = '"}', fill = "x", to = "stdout" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BigLine {
@@ -119,7 +119,7 @@ pub struct BigLine {
 }
 
 impl BigLine {
-    /// A line with this many fill bytes, beside prefix, suffix and newline.
+    /// Creates a line with this many fill bytes, in addition to prefix, suffix and newline.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -130,28 +130,28 @@ impl BigLine {
         }
     }
 
-    /// Text before the fill.
+    /// Sets the text before the fill.
     #[must_use]
     pub fn prefix(mut self, text: impl Into<String>) -> Self {
         self.prefix = text.into();
         self
     }
 
-    /// Text after the fill.
+    /// Sets the text after the fill.
     #[must_use]
     pub fn suffix(mut self, text: impl Into<String>) -> Self {
         self.suffix = text.into();
         self
     }
 
-    /// The fill, one ASCII character (any other is refused when the script is read). Default: `x`.
+    /// Sets the fill character. Default: `x`. It must be ASCII, which is checked when the script is read.
     #[must_use]
     pub fn fill(mut self, fill: char) -> Self {
         self.fill = fill;
         self
     }
 
-    /// Writes to this stream. Default: standard output.
+    /// Sets the stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
@@ -159,8 +159,8 @@ impl BigLine {
     }
 }
 
-/// Plays a recorded file, byte by byte as it is:
-/// `play = { file = "…", first = 1, last = 20, chunk = 7, delay_ms = 5, garbage_every = 3, to = "stdout" }`.
+/// Plays a recorded file byte for byte: `play = { file = "…", first = 1, last = 20, chunk = 7, delay_ms = 5,
+/// garbage_every = 3, to = "stdout" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Play {
@@ -180,7 +180,7 @@ pub struct Play {
 }
 
 impl Play {
-    /// Plays this file, from its first line to its last.
+    /// Plays all lines of this file.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
@@ -193,42 +193,42 @@ impl Play {
         }
     }
 
-    /// Begins with this line, counted from 1.
+    /// Sets the first line, counted from 1.
     #[must_use]
     pub fn first(mut self, line: u64) -> Self {
         self.first = Some(line);
         self
     }
 
-    /// Ends with this line, counted from 1.
+    /// Sets the last line, counted from 1.
     #[must_use]
     pub fn last(mut self, line: u64) -> Self {
         self.last = Some(line);
         self
     }
 
-    /// Writes pieces of this many bytes, wherever lines begin and end. 0 means whole lines.
+    /// Writes pieces of this many bytes, independent of line ends. 0 means whole lines.
     #[must_use]
     pub fn chunk(mut self, bytes: usize) -> Self {
         self.chunk = NonZeroUsize::new(bytes);
         self
     }
 
-    /// Waits after each line, or after each chunk (whole milliseconds).
+    /// Sets the pause after each line or chunk, in whole milliseconds.
     #[must_use]
     pub fn delay(mut self, pause: Duration) -> Self {
         self.delay_ms = millis(pause);
         self
     }
 
-    /// Puts a line which is not JSON after every so many lines, not after the last. 0 means none.
+    /// Inserts a line that is not JSON after each group of this many lines, except the last. 0 means none.
     #[must_use]
     pub fn garbage_every(mut self, lines: u64) -> Self {
         self.garbage_every = NonZeroU64::new(lines);
         self
     }
 
-    /// Writes to this stream. Default: standard output.
+    /// Sets the stream. Default: standard output.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
@@ -254,7 +254,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// This many bytes to standard error.
+    /// Writes this many bytes to standard error.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -263,14 +263,14 @@ impl Flood {
         }
     }
 
-    /// Writes to this stream. Default: standard error.
+    /// Sets the stream. Default: standard error.
     #[must_use]
     pub fn to(mut self, stream: Stream) -> Self {
         self.to = stream;
         self
     }
 
-    /// Floods beside the rest of the script, which continues at once.
+    /// Writes concurrently with the rest of the script, which continues immediately.
     ///
     /// The end of the script waits for the flood; the step `exit` does not.
     #[must_use]
@@ -294,7 +294,7 @@ fn stderr() -> Stream {
     Stream::Stderr
 }
 
-/// Sizes are in bytes, so a fill that takes several would not fit them.
+/// Sizes are in bytes, so a fill character of several bytes would not match them.
 fn ascii<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<char, D::Error> {
     let fill = char::deserialize(deserializer)?;
     if fill.is_ascii() {

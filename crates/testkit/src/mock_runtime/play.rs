@@ -1,5 +1,5 @@
-//! Playback of a script. Its state (text, open tools, result) is kept by [`RunAssembler`], which
-//! keeps that of real runs: events reach it through a decoder that only hands them on.
+//! Playback of a script. [`RunAssembler`] keeps the state (text, open tools, result), as it does for real
+//! runs. Events reach it through a decoder that only forwards them.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,19 +18,19 @@ use super::script::{Ending, Script, Step};
 
 /// The next step of a run.
 pub(super) enum Next {
-    /// These, and the run continues.
+    /// Events, after which the run continues.
     Events(Vec<LogEntry>),
-    /// These, and it is over.
+    /// Events that end the run.
     End(Vec<LogEntry>),
 }
 
-/// One run of a script.
+/// Playback of one script.
 pub(super) struct Play {
     script: Script,
     hand: Hand,
     assembler: Option<RunAssembler>,
     policy: PermissionPolicy,
-    /// One for the whole run: it counts.
+    /// One for the whole run, because it counts events.
     out: Events,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
@@ -53,7 +53,7 @@ impl Play {
         }
     }
 
-    /// Waits as long as the script does, or until an abort.
+    /// Waits for the script's next events, or until an abort.
     pub(super) async fn next(&mut self, abort: &AbortHandle) -> Next {
         loop {
             if abort.is_aborted() {
@@ -106,7 +106,7 @@ impl Play {
         self.out.drain_entries(0).collect()
     }
 
-    /// Events after the answer to a permission request.
+    /// Returns the events after the answer to a permission request.
     fn answered(
         &mut self,
         request: PermissionRequest,
@@ -135,7 +135,7 @@ impl Play {
         let Some(assembler) = &mut self.assembler else {
             return;
         };
-        // The line of a CLI that prints events in teamster's own form.
+        // The line of a CLI that prints events in teamster's format.
         let line = serde_json::to_vec(&event).unwrap_or_else(|_| b"{}".to_vec());
         let name = event.type_name();
         let is_unknown = matches!(event, AgentEvent::Unknown(_));
@@ -155,7 +155,7 @@ impl Play {
         }
     }
 
-    /// The end that the script has.
+    /// Ends the run as the script defines.
     fn end(&mut self) -> Vec<LogEntry> {
         let mut exit = Exit::default();
         let mut summary = std::mem::take(&mut self.script.figures);
@@ -171,7 +171,7 @@ impl Play {
             }
             Ending::TimedOut(error) => exit = stopped(Stop::Timeout(error)),
             Ending::Incomplete => {
-                // Reported here, because after an error of the script's nothing else would.
+                // Reported here, because the assembler reports no other error after one of the script's.
                 let error = AgentError::new(
                     ErrorCode::StreamEndedEarly,
                     ErrorKind::Protocol,
@@ -185,7 +185,7 @@ impl Play {
         self.finish(exit, summary)
     }
 
-    /// The end of a run that its caller stopped.
+    /// Ends a run that its caller aborted.
     fn aborted(&mut self) -> Vec<LogEntry> {
         self.finish(stopped(Stop::Aborted), RunSummary::default())
     }
@@ -208,7 +208,7 @@ impl Play {
     }
 }
 
-/// Answer of the policy.
+/// Asks the policy for its answer.
 pub(super) async fn answer(
     policy: &PermissionPolicy,
     request: PermissionRequest,
@@ -220,7 +220,7 @@ pub(super) async fn answer(
     }
 }
 
-/// How a process ends that obeys a signal.
+/// Returns the exit of a process that obeyed a signal.
 fn stopped(why: Stop) -> Exit {
     Exit {
         signal: Some("SIGTERM".to_owned()),
@@ -229,7 +229,7 @@ fn stopped(why: Stop) -> Exit {
     }
 }
 
-/// Input of the decoder beside the line.
+/// Input of the decoder in addition to the line.
 #[derive(Clone, Default)]
 struct Hand(Arc<Mutex<InHand>>);
 
@@ -245,13 +245,13 @@ impl Hand {
     }
 }
 
-/// A decoder that hands on what it is given.
+/// A decoder that forwards its input.
 struct HandsOn(Hand);
 
 impl Decoder for HandsOn {
     fn line(&mut self, _line: &[u8], out: &mut Events) {
         match self.0.lock().event.take() {
-            // So it is counted.
+            // Reported this way so that it is counted.
             Some(AgentEvent::Unknown(unknown)) => out.unknown(unknown.native.get().as_bytes()),
             Some(event) => out.push(event),
             None => {}

@@ -15,8 +15,8 @@ use teamster_core::{
 
 /// Events and actions of one run of a [`MockRuntime`](super::MockRuntime), step by step, and its end.
 ///
-/// Steps happen in the order in which they are added. The ending and the figures of the result may be
-/// set anywhere; of two endings the last holds, and without any the run [completes](Self::completed).
+/// Steps happen in the order in which they are added. The ending and the figures of the result may be set at
+/// any point. Of several endings the last one applies; without any the run [completes](Self::completed).
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,8 +39,8 @@ use teamster_core::{
 /// ));
 /// ```
 ///
-/// A step that would break the grammar of a stream (a result without its call, an id used twice, a `done`)
-/// becomes an `unknown` event, as if a CLI had printed it, and a warning has the reason.
+/// A step that would break the grammar of a stream (a result without its call, a reused id, a `done`) becomes
+/// an `unknown` event, as if a CLI had printed it, and a warning states the reason.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Script {
@@ -54,7 +54,7 @@ pub struct Script {
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Event(AgentEvent),
-    /// Permission is requested; if granted, the tool gives this output.
+    /// Requests permission; if granted, the tool has this output.
     Ask(PermissionRequest, String),
     Delay(Duration),
     WaitForAbort,
@@ -84,27 +84,27 @@ impl fmt::Debug for Adjust {
 
 /// Events.
 impl Script {
-    /// A run that completes without any text.
+    /// Creates a run that completes without text.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Any event. `done` is not for a script: an ending makes it.
+    /// Adds any event except `done`, which the ending creates.
     pub fn event(self, event: AgentEvent) -> Self {
         self.step(Step::Event(event))
     }
 
-    /// The session is known. The event names the script's [`model`](Self::model) as well.
+    /// Reports the session. The event includes the script's [`model`](Self::model).
     pub fn session(self, id: impl Into<Id>) -> Self {
         self.event(AgentEvent::Session(Box::new(Session::new(id))))
     }
 
-    /// A piece of the answer, of no message in particular.
+    /// Emits a piece of the answer without a message id.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.piece(None, text.into())
     }
 
-    /// A piece of the answer, of this message.
+    /// Emits a piece of the answer in this message.
     pub fn text_in(self, message_id: impl Into<Id>, text: impl Into<String>) -> Self {
         self.piece(Some(message_id.into()), text.into())
     }
@@ -114,12 +114,12 @@ impl Script {
         self.event(AgentEvent::Retract(Retract::new(message_id)))
     }
 
-    /// A piece of the model's reasoning.
+    /// Emits a piece of the model's reasoning.
     pub fn thinking(self, text: impl Into<String>) -> Self {
         self.event(AgentEvent::Thinking(Thinking::new(text)))
     }
 
-    /// A tool is called. The id must be new in the run.
+    /// Calls a tool. The id must be unique in the run.
     pub fn tool_use(
         self,
         name: impl Into<String>,
@@ -132,7 +132,7 @@ impl Script {
         ))))
     }
 
-    /// A tool of an MCP server is called, under the name `mcp__server__tool`.
+    /// Calls a tool of an MCP server, under the name `mcp__server__tool`.
     pub fn mcp_tool_use(
         self,
         server: impl Into<String>,
@@ -147,8 +147,8 @@ impl Script {
         )))
     }
 
-    /// A tool is called for which permission is asked: by the policy of a session
-    /// ([`MockSessions`](super::MockSessions)); in a run it is denied. With permission it has this output.
+    /// Calls a tool that needs permission. In a session ([`MockSessions`](super::MockSessions)) the policy
+    /// decides; in a run the tool is denied. If permitted, it has this output.
     pub fn ask_tool(
         self,
         name: impl Into<String>,
@@ -166,20 +166,19 @@ impl Script {
             .step(Step::Ask(request, output.into()))
     }
 
-    /// A tool that was called has succeeded.
+    /// Ends a tool call with success.
     pub fn tool_result(self, id: impl Into<Id>, output: impl Into<String>) -> Self {
         self.tool_end(id.into(), output.into(), false)
     }
 
-    /// A tool that was called has failed.
+    /// Ends a tool call with an error.
     pub fn tool_error(self, id: impl Into<Id>, output: impl Into<String>) -> Self {
         self.tool_end(id.into(), output.into(), true)
     }
 
-    /// This call of this tool was not permitted.
+    /// Reports that this call of this tool was denied.
     ///
-    /// A run that completes without a word, where something was denied, is `incomplete`: so it is with
-    /// every CLI.
+    /// As with every CLI, a run that completes without text after a denial is `incomplete`.
     pub fn permission_denied(
         self,
         tool_name: impl Into<String>,
@@ -193,46 +192,47 @@ impl Script {
         )))
     }
 
-    /// Reports a changed file, without changing it.
+    /// Reports a changed file without changing it.
     pub fn file_change(self, path: impl Into<String>, change: ChangeKind) -> Self {
         self.event(AgentEvent::FileChange(Box::new(FileChange::new(
             path, change,
         ))))
     }
 
-    /// Usage of the run so far. The last of these is the result's, also if the run is aborted,
-    /// unless [`result_usage`](Self::result_usage) is set.
+    /// Reports the usage of the run so far. The last report is the usage of the result, even of an aborted
+    /// run, unless [`result_usage`](Self::result_usage) is set.
     pub fn usage(self, usage: Usage) -> Self {
         self.event(AgentEvent::Usage(Box::new(UsageReport::new(usage))))
     }
 
-    /// The same with what it has cost so far, in USD.
+    /// Reports the usage and cost of the run so far. The cost is in USD.
     pub fn usage_and_cost(self, usage: Usage, cost_usd: f64) -> Self {
         self.event(AgentEvent::Usage(Box::new(
             UsageReport::new(usage).cost_usd(cost_usd),
         )))
     }
 
-    /// The CLI itself tries a request again, for the `attempt`th time (from 1). The wait is not
-    /// included: see [`delay`](Self::delay).
+    /// Reports that the CLI itself repeats a request for the `attempt`th time, counted from 1. It does not
+    /// wait: see [`delay`](Self::delay).
     pub fn retry(self, attempt: u32, error: AgentError) -> Self {
         self.event(AgentEvent::Retry(Box::new(Retry::new(attempt, error))))
     }
 
-    /// The account's limit, in the CLI's word such as `allowed_warning` or `rejected`, and when it
-    /// resets, in milliseconds since the Unix epoch.
+    /// Reports the account's limit, with the CLI's status such as `allowed_warning` or `rejected`, and the
+    /// time of its reset in milliseconds since the Unix epoch.
     pub fn rate_limit(self, status: impl Into<String>, resets_at: Option<u64>) -> Self {
         self.event(AgentEvent::RateLimit(Box::new(
             RateLimit::new(status).resets_at(resets_at),
         )))
     }
 
-    /// A notice of the CLI's.
+    /// Emits a notice of the CLI.
     pub fn notice(self, level: NoticeLevel, message: impl Into<String>) -> Self {
         self.event(AgentEvent::notice(level, NoticeSource::Stdout, message))
     }
 
-    /// An intermediate error, after which the run continues. For one that ends it: [`failed`](Self::failed).
+    /// Reports an intermediate error, after which the run continues. For an error that ends it, see
+    /// [`failed`](Self::failed).
     pub fn error(self, error: AgentError) -> Self {
         self.event(error.into())
     }
@@ -240,104 +240,103 @@ impl Script {
 
 /// Actions without events.
 impl Script {
-    /// Nothing, for this long on Tokio's clock. An abort ends the run at once.
+    /// Waits for this time on Tokio's clock. An abort ends the run immediately.
     pub fn delay(self, time: Duration) -> Self {
         self.step(Step::Delay(time))
     }
 
-    /// Nothing, until the run is aborted.
+    /// Waits until the run is aborted.
     pub fn wait_for_abort(self) -> Self {
         self.step(Step::WaitForAbort)
     }
 
-    /// Nothing, forever: not even an abort or a kill ends it, only that the stream is dropped.
+    /// Waits forever. Neither an abort nor a kill ends the run, only dropping the stream.
     pub fn hang(self) -> Self {
         self.step(Step::Hang)
     }
 
-    /// The runtime panics where its stream is polled: a bug in it that its user has to survive.
+    /// Panics when the stream is polled, as a runtime with a bug.
     pub fn panic(self, message: impl Into<String>) -> Self {
         self.step(Step::Panic(message.into()))
     }
 
-    /// An abort takes this long until the run is over, as with a CLI that cleans up first. A
-    /// [kill](teamster_core::AbortHandle::kill) does not wait for it.
+    /// Sets the time between an abort and the end of the run, as for a CLI that cleans up first. A
+    /// [kill](teamster_core::AbortHandle::kill) ends the run without this delay.
     pub fn stop_takes(mut self, time: Duration) -> Self {
         self.stop_takes = time;
         self
     }
 }
 
-/// How it ends.
+/// Endings.
 impl Script {
-    /// The run ends well. This is what a script without an ending does.
+    /// Ends the run successfully. This is the default ending.
     pub fn completed(self) -> Self {
         self.ending(Ending::Completed)
     }
 
-    /// The run fails: with this error, and then `done`.
+    /// Ends the run with this error, followed by `done`.
     pub fn failed(self, error: AgentError) -> Self {
         self.ending(Ending::Failed(error))
     }
 
-    /// A limit of time ends the run: with this error, and then `done`. No time passes; see
+    /// Ends the run as a timeout: with this error, followed by `done`. No time passes; see
     /// [`delay`](Self::delay).
     pub fn timed_out(self, error: AgentError) -> Self {
         self.ending(Ending::TimedOut(error))
     }
 
-    /// The output breaks off: a `STREAM_ENDED_EARLY` error, and then `done` with the status `incomplete`.
+    /// Breaks off the output: a `STREAM_ENDED_EARLY` error, followed by `done` with the status `incomplete`.
     pub fn incomplete(self) -> Self {
         self.ending(Ending::Incomplete)
     }
 
-    /// The stream ends without `done`: a runtime that breaks its promise.
+    /// Ends the stream without `done`, as a runtime that violates its contract.
     pub fn breaks_off(self) -> Self {
         self.ending(Ending::BreaksOff)
     }
 }
 
-/// The figures of the result. Those of a run that is aborted before its ending are not known.
+/// Figures of the result. Those of a run that is aborted before its ending are unknown.
 impl Script {
-    /// The model that answers.
+    /// Sets the model that answers.
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.figures.model = Some(model.into());
         self
     }
 
-    /// Usage of the run, if it differs from the last [`usage`](Self::usage).
+    /// Sets the usage of the run, if it differs from the last [`usage`](Self::usage).
     pub fn result_usage(mut self, usage: Usage) -> Self {
         self.figures.usage = Some(usage);
         self
     }
 
-    /// Cost of the run in USD as reported by the CLI, if it differs from the last event with a
-    /// cost.
+    /// Sets the cost of the run in USD as reported by the CLI, if it differs from the last event with a cost.
     pub fn cost_usd(mut self, usd: f64) -> Self {
         self.figures.cost = Some((usd, CostSource::Reported));
         self
     }
 
-    /// How many turns it took.
+    /// Sets the number of turns.
     pub fn num_turns(mut self, turns: u32) -> Self {
         self.figures.num_turns = Some(turns);
         self
     }
 
-    /// Why the model stopped, in the CLI's word.
+    /// Sets the model's stop reason, as the CLI names it.
     pub fn stop_reason(mut self, reason: impl Into<String>) -> Self {
         self.figures.stop_reason = Some(reason.into());
         self
     }
 
-    /// The answer in the shape of the output schema.
+    /// Sets the structured answer that matches the output schema.
     pub fn structured_output(mut self, value: Value) -> Self {
         self.figures.structured_output = Some(value);
         self
     }
 
-    /// Changes the result in any other way, just before `done`, however the run ends. Several are
-    /// applied in order. This can break the grammar: it is for tests of those who have to notice.
+    /// Changes the result in any other way, immediately before `done`, for any ending. Several changes are
+    /// applied in order. This can break the grammar, for tests of code that must detect that.
     ///
     /// ```
     /// # use teamster_testkit::mock_runtime::Script;

@@ -15,10 +15,10 @@ use tokio::sync::Mutex as TurnLock;
 use super::play::answer;
 use super::{MockRuntime, Received, Script};
 
-/// A [`SessionRuntime`] whose turns play [`Script`]s, one after another over all of its sessions.
+/// A [`SessionRuntime`] whose turns play [`Script`]s, in order over all of its sessions.
 ///
-/// A tool that a script [asks for](Script::ask_tool) goes through the caller's [`PermissionPolicy`], and
-/// what was answered is [kept](Self::answers).
+/// A tool that [needs permission](Script::ask_tool) goes through the caller's [`PermissionPolicy`], and the
+/// answer is [recorded](Self::answers).
 ///
 /// ```
 /// use serde_json::json;
@@ -51,7 +51,7 @@ pub struct MockSessions {
 }
 
 impl MockSessions {
-    /// A runtime of this name whose sessions can do everything but begin turns by themselves.
+    /// Creates a runtime with this name whose sessions have all capabilities except unasked turns.
     pub fn new(id: impl Into<String>) -> Self {
         let mut capabilities = SessionCapabilities::none();
         capabilities.interrupt = true;
@@ -76,27 +76,27 @@ impl MockSessions {
         self
     }
 
-    /// The runtime that plays the turns, to add scripts later.
+    /// Returns the runtime that plays the turns, for example to add scripts later.
     pub fn runtime(&self) -> &MockRuntime {
         &self.runtime
     }
 
-    /// Capabilities of the sessions, for changes. Clones made before keep theirs.
+    /// Returns the capabilities of the sessions, for changes. Earlier clones keep theirs.
     pub fn capabilities_mut(&mut self) -> &mut SessionCapabilities {
         &mut self.capabilities
     }
 
-    /// The turns that were started so far, in that order, with what they were asked.
+    /// Returns the turns that were started so far with their parameters, in the order of their start.
     pub fn turns(&self) -> Vec<Received> {
         self.runtime.runs()
     }
 
-    /// Permission requests and their answers.
+    /// Returns the permission requests so far and their answers.
     pub fn answers(&self) -> Vec<(PermissionRequest, PermissionAnswer)> {
         lock(&self.answers).clone()
     }
 
-    /// The same policy, whose answers are kept.
+    /// Wraps a policy to record its answers.
     fn kept(&self, policy: PermissionPolicy) -> PermissionPolicy {
         let answers = self.answers.clone();
         PermissionPolicy::ask(move |request: PermissionRequest| {
@@ -159,12 +159,12 @@ struct MockSession {
 }
 
 struct Shared {
-    /// Parameters of all turns, with the session as soon as it is known.
+    /// Parameters of all turns, with the session once it is known.
     params: Mutex<ExecuteParams>,
-    /// Stops the turn that is being played.
+    /// Handle that stops the current turn.
     playing: Mutex<Option<AbortHandle>>,
     begun: AtomicBool,
-    /// One turn at a time.
+    /// Allows one turn at a time.
     turns: TurnLock<()>,
 }
 
@@ -202,7 +202,7 @@ impl AgentSession for MockSession {
                     AgentEvent::Session(session) => {
                         lock(&shared.params).session_id = Some(session.session_id.to_string());
                     }
-                    // Before the caller sees it: the session waits for a turn then.
+                    // Cleared before the caller gets the event: then the session is idle.
                     AgentEvent::Done(_) => *lock(&shared.playing) = None,
                     _ => {}
                 }

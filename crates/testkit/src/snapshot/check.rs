@@ -1,4 +1,4 @@
-//! Snapshots as tests.
+//! Snapshot tests.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,22 +11,22 @@ use super::render;
 use crate::fixture::{Fixture, SNAPSHOT, discover};
 use crate::replay::{ReplayOptions, replay};
 
-/// Replays all recordings below a folder, and has their events compared with the snapshots beside them.
+/// Replays all recordings below a folder and compares their events with the snapshots next to them.
 ///
-/// `assert` is `|name, events| insta::assert_snapshot!(name, events)`, in the crate with the recordings:
-/// insta looks for the workspace of the crate where its macro is written. It runs once for each recording,
-/// with insta's settings for the snapshot's place, and panics if the events differ.
+/// `assert` is `|name, events| insta::assert_snapshot!(name, events)`, written in the crate with the
+/// recordings: insta searches for the workspace of the crate that contains its macro call. It is called once
+/// for each recording, with insta's settings for the snapshot's location, and panics if the events differ.
 ///
-/// The error names all recordings whose events differ or break the grammar of a stream. The latter are
-/// not compared, so they can never be accepted.
+/// The error names all recordings whose events differ or break the grammar of a stream. The latter are not
+/// compared, so they can never be accepted.
 ///
-/// [`snapshot_tests!`](crate::snapshot_tests) makes a test of it.
+/// [`snapshot_tests!`](crate::snapshot_tests) defines a test that calls it.
 pub fn check(
     provider: &dyn CliProvider,
     folder: &Path,
     assert: impl Fn(&str, &str),
 ) -> Result<(), String> {
-    // insta takes a relative path from the folder of the test's source.
+    // insta resolves a relative path against the folder of the test's source.
     let folder = fs::canonicalize(folder)
         .map_err(|error| format!("cannot read {}: {error}\n", folder.display()))?;
     let found = discover(&folder);
@@ -65,15 +65,15 @@ fn check_one(
     settings.set_snapshot_path(dir);
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    // The rest is compared all the same: a change of a decoder shows in many recordings.
+    // The other recordings are still compared: a change of a decoder affects many of them.
     catch_unwind(AssertUnwindSafe(|| settings.bind(|| assert(name, &events))))
         .map_err(|_| "the events differ from the snapshot".to_owned())
 }
 
-/// A `#[test]` that replays all recordings below a folder and compares their events with the snapshots
-/// beside them ([`snapshot::check`](crate::snapshot::check)).
+/// Defines a `#[test]` that replays all recordings below a folder and compares their events with the
+/// snapshots next to them ([`snapshot::check`](crate::snapshot::check)).
 ///
-/// The snapshots are insta's: `cargo insta review` shows what differs and accepts it.
+/// The snapshots belong to insta: `cargo insta review` shows differences and accepts them.
 ///
 /// ```text
 /// teamster_testkit::snapshot_tests!(MyProvider, concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"));

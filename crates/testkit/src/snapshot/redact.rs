@@ -1,4 +1,4 @@
-//! Replaces values that differ from run to run by stable names.
+//! Replacement of values that differ between runs by stable names.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub enum IdKind {
     Message,
     /// A tool call.
     Tool,
-    /// A UUID that is none of these.
+    /// Any other UUID.
     Uuid,
 }
 
@@ -26,10 +26,9 @@ impl IdKind {
     }
 }
 
-/// Gives ids stable names in order of their appearance, and hides times and temporary paths.
+/// Assigns stable names to ids in the order of their appearance, and hides times and temporary paths.
 ///
-/// The same id has the same name wherever it occurs, also inside texts, so that what belongs
-/// together is still seen to.
+/// The same id has the same name everywhere, even within texts, so that related events stay recognizable.
 #[derive(Debug, Default)]
 pub struct Redactor {
     names: HashMap<String, String>,
@@ -39,16 +38,16 @@ pub struct Redactor {
 /// A shorter id could be an ordinary word or number of a text.
 const SHORTEST_ID_IN_TEXT: usize = 8;
 
-/// Fields in Node's errors of broken connections: numbers that are never the same.
+/// Numbers in Node's errors of broken connections that differ each time.
 const SOCKET: &[&str] = &["localPort", "remotePort", "bytesWritten", "bytesRead"];
 
 impl Redactor {
-    /// A redactor that has seen nothing.
+    /// Creates a redactor without names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The name of an id, such as `tool#1`.
+    /// Returns the name of an id, such as `tool#1`.
     pub fn id(&mut self, kind: IdKind, id: &str) -> String {
         if let Some(name) = self.names.get(id) {
             return name.clone();
@@ -60,13 +59,13 @@ impl Redactor {
         name
     }
 
-    /// A measured time. 0 stays 0: it is more often a default than a measurement.
+    /// Hides a measured duration. 0 is kept, because it is usually a default.
     pub fn duration(&self, ms: u64) -> String {
         if ms == 0 { "0" } else { "<ms>" }.to_owned()
     }
 
-    /// A time to wait. A whole number of seconds was chosen on purpose and stays; anything else
-    /// was drawn by lot.
+    /// Hides a delay, unless it is a whole number of seconds. Such a delay was configured; any other is
+    /// random.
     pub fn wait(&self, ms: u64) -> String {
         if ms.is_multiple_of(1000) {
             format!("{ms}ms")
@@ -75,8 +74,8 @@ impl Redactor {
         }
     }
 
-    /// A point of time in milliseconds since 1970. One outside of 2017 to 2100 stays: it is in the
-    /// wrong unit.
+    /// Hides a time in milliseconds since the Unix epoch. One outside of 2017 to 2100 is kept, because it has
+    /// the wrong unit.
     pub fn time(&self, ms: u64) -> String {
         if (1_500_000_000_000..4_102_444_800_000).contains(&ms) {
             "<time>".to_owned()
@@ -85,8 +84,8 @@ impl Redactor {
         }
     }
 
-    /// A text: ids, UUIDs, times, measured durations (`12ms`, `"duration_ms":12`), ports of a broken
-    /// connection (`localPort: 50202`) and generated names below `/tmp` are replaced.
+    /// Redacts a text: replaces ids, UUIDs, times, measured durations (`12ms`, `"duration_ms":12`), ports of
+    /// a broken connection (`localPort: 50202`) and generated names below `/tmp`.
     pub fn text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -108,7 +107,7 @@ impl Redactor {
         out
     }
 
-    /// The beginning of `rest` that has to be replaced: its length, and the replacement.
+    /// Returns the length of the prefix of `rest` to replace, and its replacement.
     fn replace(&mut self, rest: &str, before: &str) -> Option<(usize, String)> {
         let first = rest.as_bytes()[0];
         if first == b'/' {
@@ -185,8 +184,8 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// The length of a time such as `2026-01-31T12:00:00.000Z` that `text` begins with; in the name of a
-/// file it is `2026-01-31T12-00-00-000Z`.
+/// Returns the length of a time such as `2026-01-31T12:00:00.000Z` at the beginning of `text`. In file names
+/// the form is `2026-01-31T12-00-00-000Z`.
 fn timestamp(text: &str) -> Option<usize> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let matches = text.len() >= shape.len()
@@ -210,7 +209,7 @@ fn timestamp(text: &str) -> Option<usize> {
     })
 }
 
-/// Whether a part of a path looks as if a program had made it up: `tmp.x8Kq2a`, `b0ut10ggf.out`.
+/// Returns whether a program probably generated this part of a path, such as `tmp.x8Kq2a` or `b0ut10ggf.out`.
 /// People put digits at the end of names, not in the middle.
 fn is_generated(part: &str) -> bool {
     let stem = part.split_once('.').map_or(part, |(stem, _)| stem);

@@ -1,6 +1,6 @@
-//! Events, one a line.
+//! Rendering of events, one per line.
 //!
-//! A field of an event is in snapshots only if it is written here.
+//! Snapshots contain only the fields that are rendered here.
 
 use std::fmt::Write as _;
 
@@ -15,13 +15,13 @@ use teamster_core::{
 use super::quote::{hash, name, plain, quoted};
 use super::{IdKind, Redactor, result};
 
-/// More deltas of one message in a row than this are folded.
+/// Longer sequences of deltas of one message are folded.
 const FOLD_OVER: usize = 24;
-/// How many of them are shown before and after the fold.
+/// Number of deltas that are shown before and after the fold.
 const SHOWN_BEFORE: usize = 8;
 const SHOWN_AFTER: usize = 4;
 
-/// The events as text, one a line, `done` on several.
+/// Renders events as text, one per line, `done` on several.
 pub fn render(events: &[AgentEvent]) -> String {
     let mut redactor = Redactor::new();
     let mut out = String::new();
@@ -45,7 +45,7 @@ pub fn render(events: &[AgentEvent]) -> String {
     out
 }
 
-/// How many of the first events are deltas of the same message.
+/// Returns the number of leading events that are deltas of the same message.
 fn deltas_of_one_message(events: &[AgentEvent]) -> usize {
     let Some(first) = events.first().and_then(delta) else {
         return 0;
@@ -65,7 +65,7 @@ struct Delta<'a> {
     text: &'a str,
 }
 
-/// A delta that may be folded.
+/// Returns the delta of an event that may be folded.
 fn delta(event: &AgentEvent) -> Option<Delta<'_>> {
     let kind = event.type_name();
     match event {
@@ -174,7 +174,7 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
         AgentEvent::Done(Done { result, .. }) => {
             result::status(result, &mut line);
         }
-        // `AgentEvent` may get more variants, and this crate is not the one that defines it.
+        // `AgentEvent` is `#[non_exhaustive]` and defined in another crate.
         other => {
             line.json(&serde_json::to_value(other).unwrap_or_default());
         }
@@ -323,7 +323,7 @@ fn turn_end(event: &TurnEnd, line: &mut Line) {
     line.word(cost_usd.map_or_else(|| "-".into(), usd));
 }
 
-/// The kind of an unknown line: `type/subtype` and the other keys.
+/// Returns the shape of an unknown line: `type/subtype` and the other keys.
 fn shape(native: &RawJson) -> String {
     let Ok(Value::Object(object)) = serde_json::from_str(native.get()) else {
         return plain(native.get());
@@ -353,7 +353,7 @@ fn quote_keys(keys: &[&str]) -> String {
     )
 }
 
-/// The name of an enum's value on the wire.
+/// Returns the wire name of an enum's value.
 pub(super) fn word<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
@@ -389,14 +389,14 @@ pub(super) fn usage_words(usage: &Usage) -> String {
     }
 }
 
-/// An amount, without the noise at the end of a sum of binary fractions.
+/// Formats an amount in USD, without rounding errors of binary fractions.
 pub(super) fn usd(amount: f64) -> String {
     let amount = format!("{amount:.9}");
     let amount = amount.trim_end_matches('0').trim_end_matches('.');
     format!("${amount}")
 }
 
-/// One line of a snapshot while it is made.
+/// Builder of one snapshot line.
 pub(super) struct Line<'a> {
     text: String,
     redactor: &'a mut Redactor,

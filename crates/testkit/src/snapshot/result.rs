@@ -1,4 +1,4 @@
-//! The result of a run, one field a line.
+//! Rendering of a run's result, one field per line.
 
 use teamster_core::{Diagnostics, ModelUsage, PermissionDenial, RunResult};
 
@@ -6,7 +6,7 @@ use super::quote::name;
 use super::render::{Line, usage_words, usd, word};
 use super::{IdKind, Redactor};
 
-/// Fields on the line of `done` itself.
+/// Renders the fields on the line of `done` itself.
 pub(super) fn status(result: &RunResult, line: &mut Line) {
     line.word(word(&result.status));
     line.named("aborted", result.aborted.then_some(true));
@@ -14,7 +14,7 @@ pub(super) fn status(result: &RunResult, line: &mut Line) {
     line.named("signal", result.exit_signal.as_ref());
 }
 
-/// The rest, on lines of their own.
+/// Renders the other fields, one per line.
 pub(super) fn fields(result: &RunResult, redactor: &mut Redactor, out: &mut String) {
     let RunResult {
         status: _,

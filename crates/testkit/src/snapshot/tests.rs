@@ -6,7 +6,7 @@ use teamster_core::AgentEvent;
 
 use super::{diff, render, with_header, without_header};
 
-/// Events from their wire form, which is shorter to write than their types.
+/// Creates events from their wire format, which is shorter than their types.
 fn events(values: impl IntoIterator<Item = Value>) -> Vec<AgentEvent> {
     let event = |value| serde_json::from_value(value).unwrap();
     values.into_iter().map(event).collect()

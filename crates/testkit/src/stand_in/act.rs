@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::witness::iso;
 
-/// The folder of the loop in that of the agent.
+/// The loop's folder in the agent's folder.
 pub(super) const ORCHESTRATOR: &str = ".orchestrator";
 
 /// Flags that an agent touches.
@@ -31,26 +31,26 @@ pub enum Act {
     Tools,
     /// Writes `status.json`.
     Status,
-    /// Starts a process in a session of its own, which lives on in the background.
+    /// Starts a background process in a new session.
     Child,
-    /// Dies of `SIGKILL` before anything else is done in the turn.
+    /// Dies of `SIGKILL` before any other action of the turn.
     Die,
-    /// Dies of `SIGKILL` when everything else was done, before the turn's end.
+    /// Dies of `SIGKILL` after all other actions, before the end of the turn.
     DieAfter,
-    /// Does nothing more until it is interrupted.
+    /// Hangs until it is interrupted.
     Hang,
-    /// The same, and hears no interrupt and no signal that can be ignored.
+    /// Hangs, and ignores interrupts and all signals that can be ignored.
     Deaf,
-    /// Receives an interrupt, and continues for a while before it ends the turn.
+    /// Receives an interrupt, but continues for a while before it ends the turn.
     Late,
-    /// Is no act in a turn: dies when it is started, before any output.
+    /// Dies at its start, before any output. Not an action of a turn.
     DieAtStart,
-    /// Is no act in a turn: dies when it receives the request to clear the conversation, before it has.
+    /// Dies on the request to clear the conversation, before it is cleared. Not an action of a turn.
     DieOnClear,
 }
 
 impl Act {
-    /// The flag that is touched.
+    /// Returns the flag that is touched, if any.
     pub fn flag(self) -> Option<&'static str> {
         match self {
             Self::DidWork => Some(FLAGS[0]),
@@ -60,7 +60,7 @@ impl Act {
         }
     }
 
-    /// Whether it is a change of files in the agent's folder.
+    /// Returns whether it changes files in the agent's folder.
     pub(super) fn is_of_files(self) -> bool {
         matches!(
             self,
@@ -68,7 +68,7 @@ impl Act {
         )
     }
 
-    /// The command with which a real agent would do it.
+    /// Returns the command that a real agent would use.
     pub(super) fn command(self) -> Option<String> {
         match self {
             Self::Tools => Some("cat > .orchestrator/tools.json".to_owned()),
@@ -83,7 +83,7 @@ impl Act {
     pub(super) fn change_files(self, folder: &Path, turn: u64) -> io::Result<()> {
         let orchestrator = folder.join(ORCHESTRATOR);
         if let Some(flag) = self.flag() {
-            // As `touch` does: a flag that is there already stays.
+            // As with `touch`, an existing flag is kept.
             let file = fs::File::options()
                 .create(true)
                 .append(true)

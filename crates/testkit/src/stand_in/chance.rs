@@ -1,14 +1,14 @@
-//! Chance that is the same each time.
+//! Deterministic pseudo-random numbers.
 
-/// Chances that are the same each time: for stand-ins, and for who tests with them.
+/// Deterministic random numbers, for stand-ins and their tests.
 ///
-/// Numbers by `SplitMix64` (Steele, Lea, Flood, 2014): its state is a counter, so that numbers can be had for
-/// any place in a sequence without those before it.
+/// The generator is `SplitMix64` (Steele, Lea, Flood, 2014). Its state is a counter, so the numbers at any
+/// position of a sequence are available without the earlier ones.
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// The chances of the thing of this number, of this kind.
+    /// Returns the generator of the item with this kind and number.
     pub fn of(seed: u64, kind: u64, number: u64) -> Self {
         let mut chance = Self(seed);
         for part in [kind, number] {
@@ -17,7 +17,7 @@ impl Chance {
         chance
     }
 
-    /// The next number, any.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,20 +26,20 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// Whether it happens, with this probability from 0 to 1.
+    /// Returns true with this probability, from 0 to 1.
     pub fn happens(&mut self, probability: f64) -> bool {
         // 32 bits are exact in an `f64`.
         let number = u32::try_from(self.number() >> 32).unwrap_or(u32::MAX);
         f64::from(number) / 4_294_967_296.0 < probability
     }
 
-    /// One of the numbers between these two, both included.
+    /// Returns a number in this inclusive range.
     pub fn between(&mut self, [low, high]: [u64; 2]) -> u64 {
         let count = high.saturating_sub(low).saturating_add(1);
         low + self.number() % count
     }
 
-    /// An id in the form of a UUID.
+    /// Returns an id in the form of a UUID.
     pub fn uuid(&mut self) -> String {
         let (high, low) = (self.number(), self.number());
         format!(

@@ -1,4 +1,4 @@
-//! Claude Code, kept for many turns.
+//! Claude Code, with one process for many turns.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -19,10 +19,10 @@ use super::state::State;
 use super::witness::{TurnFigures, What, Witness};
 use super::{Ending, flag};
 
-/// How long a turn continues after a late reaction to an interrupt.
+/// Time that a turn continues after a late reaction to an interrupt.
 const LATE: Duration = Duration::from_millis(400);
 
-/// A line read from stdin.
+/// A line from stdin.
 #[derive(Debug)]
 enum Input {
     Message {
@@ -37,7 +37,7 @@ enum Input {
     Garbage(String),
 }
 
-/// How a waiting turn ended.
+/// Outcome of a wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Went {
     On,
@@ -49,12 +49,12 @@ struct Claude {
     state: State,
     ears: Ears,
     input: Receiver<Input>,
-    /// Messages that came while another was answered.
+    /// Messages that arrived during another turn.
     waiting: VecDeque<Input>,
     model: String,
     folder: String,
     session: String,
-    /// Usage of the process.
+    /// Total usage of the process.
     total: Tokens,
     partial: bool,
     replays: bool,
@@ -65,7 +65,7 @@ struct Claude {
 pub(super) fn run(mut state: State) -> Ending {
     let witness = Witness::open(state.plan.witness()).map_err(|error| error.to_string())?;
     let ears = signals::watch(move |signal| {
-        // What is written is lost if that fails, and the process ends.
+        // If this fails, the entry is lost; the process ends anyway.
         let _ = witness.saw(What::End {
             why: signal.as_str().to_owned(),
         });
@@ -119,7 +119,7 @@ pub(super) fn run(mut state: State) -> Ending {
     claude.live()
 }
 
-/// Where the sessions of this folder are written down.
+/// Returns the folder of the transcripts of this folder's sessions.
 fn transcripts(folder: &Path) -> Option<PathBuf> {
     let config = match std::env::var_os("CLAUDE_CONFIG_DIR") {
         Some(config) => PathBuf::from(config),
@@ -133,7 +133,7 @@ fn transcripts(folder: &Path) -> Option<PathBuf> {
     Some(config.join("projects").join(name))
 }
 
-/// Reads stdin in a thread of its own, so that an interrupt is heard in the middle of a turn.
+/// Reads stdin in a separate thread, so that an interrupt is received within a turn.
 fn read() -> Receiver<Input> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -148,7 +148,7 @@ fn read() -> Receiver<Input> {
     receiver
 }
 
-/// Parses a line. None for an unknown type.
+/// Parses a line. Returns `None` for an unknown type.
 fn input(line: &str) -> Option<Input> {
     let Ok(value) = serde_json::from_str::<Value>(line) else {
         return Some(Input::Garbage(line.to_owned()));
@@ -178,7 +178,7 @@ fn input(line: &str) -> Option<Input> {
     }
 }
 
-/// Writes a line. A reader that has gone away is no reason to end, as it is none for the real program.
+/// Writes a line. Like the real program, continues after its reader has gone away.
 fn say(line: &Value) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -214,7 +214,7 @@ impl Claude {
         }
     }
 
-    /// Does what a request wants; the exit code if that is the end.
+    /// Executes a control request. Returns the exit code if it ends the process.
     fn obey(&mut self, id: &str, subtype: &str, uuid: Option<&str>) -> Result<Option<u8>, String> {
         let answer = match subtype {
             "cancel_async_message" => {
@@ -236,7 +236,7 @@ impl Claude {
         Ok(None)
     }
 
-    /// Waits for this long, or forever, unless it is interrupted.
+    /// Waits for this time, or forever, unless interrupted.
     fn wait(&mut self, time: Option<Duration>) -> Result<Went, String> {
         let end = time.map(|time| Instant::now() + time);
         loop {
@@ -322,7 +322,7 @@ impl Claude {
         self.failed = interrupted;
     }
 
-    /// One answer of the model: blocks of content, streamed and complete.
+    /// Writes one answer of the model: its blocks of content, streamed and complete.
     fn answer(&mut self, id: &str, blocks: &[Value], tokens: Tokens) -> Result<(), String> {
         let start = json!({"type": "message_start", "message": {
             "id": id, "type": "message", "role": "assistant", "model": self.model, "content": [],
@@ -385,7 +385,7 @@ impl Claude {
         write().map_err(|error| format!("{}: {error}", folder.display()))
     }
 
-    /// A turn; the exit code if it is the end.
+    /// Plays a turn. Returns the exit code if it ends the process.
     fn turn(&mut self, uuid: Option<&str>, text: &str) -> Result<Option<u8>, String> {
         let turn = self.state.message(text, &self.session)?.unwrap_or_default();
         self.state.remember(&self.session)?;
@@ -394,7 +394,7 @@ impl Claude {
         if acts.contains(&Act::Die) {
             self.state.die(Act::Die)?;
         }
-        // Each turn has other figures, so that none is taken for another's.
+        // Each turn has different figures, so that a test cannot confuse them.
         let mut usage = Tokens {
             input: 1000 + turn,
             output: 20,
@@ -463,7 +463,7 @@ impl Claude {
         Ok(None)
     }
 
-    /// A first answer of the model, which is a call of a tool.
+    /// Writes a first answer of the model: a tool call.
     fn use_tool(
         &mut self,
         acts: &[Act],

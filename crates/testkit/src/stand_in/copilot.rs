@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI, one process a turn.
+//! GitHub Copilot CLI, with one process per turn.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -27,7 +27,7 @@ const MODEL: &str = "mock-model";
 struct Record {
     file: PathBuf,
     session: String,
-    /// Of lines.
+    /// Generator of the lines' ids.
     ids: Chance,
 }
 
@@ -37,7 +37,7 @@ impl Record {
         json!({"type": kind, "data": data, "id": id, "timestamp": iso(epoch_ms()), "parentId": null})
     }
 
-    /// Prints on stdout, and records what is not only of the moment.
+    /// Prints a line on stdout, and records it unless it is transient.
     fn say(&mut self, kind: &str, data: &Value) -> io::Result<()> {
         let mut line = self.line(kind, data);
         let passes = matches!(
@@ -53,7 +53,7 @@ impl Record {
         Ok(())
     }
 
-    /// Records what is not printed on stdout.
+    /// Records a line without printing it.
     fn note(&mut self, kind: &str, data: &Value) -> io::Result<()> {
         let line = self.line(kind, data);
         self.append(&line)
@@ -64,7 +64,7 @@ impl Record {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// The session's figures are those of all its runs.
+    /// Records the session's figures, which are sums over all its runs.
     fn shut_down(&mut self) -> io::Result<()> {
         let text = fs::read_to_string(&self.file)?;
         let usages = text
@@ -108,7 +108,7 @@ impl Record {
         }));
     }
 
-    /// Prints and records the end of a turn that a signal broke off.
+    /// Prints and records the end of a turn that a signal interrupted.
     fn abort(&mut self) -> io::Result<()> {
         self.say("abort", &json!({"reason": "user_initiated"}))?;
         self.say("assistant.turn_end", &json!({"turnId": "0"}))?;
@@ -121,7 +121,7 @@ impl Record {
 
 fn print(line: &Value) {
     let mut out = io::stdout().lock();
-    // A reader that has gone away is no reason to end.
+    // Continues after its reader has gone away.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -137,11 +137,11 @@ pub(super) fn run(mut state: State) -> Ending {
     let ears = signals::watch({
         let shared = Arc::clone(&shared);
         move |signal| {
-            // It ends, whether this can be written or not.
+            // The process ends whether or not this can be written.
             let _ = witness.saw(What::End {
                 why: signal.as_str().to_owned(),
             });
-            // Not given back: the turn has no more output.
+            // Never released: the turn prints nothing more.
             let mut record = lock(&shared);
             if let Some(record) = record.as_mut() {
                 let _ = record.abort();
@@ -164,7 +164,7 @@ pub(super) fn run(mut state: State) -> Ending {
     }
     let mut prompt = flag(&state.args, "--prompt").unwrap_or_default().to_owned();
     if prompt.is_empty() {
-        // What cannot be read is no prompt.
+        // Unreadable input counts as no prompt.
         let _ = io::stdin().read_to_string(&mut prompt);
     }
     if prompt.trim().is_empty() {
@@ -203,7 +203,7 @@ struct Run {
 }
 
 impl Run {
-    /// Does something with the record, and is not disturbed by a signal in it.
+    /// Changes the record. A signal cannot interrupt the change.
     fn record<T>(&self, act: impl FnOnce(&mut Record) -> io::Result<T>) -> Result<T, String> {
         let mut record = lock(&self.shared);
         let record = record.as_mut().ok_or("no record")?;
@@ -229,7 +229,7 @@ impl Run {
         if acts.contains(&Act::Die) {
             self.state.die(Act::Die)?;
         }
-        // What was read from a cache is a part of it.
+        // Includes the tokens that were read from a cache.
         let tokens = Tokens {
             input: 1005 + turn,
             output: 20,
@@ -325,8 +325,8 @@ impl Run {
     }
 }
 
-/// The line with which the program begins or resumes a session. By `sessionLimits` readers know that the sums
-/// at the end are the session's.
+/// Returns the line that begins or resumes a session. Its `sessionLimits` tell readers that the sums at the
+/// end are those of the session.
 fn begun(session: &str, folder: &Path, is_new: bool) -> (&'static str, Value) {
     let context = json!({"cwd": folder});
     if is_new {

@@ -1,4 +1,4 @@
-//! The lines of Claude Code 2.1.197, made by hand after recorded ones, with what a reader of them needs.
+//! Lines of Claude Code 2.1.197: hand-made after recorded ones, with the fields that readers need.
 
 use serde_json::{Value, json};
 use teamster_core::time::epoch_ms;
@@ -22,7 +22,7 @@ impl Tokens {
         }
     }
 
-    /// A price, in millionths of a dollar, with which sums are exact.
+    /// Returns a price in millionths of a dollar, for exact sums.
     pub(super) fn micro_usd(self) -> u64 {
         self.input + 5 * self.output
     }
@@ -31,7 +31,7 @@ impl Tokens {
         f64::from(u32::try_from(self.micro_usd()).unwrap_or(u32::MAX)) / 1e6
     }
 
-    /// In the form of the model's service.
+    /// Returns the JSON form of the model's service.
     pub(super) fn of_the_service(self) -> Value {
         json!({
             "input_tokens": self.input,
@@ -42,7 +42,7 @@ impl Tokens {
         })
     }
 
-    /// In the form of the CLI, for a process.
+    /// Returns the JSON form that the CLI uses for a process.
     fn of_a_model(self) -> Value {
         json!({
             "inputTokens": self.input,
@@ -57,7 +57,7 @@ impl Tokens {
     }
 }
 
-/// A line's place.
+/// Context of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) session: &'a str,
@@ -107,7 +107,8 @@ impl At<'_> {
         })
     }
 
-    /// One block of the model's answer. Its tokens of output are not those of the whole answer.
+    /// Returns a line with one block of the model's answer. Its output tokens are not those of the whole
+    /// answer.
     pub(super) fn assistant(self, id: &str, block: &Value, tokens: Tokens, uuid: &str) -> Value {
         let mut usage = tokens;
         usage.output = 1;
@@ -169,7 +170,7 @@ impl At<'_> {
         line
     }
 
-    /// A line of the CLI's own record of the session.
+    /// Returns a line of the CLI's own record of the session.
     pub(super) fn written(self, id: &str, block: &Value, tokens: Tokens, uuid: &str) -> Value {
         json!({
             "parentUuid": null,
@@ -200,15 +201,15 @@ pub(super) struct End<'a> {
     pub(super) text: &'a str,
     pub(super) interrupted: bool,
     pub(super) ms: u64,
-    /// 0 if the model was not asked.
+    /// Number of turns; 0 if the model was not called.
     pub(super) turns: u64,
-    /// Of this turn.
+    /// Usage of this turn.
     pub(super) usage: Tokens,
-    /// Of the process.
+    /// Usage of the process.
     pub(super) total: Tokens,
 }
 
-/// The answer to a request.
+/// Returns the answer to a control request.
 pub(super) fn response(id: &str, response: Option<Value>) -> Value {
     let mut line = json!({
         "type": "control_response",
@@ -220,7 +221,7 @@ pub(super) fn response(id: &str, response: Option<Value>) -> Value {
     line
 }
 
-/// The message for an unknown session.
+/// Returns the error result for an unknown session.
 pub(super) fn unknown(session: &str, uuid: &str) -> Value {
     json!({
         "type": "result",
@@ -240,7 +241,7 @@ pub(super) fn unknown(session: &str, uuid: &str) -> Value {
     })
 }
 
-/// The same in words.
+/// Returns the error message for an unknown session.
 pub(super) fn unknown_words(session: &str) -> String {
     format!("No conversation found with session ID: {session}")
 }

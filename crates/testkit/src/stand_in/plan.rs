@@ -12,14 +12,14 @@ use crate::proc;
 /// The environment variable that holds the plan, or `@` and the path of a file with it.
 pub const PLAN_ENV: &str = "TEAMSTER_FAKE_PLAN";
 
-/// Which CLI is stood in for.
+/// CLI of a stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StandIn {
-    /// Claude Code, kept for many turns: `claude -p --input-format stream-json …`.
+    /// Claude Code, with one process for many turns: `claude -p --input-format stream-json …`.
     Claude,
-    /// GitHub Copilot CLI, one process a turn: `copilot --prompt=… --output-format=json …`.
+    /// GitHub Copilot CLI, with one process per turn: `copilot --prompt=… --output-format=json …`.
     Copilot,
 }
 
@@ -28,31 +28,30 @@ pub enum StandIn {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Which CLI it stands in for.
+    /// The CLI that it replaces.
     pub cli: StandIn,
-    /// A folder for what outlives a process: the witness, sessions, counters. Outside of the agent's.
+    /// Folder for data that outlives a process: the log, sessions, counters. It is outside of the agent's
+    /// folder.
     pub state: PathBuf,
-    /// Which chances.
+    /// Seed of the chances. Default: 0.
     #[serde(default)]
     pub seed: u64,
-    /// A prompt with this in it is a full one, any other a light one.
+    /// Text that marks a full prompt. Any other prompt is a light one.
     #[serde(default = "full_mark")]
     pub full_mark: String,
-    /// How long a turn takes, in milliseconds: between these two.
+    /// Range of the duration of a turn, in milliseconds.
     #[serde(default = "turn_ms")]
     pub turn_ms: [u64; 2],
-    /// After `/clear` the running totals of Claude Code start over, as they do since 2.1.330. In 2.1.197
-    /// they go on.
+    /// True if `/clear` resets the running totals of Claude Code, as since 2.1.330. In 2.1.197 they continue.
     #[serde(default)]
     pub totals_restart: bool,
-    /// How long a process lives at most, in seconds; `SIGALRM` ends it then.
+    /// Maximum lifetime of a process, in seconds. `SIGALRM` ends it then.
     #[serde(default = "life_limit_seconds")]
     pub life_limit_seconds: u32,
-    /// Actions of the first turns, in any process. Turns are counted from 0 over all
-    /// processes.
+    /// Actions of the first turns. Turns are counted from 0 over all processes.
     #[serde(default)]
     pub turns: Vec<Vec<Act>>,
-    /// Actions of the turns after those, with their probabilities.
+    /// Actions of the later turns, with their probabilities.
     #[serde(default)]
     pub chances: BTreeMap<Act, f64>,
 }
@@ -61,7 +60,7 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The text is no plan.
+    /// The text is not a plan.
     #[error("the plan is wrong: {0}")]
     Parse(Box<toml::de::Error>),
     /// The plan has no TOML form, for example because of a path that is not UTF-8.
@@ -78,7 +77,7 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// A plan to answer and do nothing else.
+    /// Creates a plan whose turns only answer.
     pub fn new(cli: StandIn, state: impl Into<PathBuf>) -> Self {
         Self {
             cli,
@@ -93,21 +92,21 @@ impl Plan {
         }
     }
 
-    /// With these chances.
+    /// Sets the seed of the chances.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// In the next turn that is planned, this is done.
+    /// Adds the actions of the next planned turn.
     #[must_use]
     pub fn turn(mut self, acts: impl IntoIterator<Item = Act>) -> Self {
         self.turns.push(acts.into_iter().collect());
         self
     }
 
-    /// In each turn that is not planned, this is done with such a probability, from 0 to 1.
+    /// Adds an action to each unplanned turn, with this probability from 0 to 1.
     #[must_use]
     pub fn chance(mut self, act: Act, probability: f64) -> Self {
         self.chances.insert(act, probability);
@@ -118,7 +117,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// The text is no plan.
+    /// The text is not a plan.
     pub fn parse(toml: &str) -> Result<Self, PlanError> {
         toml::from_str(toml).map_err(|error| PlanError::Parse(Box::new(error)))
     }
@@ -127,7 +126,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is no plan.
+    /// The file cannot be read or is not a plan.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, PlanError> {
         let path = path.as_ref();
         let toml = fs::read_to_string(path).map_err(|error| PlanError::File {
@@ -137,18 +136,20 @@ impl Plan {
         Self::parse(&toml)
     }
 
-    /// The plan as TOML.
+    /// Returns the plan as TOML.
     ///
     /// # Errors
     ///
-    /// It has no such form.
+    /// The plan has no TOML form.
     pub fn to_toml(&self) -> Result<String, PlanError> {
         toml::to_string(self).map_err(|error| PlanError::Write(Box::new(error)))
     }
 
-    /// Puts a program of the CLI's name into a folder, which plays this plan: for the `PATH` of a test that is
-    /// tested. `command` is that of the fake agent, for a shell. What it is given for its own settings is
-    /// only the plan, in a file beside it.
+    /// Writes a program with the CLI's name into a folder, for the `PATH` of a program under test. It
+    /// executes this plan.
+    ///
+    /// `command` is the shell command of the fake agent. The program gets the plan in a file next to it, and
+    /// no other settings.
     ///
     /// # Errors
     ///
@@ -177,7 +178,7 @@ impl Plan {
         Ok(program)
     }
 
-    /// The file with the log of events ([`witness`](super::witness)).
+    /// Returns the path of the log ([`witness`](super::witness)).
     pub fn witness(&self) -> PathBuf {
         self.state.join("witness.jsonl")
     }

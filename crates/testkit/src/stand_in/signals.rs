@@ -1,4 +1,4 @@
-//! Signals of a stand-in, received as the real programs do, without handlers.
+//! Signals of a stand-in, received as by the real programs, but without handlers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +6,12 @@ use std::thread;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Switch for receiving signals.
+/// Switch that disables the reception of signals.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ears(Arc<AtomicBool>);
 
 impl Ears {
-    /// From now on, none is.
+    /// Ignores all signals from now on.
     pub(super) fn close(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -21,8 +21,8 @@ impl Ears {
     }
 }
 
-/// Takes the signals that end a program. To be called before any other thread exists, because threads
-/// inherit what is blocked. `hear` gets each signal that is heard.
+/// Takes over the signals that end a program. MUST be called before any other thread exists, because threads
+/// inherit the signal mask. `hear` is called for each received signal.
 pub(super) fn watch(hear: impl Fn(Signal) + Send + 'static) -> Result<Ears, String> {
     let mut ending = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {

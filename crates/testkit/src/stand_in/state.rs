@@ -1,4 +1,4 @@
-//! State that outlives a process of a stand-in, and behaviour common to all of them.
+//! State that outlives a process of a stand-in, and behaviour shared by all stand-ins.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -12,13 +12,13 @@ use super::plan::Plan;
 use super::witness::{Kind, What, Witness};
 use crate::fake_agent::{FakeAgent, Spawn, SpawnKind};
 
-/// Which chances are for what.
+/// Kinds of chances.
 const OF_TURNS: u64 = 1;
 const OF_STARTS: u64 = 2;
 const OF_CLEARS: u64 = 3;
 const OF_IDS: u64 = 4;
 
-/// The longest beginning of a message that is written down, in characters.
+/// Maximum length of the recorded beginning of a message, in characters.
 const BEGINNING: usize = 200;
 
 /// A process of a stand-in.
@@ -31,7 +31,7 @@ pub(super) struct State {
     witness: Witness,
     start: u64,
     alone: bool,
-    /// Locked for as long as the process lives.
+    /// Locked while the process lives.
     _alive: File,
     ids: Chance,
     clears: u64,
@@ -61,7 +61,7 @@ impl State {
         })
     }
 
-    /// The process has begun. It may be its end.
+    /// Records the start of the process. May end the process.
     pub(super) fn begin(&self, resumes: Option<&str>) -> Result<(), String> {
         self.saw(What::Start {
             argv: self.args.clone(),
@@ -83,7 +83,7 @@ impl State {
             .map_err(|error| format!("cannot write the witness: {error}"))
     }
 
-    /// A message has come: its turn, unless it is to clear the conversation.
+    /// Records a message. Returns its turn, or `None` for a request to clear the conversation.
     pub(super) fn message(&self, text: &str, session: &str) -> Result<Option<u64>, String> {
         let kind = match text {
             "/clear" => Kind::Clear,
@@ -113,7 +113,7 @@ impl State {
         Ok(turn)
     }
 
-    /// Actions of a turn, and its duration in milliseconds.
+    /// Returns the actions of a turn, and its duration in milliseconds.
     pub(super) fn planned(&self, turn: u64) -> (Vec<Act>, u64) {
         let mut chance = Chance::of(self.plan.seed, OF_TURNS, turn);
         let ms = chance.between(self.plan.turn_ms);
@@ -122,7 +122,7 @@ impl State {
             .and_then(|turn| self.plan.turns.get(turn));
         let acts = match planned {
             Some(acts) => acts.clone(),
-            // Each has its own chance, whether the others happen or not.
+            // Each action has an independent chance.
             None => (self.plan.chances.iter())
                 .filter_map(|(act, probability)| chance.happens(*probability).then_some(*act))
                 .collect(),
@@ -130,12 +130,12 @@ impl State {
         (acts, ms)
     }
 
-    /// Changes files as these acts do; the commands with which a real agent would.
+    /// Changes the files of these actions.
     pub(super) fn change_files(&self, acts: &[Act], turn: u64) -> Result<(), String> {
         for &act in acts.iter().filter(|act| act.is_of_files()) {
             self.saw(What::Will { act })?;
             let changed = act.change_files(&self.folder, turn);
-            // The folder is the loop's. If it is gone, so is what the act was for.
+            // The folder belongs to the loop. Without it the action is irrelevant.
             if changed.is_ok() {
                 self.saw(What::Did { act })?;
             }
@@ -143,17 +143,17 @@ impl State {
         Ok(())
     }
 
-    /// The commands with which a real agent would change the files.
+    /// Returns the commands with which a real agent would change the files.
     pub(super) fn commands(acts: &[Act]) -> String {
         let commands: Vec<_> = acts.iter().filter_map(|act| act.command()).collect();
         commands.join(" && ")
     }
 
-    /// Starts a process that lives on in the background, in a session of its own.
+    /// Starts a background process in a new session.
     pub(super) fn child(&self, turn: u64) -> Result<(), String> {
         let file = self.plan.state.join(format!("child-{turn}"));
         let spawn = Spawn::new(SpawnKind::Setsid)
-            // A real one may or may not have its output elsewhere.
+            // Real background processes may or may not redirect their output.
             .hold_pipes(turn.is_multiple_of(2))
             .pid_file(&file);
         crate::fake_agent::start_process(&self.agent, &spawn)?;
@@ -165,13 +165,13 @@ impl State {
         self.saw(What::Child { child })
     }
 
-    /// Dies at once, as a process does of which the system runs out of memory.
+    /// Dies immediately, like a process that the system kills when it runs out of memory.
     pub(super) fn die(&self, act: Act) -> Result<(), String> {
         self.saw(What::Will { act })?;
         raise(Signal::SIGKILL).map_err(|error| format!("cannot die: {error}"))
     }
 
-    /// The conversation is to be cleared. It may be the end.
+    /// Prepares to clear the conversation. May end the process.
     pub(super) fn before_clear(&mut self) -> Result<(), String> {
         let number = self.start << 32 | self.clears;
         self.clears += 1;
@@ -187,18 +187,18 @@ impl State {
         chance.happens(probability)
     }
 
-    /// Whether there is such a session of this folder.
+    /// Returns whether this folder has such a session.
     pub(super) fn knows(&self, session: &str) -> bool {
         let folder = fs::read_to_string(self.session(session));
         folder.is_ok_and(|folder| Path::new(&folder) == self.folder)
     }
 
-    /// A session has begun: from now on it can be resumed.
+    /// Stores a session, so that it can be resumed.
     pub(super) fn remember(&self, session: &str) -> Result<(), String> {
         if self.knows(session) {
             return Ok(());
         }
-        // Whole or not at all: it may be killed in the middle of this.
+        // Written atomically, because the process may be killed at any point.
         let (file, folder) = (self.session(session), self.folder.as_os_str());
         let new = file.with_extension(format!("{}", std::process::id()));
         fs::write(&new, folder.as_encoded_bytes())
@@ -215,7 +215,7 @@ impl State {
         self.plan.state.join("sessions").join(name)
     }
 
-    /// Ids that no other process gives.
+    /// Returns a generator whose ids no other process uses.
     pub(super) fn ids(&mut self) -> Chance {
         let seed = self.ids.number();
         Chance::of(seed, OF_IDS, self.start)
@@ -226,7 +226,7 @@ impl State {
     }
 }
 
-/// The next number from a file that several processes count in.
+/// Returns the next number of a counter file that several processes share.
 fn count(file: &Path) -> std::io::Result<u64> {
     let mut file = File::options()
         .read(true)
@@ -239,7 +239,7 @@ fn count(file: &Path) -> std::io::Result<u64> {
     file.read_to_string(&mut text)?;
     let number: u64 = text.trim().parse().unwrap_or_default();
     file.rewind()?;
-    // Never shorter than before.
+    // The text never gets shorter, so it needs no truncation.
     writeln!(file, "{}", number + 1)?;
     Ok(number)
 }

@@ -1,4 +1,4 @@
-//! Log of the stand-ins: one JSON object a line, in chronological order.
+//! Log of the stand-ins, with one JSON object per line in chronological order.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,9 +13,9 @@ use super::act::Act;
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// When, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// The stand-in's process.
+    /// Process id of the stand-in.
     pub pid: u32,
     /// The event.
     #[serde(flatten)]
@@ -31,92 +31,92 @@ pub enum What {
     Start {
         /// Its arguments, without the program's name.
         argv: Vec<String>,
-        /// The session that it resumes.
+        /// The session to resume.
         resumes: Option<String>,
-        /// The mark of processes of a run.
+        /// The id of the run that marks its processes.
         run_id: Option<String>,
-        /// Which start it was, from 0.
+        /// Number of this start, from 0.
         number: u64,
-        /// Whether no other stand-in of the plan is running.
+        /// True if no other stand-in of the plan is running.
         alone: bool,
     },
-    /// It was to resume a session that it does not know, and ends.
+    /// The stand-in was started to resume an unknown session, and ends.
     Refused {
         /// The session.
         session: String,
     },
-    /// A message came.
+    /// A message arrived.
     Message {
-        /// Which turn it begins, from 0, counted over all processes. None for `/clear`.
+        /// Number of the turn that it begins, from 0 over all processes. `None` for `/clear`.
         turn: Option<u64>,
         /// Kind of the prompt.
         kind: Kind,
-        /// The session in which it came.
+        /// The current session.
         session: String,
-        /// The flags that were there then.
+        /// The flags that existed then.
         flags: Vec<String>,
-        /// How it begins: at most 200 characters.
+        /// Beginning of the message: at most 200 characters.
         text: String,
     },
-    /// It is about to do something. It may die before it has.
+    /// The stand-in is about to act. It may die first.
     Will {
         /// The action.
         act: Act,
     },
-    /// It has done something.
+    /// The stand-in has acted.
     Did {
         /// The action.
         act: Act,
     },
-    /// It started a process.
+    /// The stand-in started a process.
     Child {
-        /// The process.
+        /// Process id of the child.
         child: u32,
     },
-    /// It heard that its turn is to be interrupted.
+    /// The stand-in received an interrupt of its turn.
     Interrupted,
     /// The conversation was cleared.
     Cleared {
-        /// The session until then.
+        /// The previous session.
         from: String,
-        /// The session since.
+        /// The new session.
         to: String,
     },
-    /// It is about to print the end of a turn.
+    /// The stand-in is about to print the end of a turn.
     Result(TurnFigures),
-    /// It has printed the end of a turn.
+    /// The stand-in has printed the end of a turn.
     Ended {
-        /// Which.
+        /// Number of the turn.
         turn: u64,
     },
-    /// Something was done from outside, by the test.
+    /// The test acted from outside.
     Outside {
         /// Description by the test.
         did: String,
     },
-    /// It heard the end of its input, or that it is to end, or a signal to that effect.
+    /// The stand-in received the end of its input, a request to end or a signal.
     End {
         /// The reason.
         why: String,
     },
 }
 
-/// The figures at the end of a turn, of this turn alone.
+/// Figures at the end of a turn, for this turn alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnFigures {
-    /// Which turn, as in its message.
+    /// Number of the turn, as in its message.
     pub turn: u64,
     /// The session.
     pub session: String,
-    /// Whether the turn was interrupted.
+    /// True if the turn was interrupted.
     pub interrupted: bool,
-    /// Tokens that were neither read from nor written to a cache. Another number for each turn.
+    /// Tokens that were neither read from nor written to a cache. The number differs for each turn.
     pub input_tokens: u64,
     /// Tokens of the answer.
     pub output_tokens: u64,
     /// Tokens read from a cache.
     pub cache_read_tokens: u64,
-    /// The price, in millionths of a dollar; 0 where the CLI prints none.
+    /// The price, in millionths of a dollar; 0 if the CLI prints none.
     pub cost_micro_usd: u64,
 }
 
@@ -125,19 +125,19 @@ pub struct TurnFigures {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A tick, with everything that there is to say.
+    /// A full prompt of a tick.
     Full,
-    /// A tick.
+    /// A light prompt of a tick.
     Light,
-    /// To clear the conversation.
+    /// A request to clear the conversation.
     Clear,
 }
 
-/// Reads what has happened until now. A line that is being written is left out.
+/// Reads all events until now. An incomplete last line is skipped. A missing file has no events.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or a line of it is none of a witness. A file that is not there yet is empty.
+/// The file cannot be read, or a line of it is not an event.
 pub fn read(file: impl AsRef<Path>) -> io::Result<Vec<Seen>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -151,26 +151,26 @@ pub fn read(file: impl AsRef<Path>) -> io::Result<Vec<Seen>> {
         .collect()
 }
 
-/// Writes down what happens.
+/// Writer of the log.
 #[derive(Debug)]
 pub struct Witness(File);
 
 impl Witness {
-    /// Opens the file of a witness ([`Plan::witness`](super::Plan::witness)), to add to it.
+    /// Opens the log ([`Plan::witness`](super::Plan::witness)) to append to it.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be opened.
     pub fn open(file: impl AsRef<Path>) -> io::Result<Self> {
         let file = File::options().create(true).append(true).open(file)?;
         Ok(Self(file))
     }
 
-    /// Adds what happened, with one write: processes that write at the same time do not get between.
+    /// Appends an event with one write, so that concurrent writers do not mix their lines.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn saw(&self, what: What) -> io::Result<()> {
         let seen = Seen {
             at_ms: epoch_ms(),
@@ -183,7 +183,7 @@ impl Witness {
     }
 }
 
-/// A time in milliseconds since 1970, as CLIs write it.
+/// Formats a time in milliseconds since the Unix epoch, as CLIs print it.
 pub(super) fn iso(at_ms: u64) -> String {
     let (seconds, ms) = (at_ms / 1000, at_ms % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,4 +1,4 @@
-//! Command lines that were tried with the real CLIs, and what these made of them.
+//! Command lines that were tested with the real CLIs, and the results.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn flags_with_many_values_swallow_the_prompt() {
     let parsed = codex().parse_words(&["exec", "-i", "a.png", "--", "PROMPT"]);
     assert_eq!(parsed.unwrap().positionals, ["PROMPT"]);
 
-    // Joined by `=` they do not, but for yargs.
+    // Flags with a joined value do not, except with yargs.
     let parsed = claude().parse_words(&["--mcp-config=x", "PROMPT"]);
     assert_eq!(parsed.unwrap().positionals, ["PROMPT"]);
     let parsed = gemini().parse_words(&["--include-directories=a", "b"]);
@@ -149,9 +149,9 @@ fn the_words_of_a_command_line_are_those_of_its_sub_commands_too() {
     }
 }
 
-/// Tried with `getopt -o vm: -l verbose,model:,color::,file:` (util-linux 2.38.1), a script of the same
-/// flags for Python's `argparse` (3.11.7) and those of `kubectl create configmap` (`pflag`, 1.32.4), as
-/// all that follows.
+/// Returns the model for the tests below. They were measured with `getopt -o vm: -l
+/// verbose,model:,color::,file:` (util-linux 2.38.1), a script with the same flags for Python's `argparse`
+/// (3.11.7) and the flags of `kubectl create configmap` (`pflag`, 1.32.4).
 fn small(parser: Parser) -> ArgvModel {
     ArgvModel::new(parser)
         .switches(&["--verbose|-v"])
@@ -199,7 +199,7 @@ fn a_plain_command_line_has_words_only() {
     assert!(parsed.flags.is_empty());
 }
 
-/// `POSIXLY_CORRECT=1 getopt -o v -- a -v` gives the words `a` and `-v`; without it, a flag and a word.
+/// `POSIXLY_CORRECT=1 getopt -o v -- a -v` prints the words `a` and `-v`; without it, a flag and a word.
 #[test]
 fn with_getopt_flags_come_before_the_other_words() {
     let model = small(Parser::Getopt);
@@ -209,13 +209,13 @@ fn with_getopt_flags_come_before_the_other_words() {
         let error = model.parse_words(&args).unwrap_err();
         assert!(error.contains("follows a word"), "{error}");
     }
-    // `pflag` reads flags wherever they stand.
+    // `pflag` parses flags at any position.
     let parsed = small(Parser::Pflag).parse_words(&["a", "-v", "b"]).unwrap();
     assert!(parsed.has("--verbose"));
     assert_eq!(parsed.positionals, ["a", "b"]);
 }
 
-/// `a -v b`: "unrecognized arguments: b".
+/// `argparse` fails for `a -v b`: "unrecognized arguments: b".
 #[test]
 fn with_argparse_the_other_words_stand_together() {
     let model = small(Parser::Argparse);
@@ -233,7 +233,7 @@ fn with_argparse_the_other_words_stand_together() {
     }
 }
 
-/// Of `--file a --file b` only `b` is left.
+/// `argparse` keeps only `b` of `--file a --file b`.
 #[test]
 fn with_argparse_many_values_are_given_once() {
     let twice = ["--file=a", "--file=b"];
@@ -243,7 +243,7 @@ fn with_argparse_many_values_are_given_once() {
     assert_eq!(parsed.texts("--file"), ["a", "b"]);
 }
 
-/// `hi` and `-- ask hi`: "invalid choice".
+/// `argparse` fails for `hi` and `-- ask hi`: "invalid choice".
 #[test]
 fn with_argparse_a_command_that_has_sub_commands_has_no_other_words() {
     let model = small(Parser::Argparse).command("ask", small(Parser::Argparse));
