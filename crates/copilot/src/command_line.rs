@@ -1,16 +1,16 @@
-//! Which session a recorded command line is about.
+//! Finds the session that a recorded command line names.
 
 use teamster_core::ExecuteParams;
 use teamster_core::provider::is_uuid;
 
-/// The flags that name a session.
+/// Flags that name a session.
 const FLAGS: &[&str] = &["--session-id", "--resume", "-r"];
 
-/// Puts the session that the command line names into the parameters. Names and beginnings of ids are
-/// left out: they are no id of a session.
+/// Sets the session parameters from a recorded command line. Session names and prefixes of ids are ignored, because
+/// they are no ids.
 ///
-/// `--session-id` also resumes a session that exists, and a recording does not say whether it did. So
-/// that id is given as one to resume: nothing is then claimed of a new session.
+/// `--session-id` also resumes an existing session, and a recording does not show whether it did. So that id is set
+/// as one to resume, which makes no assumption of a new session.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let mut words = argv.iter().skip(1).map(String::as_str).peekable();
     while let Some(word) = words.next() {

@@ -19,7 +19,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             sign: Sign::Json(&["/loggedInUsers/0", "/logged_in_users/0"]),
         }],
     );
-    // A keychain, or the login of `gh`.
+    // In a keychain, or in the login of `gh`.
     places.may_be_elsewhere = true;
     places
 };

@@ -1,4 +1,4 @@
-//! From the lines of `copilot --output-format=json` to events.
+//! Decoder of the output of `copilot --output-format=json`.
 
 mod background;
 mod end;
@@ -39,20 +39,20 @@ use wire::{
 
 use usage::Totals;
 
-/// The main agent's lane.
+/// Index of the main agent's lane.
 const MAIN: usize = 0;
 
 /// Decodes the output of one run.
 #[derive(Debug)]
 pub struct CopilotDecoder {
     session: SessionState,
-    /// The main agent first, then sub-agents.
+    /// Lanes of the main agent, which is first, and of sub-agents.
     lanes: Vec<Lane>,
     calls: Calls,
     background: Background,
     ending: Ending,
     repeats: Repeats,
-    /// Where the session is recorded.
+    /// Files of the session's record.
     record: Option<RecordFiles>,
 }
 
@@ -92,14 +92,14 @@ impl Decoder for CopilotDecoder {
 }
 
 impl CopilotDecoder {
-    /// A decoder for a run of which nothing else is known.
+    /// Creates a decoder for a run with unknown parameters.
     pub fn new() -> Self {
         Self::with(SessionState::default())
     }
 
-    /// A decoder for the run of these parameters: they say which session it is.
+    /// Creates a decoder for a run with these parameters, which determine its session.
     pub fn for_run(params: &ExecuteParams) -> Self {
-        // An id that was chosen may be that of a session which exists: then it is resumed.
+        // A session with a chosen id may already exist: then it is resumed.
         let exists = || launch::session_exists(params);
         let is_new = params.session_id.is_none() && params.new_session_id.is_some() && !exists();
         let chosen = params
@@ -133,8 +133,8 @@ impl CopilotDecoder {
         }
     }
 
-    /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
-    /// than that the session was reported.
+    /// Handles a line that is JSON of a known type. Returns `None` for other lines; then at most the session was
+    /// reported.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if kind == "assistant.message_delta" {
@@ -153,8 +153,8 @@ impl CopilotDecoder {
             }
             return Some(());
         }
-        // A field that is read leniently would be lost for half a surrogate pair in it. Deltas keep
-        // their halves, which may belong together.
+        // Half a surrogate pair in a leniently parsed field would lose the field. Deltas keep their halves, which may
+        // form a pair.
         let repaired = match &*kind {
             "assistant.reasoning_delta" => None,
             _ => surrogates::without_lone_escapes(text),
@@ -253,7 +253,7 @@ impl CopilotDecoder {
         Some(())
     }
 
-    /// `false` if its content cannot be read.
+    /// Handles a message. Returns `false` if its content cannot be read.
     fn message(&mut self, line: &Line<'_, Message<'_>>, out: &mut Events) -> bool {
         let data = &line.data;
         let at = self.lane(line.agent.get(), data.parent_tool_call_id.get());
@@ -288,7 +288,7 @@ impl CopilotDecoder {
         out.push(AgentEvent::ToolUse(Box::new(tool_use)));
     }
 
-    /// `false` if the beginning of the call was lost.
+    /// Handles the end of a call. Returns `false` if its start was lost.
     fn tool_complete(&mut self, line: &Line<'_, ToolComplete<'_>>, out: &mut Events) -> bool {
         let data = &line.data;
         let lane = self.lane(line.agent.get(), data.parent_tool_call_id.get());
@@ -318,7 +318,7 @@ impl CopilotDecoder {
         true
     }
 
-    /// Where an agent is in its work.
+    /// Handles the progress of an agent's work.
     fn turn(&mut self, kind: &str, line: &Line<'_, wire::Turn<'_>>, out: &mut Events) {
         let at = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
         let lane = &mut self.lanes[at];
@@ -341,7 +341,7 @@ impl CopilotDecoder {
                 }
             }
             "model.call_start" => {
-                // A version that prints no retry only makes the next request.
+                // Versions that print no retry just start the next request.
                 if lane.call_failed {
                     retry(lane, None, out);
                 }
@@ -358,7 +358,7 @@ impl CopilotDecoder {
             "assistant.turn_end" => {
                 lane.turn_ends();
             }
-            // `assistant.idle`: not the end of the run, which waits for work in the background.
+            // `assistant.idle` is not the end of the run, which waits for background work.
             _ if at == MAIN => {
                 if line.data.aborted {
                     self.ending.aborted(None);
@@ -397,12 +397,12 @@ impl CopilotDecoder {
         }
     }
 
-    /// The lane of an agent; the main agent's without an id. `parent` is the call that started it.
+    /// Returns the lane of an agent, or the main agent's without an id. `parent` is the call that started the agent.
     fn lane(&mut self, agent: Option<&str>, parent: Option<&str>) -> usize {
         if agent.is_none() && parent.is_none() {
             return MAIN;
         }
-        // The CLI names a call by its own id, which two calls may have: the one that is open.
+        // The CLI identifies a call by its own id, which two calls may share: use the open one.
         let call = parent.and_then(|call| self.calls.id_of_any(call));
         let known = self.lanes[1..].iter().rposition(|lane| match agent {
             Some(agent) => lane.agent.as_deref() == Some(agent),
@@ -415,7 +415,8 @@ impl CopilotDecoder {
         if let Some(at) = known {
             return at + 1;
         }
-        // Its beginning was lost: the call that it names, or at least no other agent's text.
+        // The agent's start was lost. Use the call that the line names, or else an id that keeps its text apart from
+        // other agents'.
         let id = call.or_else(|| parent.or(agent).map(Id::from));
         let mut lane = Lane::new(agent, id);
         lane.raw_parent = parent.map(str::to_owned);
@@ -424,7 +425,7 @@ impl CopilotDecoder {
     }
 }
 
-/// The CLI makes a failed request of this agent again.
+/// Handles the CLI's retry of this agent's failed request.
 fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
     lane.retry(out);
     lane.retries += 1;

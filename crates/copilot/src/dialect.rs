@@ -19,25 +19,25 @@ use crate::decoder::wire::ToolComplete;
 use crate::decoder::{errors, results};
 use cli_messages::Form;
 
-/// The option that is whether everything is allowed.
+/// The option that allows everything.
 const ALLOW_ALL: &str = "allow_all";
 
 /// GitHub Copilot CLI, run with `copilot --acp`.
 #[derive(Debug)]
 pub(crate) struct CopilotDialect {
     servers: Servers,
-    /// The mode that the process was started in, by flags.
+    /// Permission mode with which the process was started, by flags.
     permission: PermissionMode,
     slash_commands: bool,
     total: Total,
-    /// Whether the total covers the session: usage before this process is not in it.
+    /// True if the total covers the session. It never includes usage before this process.
     covers_session: bool,
 }
 
-/// Usage of a session so far in this process, in tokens.
+/// Usage of a session in this process so far, in tokens.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Total {
-    /// With what came from a cache and went there.
+    /// Includes tokens read from and written to a cache.
     input: u64,
     output: u64,
     cache_read: u64,
@@ -57,7 +57,7 @@ impl CopilotDialect {
         }
     }
 
-    /// Whether no request of the turn that has just ended was answered.
+    /// Returns whether no request of the turn that has just ended was answered.
     fn used_nothing(&self, result: &Value) -> bool {
         Total::of(result).is_none_or(|total| total == self.total)
     }
@@ -68,8 +68,8 @@ impl Dialect for CopilotDialect {
         "GitHub Copilot CLI"
     }
 
-    /// Where the CLI has words for people it does not send the tool's name, which then follows from these words
-    /// and the arguments.
+    /// Returns the tool of a call. If the CLI sends a description instead of the tool's name, the name is derived
+    /// from the description and the arguments.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let input = call.input.clone().unwrap_or_else(|| json!({}));
         if let Some(found) = self.servers.tool_named(&call.first_title) {
@@ -80,7 +80,7 @@ impl Dialect for CopilotDialect {
         let Some(name) = name_of(call) else {
             let mut tool = call.plain();
             if is_described(call) {
-                // Words of the model's, and no name.
+                // A description of the model, without a name.
                 let word = call.kind.as_deref().unwrap_or("other");
                 word.clone_into(&mut tool.name);
             }
@@ -93,7 +93,7 @@ impl Dialect for CopilotDialect {
         tool
     }
 
-    /// All of a call is reported at once, before the tool runs, and no word on that it begins.
+    /// A call is reported once and completely, before the tool runs. No other update reports its start.
     fn knows(&self, call: &ToolCall) -> bool {
         call.input.is_some()
     }
@@ -103,7 +103,7 @@ impl Dialect for CopilotDialect {
         let Some(reported) = call.output.as_ref().filter(|it| it.is_object()) else {
             return call.plain_end();
         };
-        // As a run prints it.
+        // The form that a run prints.
         let line = if succeeded {
             json!({"success": true, "result": without_exit(reported)})
         } else {
@@ -118,7 +118,7 @@ impl Dialect for CopilotDialect {
         if !succeeded && let Some(message) = server_message(&end.output, tool) {
             end.output = message.to_owned();
         }
-        // By a rule. A request that was answered is `rejected`, and the answer was reported.
+        // Denied by a rule. A request denied by an answer is `rejected`, and the answer was already reported.
         end.denied = (line.error.as_ref())
             .filter(|error| error.code.text() == "denied")
             .map(|error| error.message.text().to_owned());
@@ -132,7 +132,7 @@ impl Dialect for CopilotDialect {
     }
 
     fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
-        // The model was not asked yet; but a command has its say then.
+        // Before the model is asked, the text is the CLI's. With slash commands it may be the output of a command.
         let before_all = turn.requests() == 0 && !self.slash_commands;
         match cli_messages::form(text) {
             Some(Form::Failure { .. } | Form::Retry(_)) => Chunk::Hold,
@@ -161,7 +161,7 @@ impl Dialect for CopilotDialect {
         true
     }
 
-    /// In each process, and for each session of one, the CLI starts its count over.
+    /// The CLI restarts its count in each process and for each session.
     fn session_opened(&mut self, is_new: bool) {
         self.total = Total::default();
         self.covers_session = is_new;
@@ -190,8 +190,8 @@ impl Dialect for CopilotDialect {
         plain
     }
 
-    /// Tools allowed by the flag for everything stay allowed with any value of the option (measured), and
-    /// so do the rules of other flags.
+    /// Tools allowed by the flag for everything stay allowed with any value of the option (measured), and so do rules
+    /// of other flags.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let value = match (self.permission, mode) {
             (PermissionMode::ReadOnly, _) => None,
@@ -219,7 +219,7 @@ impl Dialect for CopilotDialect {
 }
 
 impl Total {
-    /// The total in the answer to a prompt. `None` if there is none: nothing was used yet.
+    /// Returns the total in the response to a prompt. `None` if there is none: nothing was used yet.
     fn of(result: &Value) -> Option<Self> {
         let usage = result.get("usage").filter(|usage| usage.is_object())?;
         let number = |name: &str| usage[name].as_u64().unwrap_or_default();
@@ -232,7 +232,7 @@ impl Total {
         })
     }
 
-    /// The difference to an earlier total; `None` if it is zero.
+    /// Returns the difference to an earlier total; `None` if it is zero.
     fn since(self, before: Self) -> Option<Usage> {
         let cache_read = self.cache_read.saturating_sub(before.cache_read);
         let cache_write = self.cache_write.saturating_sub(before.cache_write);
@@ -243,13 +243,13 @@ impl Total {
             .output_tokens(self.output.saturating_sub(before.output))
             .cache_read_tokens(cache_read)
             .cache_write_tokens(cache_write)
-            // That a service does not count it is reported as 0 too.
+            // A service without this count is also reported as 0.
             .reasoning_tokens((self.reasoning > 0).then_some(reasoning));
         (self != before).then_some(usage)
     }
 }
 
-/// The tool's name; `None` if it is unknown.
+/// Returns the tool's name; `None` if it is unknown.
 fn name_of(call: &ToolCall) -> Option<&str> {
     let title = call.first_title.as_str();
     let has = |name: &str| {
@@ -279,19 +279,19 @@ fn name_of(call: &ToolCall) -> Option<&str> {
     })
 }
 
-/// Whether the title is the model's description of the call.
+/// Returns whether the title is the model's description of the call.
 fn is_described(call: &ToolCall) -> bool {
     let input = call.input.as_ref();
     input.is_some_and(|input| input["description"] == call.first_title.as_str())
 }
 
-/// Whether a call is about this file.
+/// Returns whether a call is about this file.
 fn is_about(call: &ToolCall, path: &str) -> bool {
     let mut locations = call.locations.iter();
     locations.any(|location| location["path"] == path)
 }
 
-/// A server's own message in the result of a failed tool, after its name. The errors of the protocol
+/// Returns a server's own message in the result of a failed tool, without the server's name. Errors of the protocol
 /// between the CLI and the server stay as they are, as in a run.
 fn server_message<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
     let server = &tool.mcp.as_ref()?.server;
@@ -300,7 +300,7 @@ fn server_message<'a>(output: &'a str, tool: &Tool) -> Option<&'a str> {
     (!message.starts_with("McpError: ")).then_some(message)
 }
 
-/// The code with which a command ended.
+/// Returns the exit code of a command.
 fn exit_code(reported: &Value, tool: &Tool) -> Option<i64> {
     if tool.kind != ToolKind::Execute {
         return None;
@@ -315,7 +315,7 @@ fn is_exit(block: &Value) -> bool {
     block["type"] == "shell_exit"
 }
 
-/// A tool's output without the block with a command's exit status: that is no content.
+/// Returns a tool's output without the block with a command's exit status, which is no content.
 fn without_exit(reported: &Value) -> Value {
     let mut reported = reported.clone();
     if let Some(blocks) = reported.get_mut("contents").and_then(Value::as_array_mut) {
@@ -324,7 +324,7 @@ fn without_exit(reported: &Value) -> Value {
     reported
 }
 
-/// The change of a file of which the CLI shows the difference.
+/// Returns the change of a file whose difference the CLI shows.
 fn change(item: &Value, tool: &str) -> Option<AgentEvent> {
     if item["type"] != "diff" {
         return None;

@@ -17,12 +17,12 @@ use crate::{CAPABILITIES, INFO};
 
 pub(crate) use session::launch_session;
 
-/// The largest prompt that goes to stdin. The CLI has no limit of its own that was found (200 KB
-/// were measured); what no model can take is refused here.
+/// Largest prompt that goes to stdin, in bytes. The CLI has no known limit (200 KB were measured). This limit refuses
+/// prompts that are too large for any model.
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 
-/// The CLI sets these for its own children, and where its own files are: one that finds them
-/// believes that it is such a child.
+/// Variables that the CLI sets for its own children, and the locations of its own files. A CLI that inherits them
+/// takes itself for such a child.
 const MARKS_OF_A_SESSION: &[&str] = &[
     "COPILOT_CLI",
     "COPILOT_AGENT_SESSION_ID",
@@ -30,9 +30,9 @@ const MARKS_OF_A_SESSION: &[&str] = &[
     "COPILOT_CLI_RESOLVED_DIST_DIR",
 ];
 
-/// The file of a session that records what happens in it.
+/// File of a session that records its events.
 const EVENTS: &str = "events.jsonl";
-/// The lines of the session's record that have figures.
+/// Types of lines with usage figures in the session's record.
 const FIGURES: &[&str] = &["session.usage_record", "session.start", "session.shutdown"];
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
@@ -44,7 +44,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(Launch { ..launch })
 }
 
-/// The common part of runs and sessions.
+/// Builds the common part of the launches of runs and sessions.
 fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch, AgentError> {
     args.add("--no-auto-update");
     args.add("--no-color");
@@ -68,8 +68,8 @@ fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch,
     })
 }
 
-/// The prompt: as one word with its flag, or on stdin without the flag. Given both, the CLI ignores
-/// stdin; a word of its own that begins with `-` would be a flag, also after `--`.
+/// Adds the prompt: joined with its flag in one argument, or on stdin without the flag. Given both, the CLI ignores
+/// stdin. A separate argument that begins with `-` would be a flag, even after `--`.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     if params.prompt_on_stdin(&params.prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(params.prompt.clone().into_bytes()));
@@ -78,7 +78,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     Ok(Stdin::Closed)
 }
 
-/// An id that does not exist is an error for `--resume` and a new session for `--session-id`.
+/// Adds the session's id. An unknown id is an error for `--resume` and a new session for `--session-id`.
 fn session(params: &ExecuteParams, args: &mut Args) {
     if let Some(id) = &params.session_id {
         args.value("--resume", id);
@@ -97,12 +97,12 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
     match params.permission {
         PermissionMode::ReadOnly => {
-            // Denied tools are denied to sub-agents too, and denials have precedence.
+            // The denial also applies to sub-agents, and has precedence over permissions.
             args.value("--deny-tool", "write,shell");
         }
         PermissionMode::AcceptEdits => args.value("--allow-tool", "write"),
         PermissionMode::Bypass => args.add("--allow-all"),
-        // The default; `check` has refused what is not known.
+        // The default. `check` has refused unknown modes.
         _ => {}
     }
     for tool in &params.allowed_tools {
@@ -113,7 +113,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// Directories, from the root: `-C` in other arguments would change what a relative one means.
+/// Adds directories as absolute paths: `-C` in extra arguments would change the meaning of relative ones.
 fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     let base = params.working_directory.as_deref();
     let base = absolute(base.unwrap_or(Path::new("."))).unwrap_or_default();
@@ -122,7 +122,7 @@ fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// An image, as a file. The CLI takes its type from the file's extension.
+/// Adds an image as a file. The CLI derives its type from the file's extension.
 fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     match &image.source {
         ImageSource::Path(path) => {
@@ -131,7 +131,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
             if file.map_err(unreadable)?.is_dir() {
                 return Err(unreadable(io::ErrorKind::IsADirectory.into()));
             }
-            // The CLI would look for it in the agent's directory.
+            // The CLI would search a relative path in the agent's directory.
             args.value("--attachment", absolute(path).map_err(unreadable)?);
         }
         ImageSource::Bytes(bytes) => {
@@ -159,7 +159,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Where the CLI records the session: it prints no token counts.
+/// Returns the files in which the CLI records the session. Its output has no token counts.
 pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
     let id = params
         .session_id
@@ -181,17 +181,17 @@ pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
     Some(RecordFiles::new(folder, vec![EVENTS.to_owned()], FIGURES))
 }
 
-/// Whether there is a session with the requested id.
+/// Returns whether there is a session with the requested id.
 pub(crate) fn session_exists(params: &ExecuteParams) -> bool {
     events(params).is_some_and(|file| file.exists())
 }
 
-/// The file in which the CLI records the session.
+/// Returns the file in which the CLI records the session's events.
 pub(crate) fn events(params: &ExecuteParams) -> Option<PathBuf> {
     Some(record(params)?.folder.join(EVENTS))
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt.trim().is_empty() {
@@ -200,7 +200,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             "GitHub Copilot CLI takes no images without a prompt; say what to do with them",
         ));
     }
-    // `--resume` also takes names and the beginnings of ids, which may be those of another session.
+    // `--resume` also takes names and prefixes of ids, which may belong to another session.
     for (name, id) in [
         ("session_id", &params.session_id),
         ("new_session_id", &params.new_session_id),
@@ -219,7 +219,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             ));
         }
     }
-    // The CLI would go on with it and say nothing about that.
+    // The CLI would silently resume it.
     if params.session_id.is_none() && session_exists(params) {
         return Err(AgentError::refused(
             "new_session_id",
@@ -231,8 +231,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     check_extra_args(params)
 }
 
-/// Flags that the CLI refuses beside the id of a session, which every run here has, or that would
-/// take the run to another session than the one that is known.
+/// Refuses flags that conflict with the session id, which every run here has, or that would move the run to another
+/// session.
 fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     const WAYS: &[(&str, &str)] = &[
         ("--continue", RESUME),
@@ -268,8 +268,8 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Where the program may be, of which the npm package's `npm-loader.js` is only the launcher. The
-/// launcher dies of signals that the program never gets.
+/// Returns possible paths of the native program. The npm package's `npm-loader.js` is only its launcher, and is
+/// killed by signals that never reach the program.
 pub(crate) fn native_programs(launcher: &Path) -> Vec<PathBuf> {
     let is_loader = launcher
         .file_name()
@@ -299,7 +299,7 @@ pub(crate) fn native_programs(launcher: &Path) -> Vec<PathBuf> {
                 .find(|program| program.is_file())
         })
         .collect();
-    // With both, for glibc and for musl, only the launcher knows which one runs here.
+    // If both are installed, for glibc and for musl, only the launcher can choose.
     match <[PathBuf; 1]>::try_from(found) {
         Ok([only]) => vec![only],
         Err(_) => Vec::new(),

@@ -1,7 +1,7 @@
 //! GitHub Copilot CLI (`copilot`) as a `teamster` provider.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/copilot.md`.
+//! `docs/providers/copilot.md` describes the mapping of its output to events, the source of each figure, and its
+//! known faults.
 #![warn(missing_docs)]
 
 mod command_line;
@@ -28,7 +28,7 @@ pub struct Copilot;
 static INFO: CliInfo = {
     let mut info = CliInfo::new("copilot", "GitHub Copilot CLI", "copilot");
     info.tested_versions = &["1.0.102"];
-    // The first whose record has the usage of each request, which `live_usage` promises.
+    // The first version whose record has the usage of each request, which `live_usage` promises.
     info.oldest_version = Some("1.0.102");
     info.install = "npm install -g @github/copilot";
     info.login = "log in with `copilot login`, or set COPILOT_GITHUB_TOKEN (or COPILOT_PROVIDER_BASE_URL and \
@@ -57,7 +57,7 @@ static CAPABILITIES: Capabilities = {
     can.images = true;
     can.mcp.transports = &["stdio", "http", "sse"];
     can.mcp.name_marks = "-_";
-    // The CLI cuts SERVER-TOOL after 64 characters.
+    // The CLI truncates SERVER-TOOL to 64 characters.
     can.mcp.longest_name = 48;
     can.mcp.deliveries = &[McpDelivery::Private];
     can.mcp.cwd = true;

@@ -1,17 +1,17 @@
 //! Totals of earlier runs in the CLI's record of a session.
 //!
-//! Versions before 1.0.102 record no single requests, but at the end of each run the session's totals.
-//! The usage of a run is their increase.
+//! Versions before 1.0.102 do not record single requests, but the session's totals at the end of each run. The usage
+//! of a run is their increase.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// How such a line begins.
+/// Prefix of a line with totals.
 const SHUTDOWN: &[u8] = br#"{"type":"session.shutdown","#;
 
-/// The line with the totals of a session after its last run. `None` if the record cannot be read, or has
-/// none.
+/// Returns the line with the totals of a session after its last run. `None` if the record cannot be read or has no
+/// totals.
 pub(crate) fn last_shutdown(path: &Path) -> Option<String> {
     let mut file = BufReader::new(File::open(path).ok()?);
     let (mut line, mut last) = (Vec::new(), Vec::new());

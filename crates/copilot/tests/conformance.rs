@@ -99,7 +99,7 @@ fn suite() -> Suite {
         .status("sigkill_native_child", Failed, Some(ErrorKind::Internal))
 }
 
-/// A part of the output: the CLI itself shows no more than its first 500 characters.
+/// A part of the output: the CLI itself shows only its first 500 characters.
 const BIG_OUTPUT: &str = {
     const BYTES: [u8; 2000] = [b'A'; 2000];
     match std::str::from_utf8(&BYTES) {
@@ -108,7 +108,7 @@ const BIG_OUTPUT: &str = {
     }
 };
 
-/// From `copilot --help`.
+/// Returns a model of the command line, from `copilot --help`.
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Clap)
         .without_double_dash()
@@ -188,7 +188,7 @@ fn command_line() -> ArgvModel {
 
 fn understand(sent: &Sent<'_>) -> Understood {
     let args = &sent.args;
-    // With a prompt in argv the CLI ignores stdin.
+    // With a prompt in the arguments, the CLI ignores stdin.
     let prompt = args.text("--prompt").or_else(|| sent.stdin());
     let rules = |flag: &str, of_the_mode: &str| {
         let mut rules = args.texts(flag);

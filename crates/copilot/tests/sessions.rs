@@ -1,4 +1,4 @@
-//! Recorded sessions of the real program through the protocol.
+//! Recorded ACP sessions of the real program.
 
 mod in_any_order;
 mod opening;
@@ -24,7 +24,7 @@ fn with_server(params: &mut ExecuteParams) {
     params.mcp_servers = vec![McpServer::stdio("tiny", "tool", [""; 0])];
 }
 
-/// Names and kinds of the tools.
+/// Returns the names and kinds of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(&str, ToolKind)> {
     fn tool(event: &AgentEvent) -> Option<(&str, ToolKind)> {
         match event {
@@ -35,7 +35,7 @@ fn tools(events: &[AgentEvent]) -> Vec<(&str, ToolKind)> {
     events.iter().filter_map(tool).collect()
 }
 
-/// Outputs of the tools, and whether they failed.
+/// Returns the outputs of the tools, and whether they failed.
 fn outputs(events: &[AgentEvent]) -> Vec<(&str, Option<bool>)> {
     fn output(event: &AgentEvent) -> Option<(&str, Option<bool>)> {
         match event {
@@ -62,7 +62,7 @@ fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind)> {
     events.iter().filter_map(retry).collect()
 }
 
-/// Input and output.
+/// Returns the input and output tokens.
 fn tokens(usage: Option<Usage>) -> (Option<u64>, Option<u64>) {
     let usage = usage.unwrap_or_default();
     (usage.input_tokens, usage.output_tokens)
@@ -81,7 +81,7 @@ fn figures_are_those_of_the_turn() {
     let written = replay.written();
     assert_eq!(written[0]["method"], "initialize");
     assert_eq!(written[1]["method"], "session/new");
-    // Those that are programs the CLI would leave out without a word.
+    // The CLI would silently omit servers that are programs.
     assert_eq!(written[1]["params"]["mcpServers"], serde_json::json!([]));
 
     let second = replay.turn("two");
@@ -107,7 +107,7 @@ fn figures_are_those_of_the_turn() {
     assert_eq!(answer["id"], 0);
     assert_eq!(answer["result"]["outcome"]["optionId"], "allow_once");
 
-    // A tool of a server that the CLI has left out.
+    // A tool of a server that the CLI omitted.
     let third = replay.turn("three");
     assert_eq!(tools(&third), [("tiny-echo", ToolKind::Other)]);
     assert_eq!(
@@ -204,7 +204,7 @@ fn errors_end_a_turn_and_not_the_session() {
     }
     let events = replay.turn("no answer");
     assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
-    // Its requests in vain were counted.
+    // Its failed requests were counted.
     assert_eq!(tokens(result(&events).usage), (Some(3600), Some(102)));
 
     let events = replay.turn("cut off three times, which is not told");
@@ -365,7 +365,7 @@ fn text_of_the_model_is_an_answer_even_if_it_looks_like_an_error() {
     for _ in 0..24 {
         texts.push(result(&replay.turn("/x")).text.clone());
     }
-    // A command of the CLI's own.
+    // A command of the CLI itself.
     assert!(texts[14].starts_with("Context Usage"), "{texts:?}");
     assert_eq!(texts[21], "Error: this is what the model said");
     let reported = "Info: Request failed due to a transient API error. Retrying...";

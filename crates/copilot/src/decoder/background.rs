@@ -1,4 +1,4 @@
-//! Work after the CLI's own end of a turn. The process does not end before it.
+//! Work after the CLI's end of a turn. The process does not exit before this work ends.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,12 @@ use teamster_core::provider::Activity;
 use super::tools::shell_end;
 use super::wire::NotificationKind;
 
-/// Work in the background, as far as the lines show it. Detached commands are no part of it: the CLI
-/// does not wait for them.
+/// Background work that the lines show. Detached commands are not part of it: the CLI does not wait for them.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     shells: BTreeSet<String>,
     agents: BTreeSet<String>,
-    /// The main agent has nothing to do until some of it is done.
+    /// True if the main agent waits for some of the work.
     waiting: bool,
 }
 
@@ -22,7 +21,7 @@ impl Background {
         self.shells.insert(shell.to_owned());
     }
 
-    /// The result of a call may say that a shell has ended.
+    /// Handles the result of a call, which may report the end of a shell.
     pub(super) fn output(&mut self, content: &str) {
         let stopped = content
             .split_once("<command with id: ")
@@ -46,13 +45,13 @@ impl Background {
         self.agents.remove(kind.agent_id.text());
     }
 
-    /// The main agent is idle. `true` if it waits for something.
+    /// Marks the main agent as idle. Returns `true` if it waits for background work.
     pub(super) fn idle(&mut self) -> bool {
         self.waiting = !self.shells.is_empty() || !self.agents.is_empty();
         self.waiting
     }
 
-    /// The main agent works again, or the run is over.
+    /// Marks the main agent as working, or the run as over.
     pub(super) fn wakes(&mut self) {
         self.waiting = false;
     }

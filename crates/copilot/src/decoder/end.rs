@@ -1,4 +1,4 @@
-//! End of a run: the `result` line, errors, interruptions, and what the session's record adds.
+//! End of a run: the `result` line, errors, interruptions, and data from the session's record.
 
 use teamster_core::provider::{Events, Exit, RunSummary};
 use teamster_core::{
@@ -13,23 +13,23 @@ use super::wire::{CallUsage, ResultLine};
 /// State of the end of the run.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Turns of the main agent: each is one request to the model.
+    /// Turns of the main agent. Each is one request to the model.
     pub(super) turns: u32,
-    /// Failures. Whether one ended the run is only known at its end.
+    /// Failures. Only the end of the run shows whether one of them ended it.
     errors: Vec<AgentError>,
-    /// The run was interrupted.
+    /// The interruption of the run, if any.
     aborted: Option<AgentError>,
     /// The model that answered last.
     model: Option<String>,
-    /// The run's own end: whether it failed.
+    /// Outcome in the last line: whether the run failed.
     ended_with_error: Option<bool>,
-    /// The last line came, and nothing of another turn after it.
+    /// True after the last line, unless another turn has followed.
     over: bool,
-    /// The last line came without its code.
+    /// True if the last line had no exit code.
     undecided: bool,
-    /// Of the session's whole life, in milliseconds.
+    /// API time of the whole session, in milliseconds.
     total_api_duration_ms: Option<u64>,
-    /// Token counts in the lines.
+    /// Token counts in the output.
     printed: Spent,
     /// Usage of the session before this run.
     pub(super) before: Option<Totals>,
@@ -52,7 +52,7 @@ impl Ending {
         }
     }
 
-    /// The main agent does something: a last line that came before was not the last one.
+    /// Marks the run as active: an earlier last line was not the last one.
     pub(super) fn works(&mut self) {
         self.over = false;
     }
@@ -63,7 +63,7 @@ impl Ending {
         }
     }
 
-    /// One request's figures, of a version that prints them.
+    /// Adds one request's usage, of a version that prints it.
     pub(super) fn spent(&mut self, main_agent: bool, call: &CallUsage<'_>, out: &mut Events) {
         self.printed.add(main_agent, call);
         if let Some(usage) = self.printed.usage {
@@ -71,13 +71,13 @@ impl Ending {
         }
     }
 
-    /// The main agent's turn is over, and the run waits for work in the background.
+    /// Ends the main agent's turn while the run waits for background work.
     pub(super) fn turn_ends(&self, out: &mut Events) {
         turn_end(!self.errors.is_empty(), out);
     }
 
-    /// The last line. Its exit code is 0 for an interrupted run too. A repeated one
-    /// only decides whether the run failed.
+    /// Handles the last line. Its exit code is 0 even for an interrupted run. A repeated last line only decides
+    /// whether the run failed.
     pub(super) fn result(
         &mut self,
         line: &ResultLine<'_>,
@@ -89,7 +89,7 @@ impl Ending {
         }
         self.total_api_duration_ms = line.usage.total_api_duration_ms;
         let Some(code) = line.exit_code else {
-            // Without it the process's own end decides.
+            // Without the code, the exit of the process decides.
             self.undecided = !self.over;
             return;
         };
@@ -105,12 +105,12 @@ impl Ending {
         self.settle(failed, out);
     }
 
-    /// The run's own end is known. An error that was given stays one.
+    /// Settles the outcome of the run. A reported error stays an error.
     fn settle(&mut self, failed: bool, out: &mut Events) {
         if failed {
             self.push_errors(out);
         } else {
-            // The run went on after them.
+            // The run continued after them.
             self.notice_errors(out);
         }
         self.ended_with_error = Some(failed || self.ended_with_error == Some(true));
@@ -120,18 +120,18 @@ impl Ending {
         self.over = true;
     }
 
-    /// The last line had no code: the process's own end decides.
+    /// Settles the outcome by the exit of the process, because the last line had no code.
     fn decide(&mut self, exit: &Exit, out: &mut Events) {
         let failed = exit.is_failure() || self.aborted.is_some();
         if failed && self.errors.is_empty() && self.aborted.is_none() {
-            // Why it failed is reported by stderr, or by the code alone.
+            // stderr or the exit code reports the reason.
             turn_end(true, out);
         } else {
             self.settle(failed, out);
         }
     }
 
-    /// The process is gone.
+    /// Handles the exit of the process.
     pub(super) fn finish(
         &mut self,
         exit: &Exit,
@@ -142,7 +142,7 @@ impl Ending {
         if self.undecided {
             self.decide(exit, out);
         } else if self.over {
-            // The run was over before them.
+            // The run was over before these errors.
             self.notice_errors(out);
         } else if !self.errors.is_empty() || self.aborted.is_some() {
             self.push_errors(out);
@@ -154,7 +154,7 @@ impl Ending {
         } else {
             std::mem::take(&mut self.printed)
         };
-        // The CLI ends well after an answer that was cut off or blocked.
+        // The CLI exits successfully after an answer that was truncated or blocked.
         if self.ended_with_error == Some(false)
             && let Some(reason) = spent.finish_reason.as_deref()
             && let Some(message) = incomplete_answer(reason)
@@ -162,7 +162,7 @@ impl Ending {
             out.error(error(ErrorKind::Invalid, message));
             self.ended_with_error = Some(true);
         }
-        // The answer has no end, without an explanation.
+        // The answer has no end and no explanation of that.
         if self.ended_with_error == Some(false) && lane.unfinished && spent.finish_reason.is_none()
         {
             out.error(AgentError::new(
@@ -173,7 +173,7 @@ impl Ending {
             ));
             self.ended_with_error = None;
         }
-        // Requests that failed are not counted: 0 is no figure.
+        // Failed requests are not counted, so 0 is a missing figure.
         let of_this_run = self
             .total_api_duration_ms
             .filter(|ms| session.is_new && *ms > 0);
@@ -191,9 +191,9 @@ impl Ending {
         }
     }
 
-    /// Reports errors that did not end the run.
+    /// Emits errors that did not end the run as notices.
     fn notice_errors(&mut self, out: &mut Events) {
-        // That a run which failed was interrupted too is no news.
+        // An interruption of a run that failed anyway is not reported.
         let aborted = self.aborted.take();
         let aborted = aborted.filter(|_| self.ended_with_error != Some(true));
         for error in self.errors.drain(..).chain(aborted) {
@@ -201,7 +201,7 @@ impl Ending {
         }
     }
 
-    /// Reports failures; an interruption only if there is no other.
+    /// Reports failures, or else the interruption.
     fn push_errors(&mut self, out: &mut Events) {
         let aborted = self.aborted.take().filter(|_| self.errors.is_empty());
         for error in self.errors.drain(..).chain(aborted) {
@@ -210,7 +210,7 @@ impl Ending {
     }
 }
 
-/// Why the answer is incomplete, by the finish reason of the last request.
+/// Returns why the answer is incomplete, by the finish reason of the last request.
 fn incomplete_answer(finish_reason: &str) -> Option<&'static str> {
     match finish_reason {
         "length" | "max_tokens" | "max_output_tokens" => {

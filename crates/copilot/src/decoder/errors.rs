@@ -9,12 +9,12 @@ use super::wire::{CallFailure, SessionError};
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     status: Option<u16>,
-    /// There was no answer, or it broke off.
+    /// True if there was no response, or it broke off.
     transport: bool,
-    /// The service's own words for it.
+    /// The service's own message.
     words: String,
     message: String,
-    /// How often the request had been made before.
+    /// Number of earlier attempts of the request.
     pub(crate) attempt: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Failure {
     }
 }
 
-/// The error of a request that the CLI makes again (`assistant.turn_retry`).
+/// Returns the error of a request that the CLI repeats (`assistant.turn_retry`).
 pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> AgentError {
     let kind = match reason {
         Some("forced_compaction") => Some(ErrorKind::ContextWindow),
@@ -48,7 +48,7 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         Some("transient_auth_error") => Some(ErrorKind::Auth),
         Some("streaming_error") => Some(ErrorKind::Network),
         Some("api_error") => Some(ErrorKind::Overloaded),
-        // The reason is only missing where an answer came without its end.
+        // The reason is missing only if a response came without its end.
         None if failure.is_none() => Some(ErrorKind::Protocol),
         _ => None,
     });
@@ -67,7 +67,7 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
     )
 }
 
-/// The error that ended the run (`session.error`). `failure` is that of the last request.
+/// Returns the error that ended the run (`session.error`). `failure` is that of the last request.
 pub(crate) fn of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> AgentError {
     let text = line.message.text();
     let kind = kind_of_session(line, failure).unwrap_or(ErrorKind::Internal);
@@ -99,14 +99,14 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
         }
         _ => {}
     }
-    // Of type `query` is all else; the text decides where one status has several meanings.
+    // All others are of type `query`. The text decides if a status has several meanings.
     kind_of_text(line.error_code.text())
         .or_else(|| kind_of_text(text))
         .or_else(|| line.status_code.and_then(ErrorKind::of_http_status))
         .or_else(|| failure.and_then(Failure::kind))
 }
 
-/// Classifies the CLI's own messages, then those of the services that it passes on.
+/// Classifies the CLI's own messages, then those of services that it passes on.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         ("Authentication failed with provider", ErrorKind::Auth),
@@ -124,7 +124,7 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
-/// Classifies a failure that was only explained on stderr.
+/// Classifies a failure that was explained only on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         ("No authentication information found", ErrorKind::Auth),
@@ -134,7 +134,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ),
         ("No session or task matched", ErrorKind::SessionNotFound),
         ("MCP config", ErrorKind::Mcp),
-        // Of the JSON of an MCP configuration: no other flag takes any.
+        // The JSON of an MCP configuration: no other flag takes JSON.
         ("Invalid JSON:", ErrorKind::Mcp),
         ("Offline mode requires", ErrorKind::Invalid),
         ("require an explicit model", ErrorKind::Invalid),
@@ -150,14 +150,14 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
             "Cannot invoke native session after disposal",
             ErrorKind::Aborted,
         ),
-        // The launcher prints the next one too when the program was killed.
+        // The launcher also prints the next message if the program was killed.
         ("was terminated by signal", ErrorKind::Internal),
         ("no platform package found", ErrorKind::NotFound),
     ];
     ErrorKind::of_words(stderr, PATTERNS)
 }
 
-/// The message in an `errorMessage`, which is JSON in a text: an object of the service's, or a text.
+/// Returns the message in an `errorMessage`, which is JSON in a string: an object of the service, or a text.
 fn message_in(text: &str) -> String {
     let message = match serde_json::from_str::<Value>(text) {
         Ok(Value::String(message)) => Some(message),

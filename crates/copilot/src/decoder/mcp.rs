@@ -1,12 +1,11 @@
-//! Which MCP server's tool a call is about.
+//! Finds the MCP server and tool of a call.
 
 use teamster_core::{McpTool, ToolKind};
 
 use super::tools::kind_of_own;
 use super::wire::ToolStart;
 
-/// The names of the servers, as far as they are known: the requested ones, and those that
-/// the CLI reported.
+/// Known names of servers: the requested ones, and those that the CLI reported.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<String>);
 
@@ -21,9 +20,9 @@ impl Servers {
         }
     }
 
-    /// The server and its tool; `None` if it is a tool of the CLI's own. The CLI reports it in fields
-    /// of their own. It leaves them out for a tool that the server does not have; then the name is
-    /// taken apart, with the longest server's name that fits.
+    /// Returns the server and its tool, or `None` for the CLI's own tools. The CLI reports them in separate fields,
+    /// but omits these for a tool that the server does not have. Then the name is split at the longest matching
+    /// server name.
     pub(crate) fn tool(&self, line: &ToolStart<'_>) -> Option<McpTool> {
         let name = line.tool_name.text();
         let tool = line.mcp_tool_name.get().filter(|tool| !tool.is_empty());
@@ -36,7 +35,7 @@ impl Servers {
         Some(mcp_tool(&found.server, tool.unwrap_or(&found.tool)))
     }
 
-    /// The same, by the tool's name alone.
+    /// Returns the server and its tool by the tool's name alone.
     pub(crate) fn tool_named(&self, name: &str) -> Option<McpTool> {
         if kind_of_own(name) != ToolKind::Other {
             return None;
@@ -54,8 +53,8 @@ fn mcp_tool(server: &str, tool: &str) -> McpTool {
     McpTool::new(server, tool)
 }
 
-/// The tool in the name that the model has for it: the server's name with `-` for what is neither an
-/// ASCII letter, a digit, `_` nor `-`, then `-`, then the tool's.
+/// Returns the tool in the model's name for it. That name is the server's name, with every character but ASCII
+/// letters, digits, `_` and `-` replaced by `-`, then `-` and the tool's name.
 fn tool_in<'a>(name: &'a str, server: &str) -> Option<&'a str> {
     let spelled = server.chars().map(|c| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,7 +1,7 @@
-//! Text without repetitions: the same text comes as deltas and as a complete message, reasoning three times.
+//! Text without repetitions: the CLI prints text as deltas and as a complete message, and reasoning three times.
 //!
-//! Each message of each agent is followed by its id. Deltas are passed on as they come; the complete
-//! message then only adds missing text, and replaces them if it differs.
+//! Messages are tracked by agent and id. Deltas are passed on as they come. The complete message then only adds
+//! missing text, or replaces the deltas if it differs.
 
 use teamster_core::provider::Events;
 use teamster_core::provider::surrogates::Joiner;
@@ -9,45 +9,45 @@ use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
 use super::errors::Failure;
 
-/// How many ended messages of one agent are remembered: a late line refers to the last one or two.
+/// Number of remembered ended messages per agent. A late line refers to one of the last two.
 const REMEMBERED: usize = 4;
 
 /// The messages of the main agent or of one sub-agent.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// The CLI's id of the agent; none for the main agent.
+    /// The CLI's id of the agent; `None` for the main agent.
     pub(super) agent: Option<String>,
     /// The tool call that started the agent.
     pub(super) parent: Option<Id>,
     /// The CLI's id of that call.
     pub(super) raw_parent: Option<String>,
-    /// Messages that stream: their whole has not come.
+    /// Streamed messages that are not complete yet.
     open: Vec<Streamed>,
-    /// Messages that are complete, or were ended before, and their text.
+    /// Ids and texts of messages that are complete or were ended before.
     ended: Vec<(Id, String)>,
     /// Reasoning of this request to the model.
     reasoning: Vec<Streamed>,
     /// Complete reasoning of this request.
     complete_reasoning: String,
-    /// Text of messages that the output limit cut off, since the last tool call.
+    /// Text of messages truncated by the output limit, since the last tool call.
     cut: String,
-    /// The answer, where it is more than its last message.
+    /// The answer, if it is more than its last message.
     pub(super) answer: Option<String>,
-    /// Why the last request failed.
+    /// Reason of the last request's failure.
     pub(super) failure: Option<Failure>,
-    /// Repetitions of the current request.
+    /// Number of retries of the current request.
     pub(super) retries: u32,
-    /// The last request failed, and was not made again.
+    /// True if the last request failed and was not repeated.
     pub(super) call_failed: bool,
-    /// The current request ended well.
+    /// True if the current request succeeded.
     pub(super) call_succeeded: bool,
-    /// The last turn ended in the middle of a message.
+    /// True if the last turn ended in the middle of a message.
     pub(super) cut_off: bool,
-    /// No whole message and no call has come since a turn that ended so.
+    /// True if no complete message and no call has followed such a turn.
     pub(super) unfinished: bool,
 }
 
-/// A message, or a piece of reasoning, that comes in deltas.
+/// A message or a piece of reasoning that comes in deltas.
 #[derive(Debug)]
 struct Streamed {
     id: Id,
@@ -64,14 +64,14 @@ impl Lane {
         }
     }
 
-    /// A request to the model begins: what it thinks is new.
+    /// Begins a request to the model, whose reasoning is new.
     pub(super) fn call_starts(&mut self) {
         self.call_succeeded = false;
         self.reasoning.clear();
         self.complete_reasoning.clear();
     }
 
-    /// A delta of a message. It may begin or end within a surrogate pair.
+    /// Adds a delta of a message. It may begin or end within a surrogate pair.
     pub(super) fn delta(&mut self, id: &str, piece: &[u8], out: &mut Events) {
         if self.ended.iter().any(|(ended, _)| **ended == *id) {
             return;
@@ -81,14 +81,14 @@ impl Lane {
         self.say(id, text, out);
     }
 
-    /// A delta of reasoning.
+    /// Adds a delta of reasoning.
     pub(super) fn reasoning_delta(&mut self, id: &str, piece: &[u8], out: &mut Events) {
         let streamed = Streamed::in_list(&mut self.reasoning, id);
         let (id, text) = streamed.push(piece);
         self.think(id, text, out);
     }
 
-    /// A complete message: emits text missing in its deltas, or all of it again if they differ.
+    /// Handles a complete message: emits text missing in its deltas, or the whole message if they differ.
     pub(super) fn message(&mut self, id: &str, content: &str, calls_tools: bool, out: &mut Events) {
         let open = self.open.iter().position(|m| *m.id == *id);
         let (id, streamed) = match open {
@@ -122,7 +122,7 @@ impl Lane {
         self.failure = None;
     }
 
-    /// A complete message cannot be read: the text of its deltas is kept.
+    /// Ends a message whose complete form cannot be read. The text of its deltas is kept.
     pub(super) fn message_ends(&mut self, id: &str) {
         if let Some(at) = self.open.iter().position(|m| *m.id == *id) {
             let message = self.open.remove(at);
@@ -131,7 +131,7 @@ impl Lane {
         self.unfinished = false;
     }
 
-    /// The complete reasoning of a message: nothing is new if it came in deltas.
+    /// Handles the complete reasoning of a message. Reasoning that came in deltas is not repeated.
     pub(super) fn reasoning_of_message(&mut self, id: &str, text: &str, out: &mut Events) {
         let streamed: String = self.reasoning.iter().map(|r| r.text.as_str()).collect();
         let text = text.trim();
@@ -146,7 +146,7 @@ impl Lane {
         }
     }
 
-    /// A complete piece of reasoning, which comes after the message that it led to.
+    /// Handles a complete piece of reasoning, which comes after the message that it led to.
     pub(super) fn reasoning(&mut self, id: &str, text: &str, out: &mut Events) {
         let streamed = self.reasoning.iter().any(|r| *r.id == *id);
         let text = text.trim();
@@ -156,8 +156,8 @@ impl Lane {
         }
     }
 
-    /// The CLI asks the model again: the text of the failed request is withdrawn. The next message may
-    /// have the same id.
+    /// Withdraws the text of the failed request, because the CLI asks the model again. The next message may have the
+    /// same id.
     pub(super) fn retry(&mut self, out: &mut Events) {
         self.call_failed = false;
         for half in std::mem::take(&mut self.open) {
@@ -173,8 +173,8 @@ impl Lane {
         self.complete_reasoning.clear();
     }
 
-    /// A turn is over. Messages whose whole never came stay as they are. If the request itself had
-    /// ended well, they were cut off, by the output limit if the CLI lets the model go on.
+    /// Ends a turn. Messages that were never completed keep their text. If the request succeeded, they were
+    /// truncated, by the output limit if the CLI lets the model continue.
     pub(super) fn turn_ends(&mut self) {
         self.cut_off = false;
         for half in std::mem::take(&mut self.open) {
@@ -189,7 +189,7 @@ impl Lane {
     }
 
     fn end(&mut self, id: Id, text: String) {
-        // Without an id it could be taken for another message.
+        // An empty id could be confused with another message's.
         if id.is_empty() {
             return;
         }
@@ -220,7 +220,7 @@ impl Lane {
     }
 }
 
-/// Withdraws the text under this id. Without an id that is not possible.
+/// Withdraws the text under this id. This is impossible without an id.
 fn retract(message_id: Id, out: &mut Events) {
     if !message_id.is_empty() {
         out.push(AgentEvent::Retract(Retract::new(message_id)));
@@ -228,9 +228,9 @@ fn retract(message_id: Id, out: &mut Events) {
 }
 
 impl Streamed {
-    /// The one of this id, which may be new.
+    /// Returns the item with this id, which is added if missing.
     fn in_list<'a>(list: &'a mut Vec<Self>, id: &str) -> &'a mut Self {
-        // The one that streams is nearly always the last one.
+        // The streaming item is nearly always the last one.
         let at = match list.iter().rposition(|m| *m.id == *id) {
             Some(at) => at,
             None => {

@@ -1,4 +1,4 @@
-//! Lines about the session, and those that have something to say to a person.
+//! Lines about the session, and lines for a person.
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
@@ -11,7 +11,7 @@ use super::wire::{
 };
 
 impl CopilotDecoder {
-    /// Takes a line of these types. `None` if it is of another.
+    /// Handles a line of these types. Returns `None` for other types.
     pub(super) fn notice(&mut self, kind: &str, text: &str, out: &mut Events) -> Option<()> {
         let mut say = |level, message: String| {
             out.notice(level, NoticeSource::Stdout, message);
@@ -51,9 +51,9 @@ impl CopilotDecoder {
                 let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 let lane = self.lane(line.agent.get(), None);
                 let reported = match line.data.info_type.text() {
-                    // It comes after each retry, which has the same in more detail.
+                    // It follows each retry, which has the same in more detail.
                     "model_retry" => self.lanes[lane].retries > 0,
-                    // The result of the call that made the file has it too, and `abort`.
+                    // The result of the call that created the file, or `abort`, reports the same.
                     "file_created" | "cancellation" => true,
                     _ => false,
                 };
@@ -70,7 +70,7 @@ impl CopilotDecoder {
                 let reason = line.data.reason.get().unwrap_or("unknown");
                 say(NoticeLevel::Info, format!("autopilot stopped: {reason}"));
             }
-            // Autopilot only. The call of the tool of that name has the summary.
+            // Autopilot only. The call of the tool with that name has the summary.
             "session.task_complete" => {
                 let line: Line<'_, MessageLine<'_>> = parse(text)?;
                 if line.data.success == Some(false) {
@@ -145,7 +145,7 @@ impl CopilotDecoder {
                 let message = format!("the MCP server {server} requires a login");
                 say(NoticeLevel::Warning, message);
             }
-            // In one-shot runs they were never seen, and could not be answered.
+            // Never seen in one-shot runs, which could not answer them.
             "auto_mode_switch.requested"
             | "elicitation.requested"
             | "exit_plan_mode.requested"
@@ -157,7 +157,7 @@ impl CopilotDecoder {
                 say(NoticeLevel::Warning, message);
             }
             "permission.requested" => self.permission_requested(&parse(text)?, out),
-            // What became of it is reported by the call's result.
+            // The result of the call reports the outcome.
             "permission.completed" => {}
             "session.quota_observation" => quota(&parse(text)?, out),
             "assistant.usage" => {
@@ -170,7 +170,7 @@ impl CopilotDecoder {
         Some(())
     }
 
-    /// How an MCP server is: one of the session, or of a sub-agent alone.
+    /// Handles the state of an MCP server, of the session or of a single sub-agent.
     fn server_is(&mut self, of_session: bool, server: &McpServer<'_>, out: &mut Events) {
         self.calls.servers.know(server.name.text());
         if of_session {
@@ -180,7 +180,7 @@ impl CopilotDecoder {
         }
     }
 
-    /// The CLI asks. It was never seen in a run, and a run could not answer.
+    /// Reports a permission request. It was never seen in a run, and a run could not answer it.
     fn permission_requested(&mut self, line: &Line<'_, PermissionLine<'_>>, out: &mut Events) {
         let request = &line.data.permission_request;
         let lane = self.lane(line.agent.get(), None);
@@ -197,7 +197,7 @@ impl CopilotDecoder {
     }
 }
 
-/// Work in the background that did not end well.
+/// Describes background work that failed.
 fn failed_in_background(kind: &NotificationKind<'_>) -> Option<String> {
     let what = kind.description.text();
     match kind.kind.get()? {
@@ -214,7 +214,7 @@ fn failed_in_background(kind: &NotificationKind<'_>) -> Option<String> {
     }
 }
 
-/// The state of an account's quota.
+/// Reports the state of an account's quota.
 fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
     let quota = &line.data.observation;
     let utilization = match (quota.available_quantity, quota.entitled_quantity) {
@@ -228,8 +228,8 @@ fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
     )));
 }
 
-/// Whether lines of this type have nothing for a user: pieces that also come complete, signs of life,
-/// and the CLI's own bookkeeping.
+/// Returns whether lines of this type are of no use to a user: pieces of what also comes complete, signs of life, and
+/// the CLI's own bookkeeping.
 pub(super) fn is_noise(kind: &str) -> bool {
     matches!(
         kind,
@@ -253,7 +253,7 @@ pub(super) fn is_noise(kind: &str) -> bool {
             | "model.response"
             | "model.tool_execution"
             | "model.turn_ended"
-            // Of 1.0.81 and older; why is in the `session.error` that follows.
+            // Of 1.0.81 and older. The following `session.error` has the reason.
             | "model.turn_failed"
             | "model.turn_started"
             | "agent.interrupted"
@@ -284,11 +284,11 @@ pub(super) fn is_noise(kind: &str) -> bool {
     ) || is_of_the_schema_only(kind)
 }
 
-/// Lines that no recorded run has, by the schema of 1.0.102.
+/// Returns whether a type is only in the schema of 1.0.102 and in no recorded run.
 fn is_of_the_schema_only(kind: &str) -> bool {
     matches!(
         kind,
-        // What has become of a request, and requests to a screen.
+        // Outcomes of requests, and requests to a user interface.
         "auto_mode_switch.completed"
             | "command.completed"
             | "command.execute"
@@ -306,7 +306,7 @@ fn is_of_the_schema_only(kind: &str) -> bool {
             | "tool.user_requested"
             | "ui.ephemeral_query"
             | "user_input.completed"
-            // The state of the session and of what surrounds it.
+            // State of the session and its environment.
             | "mcp.prompts.list_changed"
             | "mcp.resources.list_changed"
             | "mcp.tools.list_changed"
@@ -349,7 +349,7 @@ fn is_of_the_schema_only(kind: &str) -> bool {
             | "workflow.run_settled"
             | "workflow.run_started"
             | "workflow.run_updated"
-            // Written by earlier versions only.
+            // Written only by earlier versions.
             | "permission.assentDetected"
             | "permission.carriedForward"
             | "permission.contextualAuthorization"

@@ -1,13 +1,13 @@
-//! Lines that are printed again.
+//! Detection of lines that are printed twice.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-/// So many lines are remembered.
+/// Number of remembered lines.
 const REMEMBERED: usize = 4096;
 
-/// The last lines, of which each is taken once.
+/// The last lines, each of which is handled once.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     known: HashSet<u64>,
@@ -19,8 +19,8 @@ pub(super) struct Repeats {
 pub(super) struct Mark(Option<u64>);
 
 impl Repeats {
-    /// Each line has an id. One of the same type, id and length is the same line again. Without an
-    /// id lines cannot be distinguished.
+    /// Returns the mark of a line. A line of the same type, id and length is a repetition. Without an id, lines
+    /// cannot be distinguished.
     pub(super) fn mark(kind: &str, id: &str, length: usize) -> Mark {
         if id.is_empty() {
             return Mark(None);
@@ -30,12 +30,12 @@ impl Repeats {
         Mark(Some(hasher.finish()))
     }
 
-    /// Whether the line came before.
+    /// Returns whether the line is known.
     pub(super) fn knows(&self, mark: Mark) -> bool {
         mark.0.is_some_and(|mark| self.known.contains(&mark))
     }
 
-    /// Remembers a line that was taken.
+    /// Remembers a handled line.
     pub(super) fn remember(&mut self, mark: Mark) {
         let Some(mark) = mark.0 else { return };
         if self.known.insert(mark) {

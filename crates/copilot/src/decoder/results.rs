@@ -1,8 +1,8 @@
 //! Results of tools, as text.
 //!
-//! An MCP tool's complete result is in `contents` and `structuredContent`. `content` is
-//! made of both for the model: the texts with nothing between them, without media, and no more than
-//! a preview if it is large. `error.message` is made in the same way, with the middle left out.
+//! An MCP tool's complete result is in `contents` and `structuredContent`. `content` is the model's version of both:
+//! texts without separators, without media, and only a preview if it is large. `error.message` is similar, with its
+//! middle left out.
 
 use std::slice;
 
@@ -11,7 +11,7 @@ use teamster_core::provider::{mcp_content, media_placeholder};
 
 use super::wire::{ToolComplete, ToolResult};
 
-/// The result of a call, with why it failed if that is not in the result anyway.
+/// Returns the result of a call, and the reason of a failure unless the result contains it.
 pub(crate) fn output(line: &ToolComplete<'_>) -> String {
     let result = &line.result;
     let content = result.content.text();
@@ -21,7 +21,7 @@ pub(crate) fn output(line: &ToolComplete<'_>) -> String {
 
     let has_whole = !result.contents.is_empty() || structured.is_some();
     let is_cut = has_whole && is_large(line);
-    // Text that is only there, for any reason, must not be lost.
+    // Text that is only in `content`, for any reason, must not be lost.
     let has_more = !is_cut && !is_made_of(content, &texts);
     let is_new = |text: Option<&str>| !has_more || text.is_none_or(|t| !content.contains(t));
 
@@ -54,23 +54,23 @@ pub(crate) fn output(line: &ToolComplete<'_>) -> String {
     parts.0
 }
 
-/// Whether a call succeeded. Without a word about that it did, unless there is an error.
+/// Returns whether a call succeeded. Without a status it did, unless there is an error.
 pub(crate) fn succeeded(line: &ToolComplete<'_>) -> bool {
     line.success.unwrap_or(line.error.is_none())
 }
 
-/// Whether the model got a preview only.
+/// Returns whether the model got only a preview.
 pub(crate) fn is_large(line: &ToolComplete<'_>) -> bool {
     let reported = &line.tool_telemetry.properties;
     let signs = [
-        // Of commands, and of MCP tools.
+        // For commands and for MCP tools.
         &reported.large_output_handled,
         &reported.large_output_written_to_file,
     ];
     signs.into_iter().any(|sign| sign.get() == Some("true"))
 }
 
-/// Parts of a text, one below the other.
+/// Parts of a text, each on its own line.
 #[derive(Default)]
 struct Parts(String);
 
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// The text that the model got of a content block.
+/// Returns the text of a content block that the model got.
 fn text_of(block: &Value) -> Option<&str> {
     let inner = block.get("resource").unwrap_or(block);
     let text = block.get("text").or_else(|| inner.get("text"));
@@ -110,24 +110,24 @@ fn is_media(block: &Value) -> bool {
     matches!(kind, Some("image" | "audio" | "resource" | "resource_link"))
 }
 
-/// The structured part, as JSON.
+/// Returns the structured part as JSON.
 fn structured(result: &ToolResult<'_>) -> Option<String> {
     Some(match result.structured_content.as_ref()? {
-        // What is too deep to be read is its text.
+        // A value nested too deeply becomes its text.
         Value::String(text) => text.clone(),
         value => value.to_string(),
     })
 }
 
-/// Whether this block is the structured part as text.
+/// Returns whether this block is the structured part as text.
 fn is_same(block: &Value, result: &ToolResult<'_>) -> bool {
     let text = text_of(block).unwrap_or_default();
     let value = serde_json::from_str::<Value>(text).ok();
     value.is_some() && value == result.structured_content
 }
 
-/// Whether a text is nothing but these, one after the other, some of them perhaps left out, with or
-/// without the name of the server before.
+/// Returns whether a text consists only of these texts in order, possibly with some left out, and with or without the
+/// server's name in front.
 fn is_made_of(text: &str, texts: &[&str]) -> bool {
     let squeeze = |text: &str| -> String { text.split_whitespace().collect() };
     let from_server = text.strip_prefix("MCP server '");

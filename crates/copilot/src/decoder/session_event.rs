@@ -1,25 +1,24 @@
-//! Which session it is, with which model and which MCP servers.
+//! The session, its model and its MCP servers.
 
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
 
 use super::wire::McpServer;
 
-/// State of the session. The CLI names it in its last line only; before that it is known
-/// because it was chosen.
+/// State of the session. The CLI reports the id only in its last line; before, it is known if it was chosen.
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
     /// The requested id.
     chosen: Option<Id>,
-    /// A new session was requested under that id.
+    /// True if a new session was requested under that id.
     pub(super) is_new: bool,
-    /// The id that was reported.
+    /// The reported id.
     reported: Option<Id>,
-    /// The model and the servers are known and were reported.
+    /// True if the model and the servers are known and were reported.
     complete: bool,
     model: Option<String>,
     servers: Vec<McpServerStatus>,
-    /// The names of the requested servers.
+    /// Names of the requested servers.
     requested: Vec<String>,
     /// Servers that were reported as failed.
     failed: Vec<String>,
@@ -35,8 +34,8 @@ impl SessionState {
         }
     }
 
-    /// The id of the session. A requested one does not count before the first line: a session to
-    /// resume may not exist.
+    /// Returns the id of the session. A requested id does not count before the first line: a session to resume may
+    /// not exist.
     pub(super) fn id(&self) -> Option<Id> {
         self.reported.clone()
     }
@@ -45,7 +44,7 @@ impl SessionState {
         self.model.as_ref()
     }
 
-    /// The first line came: the session is there.
+    /// Handles the first line, which shows that the session exists.
     pub(super) fn begins(&mut self, out: &mut Events) {
         if self.reported.is_none()
             && let Some(id) = self.chosen.clone()
@@ -54,7 +53,7 @@ impl SessionState {
         }
     }
 
-    /// Which model answers.
+    /// Sets the model that answers.
     pub(super) fn model_is(&mut self, model: &str, out: &mut Events) {
         let new = self.model.as_deref() != Some(model);
         self.model = Some(model.to_owned());
@@ -66,7 +65,7 @@ impl SessionState {
         }
     }
 
-    /// The state of an MCP server. One that failed becomes a notice, once.
+    /// Sets the state of an MCP server. A failed server becomes a notice, once.
     pub(super) fn server_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
         let (Some(name), Some(status)) = (server.name.get(), server.status.get()) else {
             return;
@@ -79,7 +78,7 @@ impl SessionState {
         }
         let requested = self.requested.iter().any(|a| a == name);
         self.report_trouble(server, requested, out);
-        // Until the model is known the servers still come up.
+        // Servers are still starting until the model is known.
         if changed
             && self.complete
             && let Some(id) = self.reported.clone()
@@ -88,7 +87,7 @@ impl SessionState {
         }
     }
 
-    /// How an MCP server of a sub-agent is: it is none of the session's.
+    /// Handles the state of a sub-agent's MCP server, which is not part of the session.
     pub(super) fn server_of_agent_is(&mut self, server: &McpServer<'_>, out: &mut Events) {
         self.report_trouble(server, false, out);
     }
@@ -97,7 +96,7 @@ impl SessionState {
         let trouble = match server.status.text() {
             "failed" => "failed",
             "needs-auth" => "needs a login",
-            // The user's own may well be.
+            // The user may have disabled servers of their own.
             "disabled" if requested => "is switched off",
             "stopped" | "not_configured" if requested => "does not run",
             _ => return,
@@ -108,7 +107,7 @@ impl SessionState {
         }
     }
 
-    /// The list of servers is complete. A requested one that is not on it was left out.
+    /// Handles the complete list of servers. A requested server that is missing was left out.
     pub(super) fn servers_are_known(&mut self, out: &mut Events) {
         let known = |name: &&String| self.servers.iter().any(|s| s.name == **name);
         let left_out = self.requested.iter().filter(|name| !known(name)).cloned();
@@ -117,7 +116,7 @@ impl SessionState {
         }
     }
 
-    /// Emits a notice that a server is not there, once.
+    /// Emits a notice that a server is missing, once.
     fn trouble(&mut self, name: &str, trouble: &str, error: Option<&str>, out: &mut Events) {
         if self.failed.iter().any(|f| f == name) {
             return;
@@ -130,7 +129,7 @@ impl SessionState {
         out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
     }
 
-    /// The last line names the session that it really was.
+    /// Sets the actual id of the session, from the last line.
     pub(super) fn is_really(&mut self, id: &str, out: &mut Events) {
         match &self.reported {
             Some(reported) if reported.eq_ignore_ascii_case(id) => return,

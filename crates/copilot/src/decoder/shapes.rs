@@ -1,4 +1,4 @@
-//! Fields that come in more than one shape.
+//! Fields with more than one possible type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use teamster_core::provider::mcp_content;
 
 use super::wire::{ToolError, ToolResult};
 
-/// A text, borrowed where possible; anything else in its place is none.
+/// A text, borrowed if possible. Other types count as missing.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Str<'a>(Option<Cow<'a, str>>);
 
@@ -20,7 +20,7 @@ impl Str<'_> {
         self.0.as_deref()
     }
 
-    /// The text; empty if there is none.
+    /// Returns the text, or an empty one.
     pub(crate) fn text(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -86,11 +86,11 @@ impl<'a> Str<'a> {
     }
 }
 
-/// Content of a message: a text, or blocks of text. Anything else is kept as the JSON that it is.
+/// Content of a message: a text, or blocks of text. Anything else is kept as its JSON.
 #[derive(Debug, Default)]
 pub(crate) struct Content<'a> {
     text: Str<'a>,
-    /// It is JSON of another shape.
+    /// True if the content is JSON of another shape.
     pub(crate) is_odd: bool,
 }
 
@@ -129,7 +129,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// The text of blocks; `None` if one of them is none.
+/// Returns the text of blocks; `None` if one of them is not a text block.
 fn text_of_blocks(raw: &str) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -144,7 +144,7 @@ fn text_of_blocks(raw: &str) -> Option<String> {
     Some(texts.collect())
 }
 
-/// Any value. One that is nested too deeply to be read is kept as the text that it is.
+/// Deserializes any value. A value nested too deeply is kept as its text.
 pub(crate) fn value_or_text<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
 where
     D: Deserializer<'de>,
@@ -154,13 +154,13 @@ where
     Ok(Some(value).filter(|value| !value.is_null()))
 }
 
-/// A number, or a text that is one.
+/// Deserializes a number, or a text that contains one.
 pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(raw.trim_matches('"').parse().ok())
 }
 
-/// Result of a tool: an object as a rule; else a text, or blocks as MCP has them.
+/// Deserializes the result of a tool: usually an object, else a text or MCP content blocks.
 pub(crate) fn tool_result<'de: 'a, 'a, D>(deserializer: D) -> Result<ToolResult<'a>, D::Error>
 where
     D: Deserializer<'de>,
@@ -184,7 +184,7 @@ where
     Ok(result)
 }
 
-/// Whether it is an object with a field that results have, which may be empty.
+/// Returns whether it is an object with a field of results, which may be empty.
 fn is_known(raw: &str) -> bool {
     #[derive(Deserialize)]
     struct Known {
@@ -193,7 +193,7 @@ fn is_known(raw: &str) -> bool {
     serde_json::from_str::<Known>(raw).is_ok_and(|known| known.content.is_some())
 }
 
-/// Why a tool or a server failed: an object as a rule; else a text.
+/// Deserializes the reason of a tool's or server's failure: usually an object, else a text.
 pub(crate) fn tool_error<'de: 'a, 'a, D>(deserializer: D) -> Result<Option<ToolError<'a>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+//! Hand-made lines, in measured shapes, for cases that no recording has in isolation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,21 +25,21 @@ mod usage;
 
 const SESSION: &str = "d4fa99e6-9b0e-488f-808b-dd1a00c401fb";
 
-/// The id of a line, which no other has.
+/// Returns a unique id for a line.
 fn fresh_id() -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let n = LAST.fetch_add(1, Ordering::Relaxed);
     format!("00000000-0000-4000-8000-{n:012x}")
 }
 
-/// A line of the main agent.
+/// Returns a line of the main agent.
 fn line(kind: &str, data: &Value) -> String {
     json!({"type": kind, "data": data, "id": fresh_id(),
            "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null})
     .to_string()
 }
 
-/// A line of a sub-agent.
+/// Returns a line of a sub-agent.
 fn of_agent(agent: &str, kind: &str, data: &Value) -> String {
     json!({"type": kind, "data": data, "id": fresh_id(),
            "timestamp": "2026-11-21T20:57:43.335Z", "parentId": null, "agentId": agent})
@@ -93,7 +93,7 @@ fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     run_to(CopilotDecoder::new(), lines, exit)
 }
 
-/// The same, of a run for these parameters.
+/// Decodes the lines of a run with these parameters that exited with code 0.
 fn run_for(params: &ExecuteParams, lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     let exit = Exit {
         code: Some(0),
@@ -110,7 +110,7 @@ fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     events.iter().map(AgentEvent::type_name).collect()
 }
 
-/// The texts of `text` and `thinking` events, with the call that started the agent.
+/// Returns the texts of `text` and `thinking` events, with the call that started the agent.
 fn texts(events: &[AgentEvent]) -> Vec<(String, Option<String>)> {
     let parent = |id: &Option<teamster_core::Id>| id.as_deref().map(str::to_owned);
     let text = |event: &AgentEvent| match event {

@@ -1,4 +1,4 @@
-//! Tools: their calls, their kinds, and how they ended.
+//! Tools: calls, kinds and outcomes.
 
 use serde_json::Value;
 use teamster_core::provider::UniqueIds;
@@ -8,15 +8,15 @@ use super::mcp::Servers;
 use super::results::{self, is_large, succeeded};
 use super::wire::{FileEdit, ShellOutput, ToolComplete, ToolStart};
 
-/// So much of the output of running commands is kept at most, in bytes: the rest of a large output
-/// is only in the pieces that come while the command runs.
+/// Largest kept output of running commands, in bytes. The rest of a large output is only in the pieces that come
+/// while the command runs.
 const KEPT_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
 
 /// The calls of all agents.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     open: Vec<Call>,
-    /// The ids under which calls were passed on.
+    /// Ids under which calls were passed on.
     used: UniqueIds,
     kept_bytes: usize,
     pub(crate) servers: Servers,
@@ -25,16 +25,16 @@ pub(crate) struct Calls {
 /// A running call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Which agent made it.
+    /// Lane of the agent that made the call.
     lane: usize,
-    /// The CLI's id, which two agents may both use.
+    /// The CLI's id, which two agents may share.
     raw: String,
-    /// The id under which it was passed on, which is unique.
+    /// The unique id under which the call was passed on.
     pub(crate) id: Id,
     pub(crate) name: String,
     pub(crate) kind: ToolKind,
     pieces: String,
-    /// How many pieces came; `None` if one was lost or there was no room for it.
+    /// Number of pieces; `None` if one was lost or exceeded the limit.
     complete_pieces: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Outcome {
 }
 
 impl Calls {
-    /// A call begins. Gives the event, whose parent is left to the caller.
+    /// Starts a call and returns its event. The caller sets the event's parent.
     pub(crate) fn start(&mut self, lane: usize, line: ToolStart<'_>) -> ToolUse {
         let name = line.tool_name.text().to_owned();
         self.servers.know(line.mcp_server_name.text());
@@ -77,8 +77,8 @@ impl Calls {
         .mcp(mcp)
     }
 
-    /// A piece of a command's output. Those of a command in the background, whose call has ended,
-    /// are read by later calls.
+    /// Adds a piece of a command's output. Pieces of a background command, whose call has ended, are ignored: later
+    /// calls read them.
     pub(crate) fn shell_output(&mut self, lane: usize, line: &ShellOutput<'_>) {
         let Some(at) = self.position(lane, line.tool_call_id.text()) else {
             return;
@@ -101,7 +101,7 @@ impl Calls {
         }
     }
 
-    /// A call ends. `None` if its beginning was lost.
+    /// Ends a call. Returns `None` if its start was lost.
     pub(crate) fn end(&mut self, lane: usize, raw: &str) -> Option<Call> {
         let at = self.position(lane, raw)?;
         let call = self.open.remove(at);
@@ -109,18 +109,18 @@ impl Calls {
         Some(call)
     }
 
-    /// The id under which an open call was passed on.
+    /// Returns the id under which an open call was passed on.
     pub(crate) fn id_of(&self, lane: usize, raw: &str) -> Option<Id> {
         self.position(lane, raw).map(|at| self.open[at].id.clone())
     }
 
-    /// The same, whichever agent made the call: the latest one.
+    /// Returns the id of the latest open call of any agent.
     pub(crate) fn id_of_any(&self, raw: &str) -> Option<Id> {
         let call = self.open.iter().rfind(|c| c.raw == raw)?;
         Some(call.id.clone())
     }
 
-    /// The name of the tool of an open call.
+    /// Returns an open call.
     pub(crate) fn find(&self, lane: usize, raw: &str) -> Option<&Call> {
         self.position(lane, raw).map(|at| &self.open[at])
     }
@@ -133,7 +133,7 @@ impl Calls {
 }
 
 impl Call {
-    /// Outcome of the call.
+    /// Returns the outcome of the call.
     pub(crate) fn outcome(&self, line: &ToolComplete<'_>) -> Outcome {
         let output = self.output(line);
         let success = succeeded(line);
@@ -155,13 +155,13 @@ impl Call {
 
     fn output(&self, line: &ToolComplete<'_>) -> String {
         if is_large(line) && self.complete_pieces.is_some_and(|pieces| pieces > 0) {
-            // What the model got is a preview.
+            // The model got only a preview.
             return self.pieces.clone();
         }
         results::output(line)
     }
 
-    /// The shell that runs in the background after this call.
+    /// Returns the shell that continues in the background after this call.
     pub(crate) fn background_shell<'a>(&self, line: &'a ToolComplete<'_>) -> Option<&'a str> {
         if self.kind != ToolKind::Execute {
             return None;
@@ -170,7 +170,7 @@ impl Call {
         let started = content
             .rsplit_once("<command started in background with shellId: ")
             .and_then(|(_, rest)| rest.split_once('>'));
-        // It took longer than the call was willing to wait.
+        // It exceeded the time that the call waits.
         let running = content
             .rsplit_once("<command with shellId: ")
             .and_then(|(_, rest)| rest.split_once(' '))
@@ -179,8 +179,7 @@ impl Call {
     }
 }
 
-/// The shell that has ended, and with which code, of a text that ends in
-/// `<shellId: 0 completed with exit code 3>`.
+/// Returns the ended shell and its exit code from a text that ends in `<shellId: 0 completed with exit code 3>`.
 pub(crate) fn shell_end(content: &str) -> Option<(&str, i64)> {
     let inner = content.trim_end().strip_suffix('>')?;
     let (_, inner) = inner.rsplit_once("<shellId: ")?;
@@ -192,7 +191,7 @@ fn exit_code_in(content: &str) -> Option<i64> {
     shell_end(content).map(|(_, code)| code)
 }
 
-/// The events of the files that a call changed.
+/// Returns the events of the files that a call changed.
 pub(crate) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
     let mut events = Vec::with_capacity(edits.len());
     for edit in edits {
@@ -214,7 +213,7 @@ pub(crate) fn file_changes(id: &Id, edits: &[FileEdit<'_>]) -> Vec<AgentEvent> {
     events
 }
 
-/// The kind of a call of one of the CLI's own tools.
+/// Returns the kind of a call of one of the CLI's own tools.
 pub(crate) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
     match kind_of_own(name) {
         _ if name == "lsp" && !only_looks(arguments) => ToolKind::Edit,
@@ -222,7 +221,7 @@ pub(crate) fn kind_of_call(name: &str, arguments: Option<&Value>) -> ToolKind {
     }
 }
 
-/// The kind of one of the CLI's own tools; [`ToolKind::Other`] of any that is not known.
+/// Returns the kind of one of the CLI's own tools, or [`ToolKind::Other`] if it is unknown.
 pub(crate) fn kind_of_own(name: &str) -> ToolKind {
     match name {
         "bash" | "read_bash" | "write_bash" | "stop_bash" | "list_bash" | "powershell"
@@ -234,20 +233,19 @@ pub(crate) fn kind_of_own(name: &str) -> ToolKind {
         | "fetch_copilot_cli_documentation"
         | "session_store_sql"
         | "show_file" => ToolKind::Read,
-        // A memory is kept for all later sessions with the repository.
+        // A memory is kept for all later sessions in the repository.
         "create" | "edit" | "apply_patch" | "str_replace_editor" | "store_memory" => ToolKind::Edit,
         "grep" | "glob" | "rg" | "web_search" | "lsp" => ToolKind::Search,
         "web_fetch" => ToolKind::Fetch,
         "task" | "read_agent" | "write_agent" | "list_agents" => ToolKind::Task,
-        // The database of `sql` is the session's own.
+        // The database of `sql` is private to the session.
         "sql" | "report_intent" | "update_todo" | "task_complete" | "exit_plan_mode"
         | "ask_user" => ToolKind::Think,
         _ => ToolKind::Other,
     }
 }
 
-/// Whether a call of `lsp` leaves all files as they are. It can also rename a symbol, in every file
-/// that has it.
+/// Returns whether a call of `lsp` changes no files. It can also rename a symbol in every file that contains it.
 fn only_looks(arguments: Option<&Value>) -> bool {
     let operation = arguments.and_then(|arguments| arguments.get("operation")?.as_str());
     matches!(

@@ -1,4 +1,4 @@
-//! Usage of the run: the CLI prints no token counts, its record of the session has them.
+//! Usage of the run. The CLI prints no token counts; its record of the session has them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::wire::{CallUsage, Line, Shutdown, UsageRecord};
 pub(crate) struct Totals(BTreeMap<String, Usage>);
 
 impl Totals {
-    /// The totals in a line, if it is `session.shutdown`.
+    /// Returns the totals in a line, if it is `session.shutdown`.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
         if type_of(line).as_deref() != Some("session.shutdown") {
             return None;
@@ -23,7 +23,7 @@ impl Totals {
         Some(Self(totals.collect()))
     }
 
-    /// The difference to earlier totals.
+    /// Returns the difference to earlier totals.
     fn since(self, before: &Self) -> BTreeMap<String, Usage> {
         let grown = |now: Option<u64>, then: Option<u64>| {
             Some(now?.saturating_sub(then.unwrap_or_default()))
@@ -35,7 +35,7 @@ impl Totals {
                 .output_tokens(grown(now.output_tokens, then.output_tokens))
                 .cache_read_tokens(grown(now.cache_read_tokens, then.cache_read_tokens))
                 .cache_write_tokens(grown(now.cache_write_tokens, then.cache_write_tokens))
-                // 0 where the service reports none.
+                // The count is 0 if the service reports none.
                 .reasoning_tokens(
                     grown(now.reasoning_tokens, then.reasoning_tokens).filter(|tokens| *tokens > 0),
                 );
@@ -46,26 +46,26 @@ impl Totals {
     }
 }
 
-/// The figures of the requests of one run.
+/// Usage of the requests of one run.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
-    /// Of all models and agents.
+    /// Sum of all models and agents.
     pub(super) usage: Option<Usage>,
     pub(super) by_model: BTreeMap<String, ModelUsage>,
     /// Time spent in requests, in milliseconds.
     pub(super) duration_ms: Option<u64>,
-    /// Why the main agent's last request ended.
+    /// Finish reason of the main agent's last request.
     pub(super) finish_reason: Option<String>,
-    /// The record begins with the session's begin.
+    /// Totals at the beginning of the session, if the record begins there.
     begun: Option<Totals>,
-    /// The totals that the record ends with.
+    /// Totals at the end of the record.
     totals: Option<Totals>,
 }
 
 impl Spent {
-    /// Adds a line of the session's record: the sum so far, if the line has figures of a request.
+    /// Adds a line of the session's record. Returns the sum so far if the line has figures of a request.
     pub(super) fn record_line(&mut self, line: &str) -> Option<Usage> {
-        // Other lines may hold the words, in the text of a message.
+        // Other lines may contain the words in the text of a message.
         match type_of(line).as_deref() {
             Some("session.usage_record") => {
                 let line = parse::<Line<'_, UsageRecord<'_>>>(line)?;
@@ -82,8 +82,8 @@ impl Spent {
         None
     }
 
-    /// All lines of the record are there. A version that records no single requests has the session's
-    /// totals: `before` are those of its earlier runs.
+    /// Settles the usage after the last line of the record. Versions that do not record single requests have the
+    /// session's totals, and `before` are the totals of earlier runs.
     pub(super) fn settle(&mut self, before: Option<&Totals>) {
         if self.usage.is_none()
             && let Some(totals) = self.totals.take()
@@ -123,7 +123,7 @@ impl Spent {
     }
 }
 
-/// The CLI counts what was read from and written to a cache as input; here they stand beside it.
+/// Converts the CLI's counts: its input includes tokens read from and written to a cache, which are separate here.
 fn usage_of(call: &CallUsage<'_>) -> Usage {
     let cached = [call.cache_read_tokens, call.cache_write_tokens]
         .into_iter()

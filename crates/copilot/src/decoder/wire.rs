@@ -1,7 +1,7 @@
-//! Fields of the CLI's lines, as far as they are used.
+//! Fields of the CLI's lines that are used.
 //!
-//! Every line but the last is an envelope around `data`. No field is relied on: one that is missing
-//! or has another type is taken as missing, because a line must not be lost for one figure in it.
+//! Every line but the last is an envelope around `data`. No field is required: a field of another type counts as
+//! missing, because one bad field must not lose the line.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use teamster_core::provider::surrogates::Chars;
 pub(crate) use super::shapes::Str;
 use super::shapes::{Content, number, tool_error, tool_result, value_or_text};
 
-/// A line of a type that is frequent: read in one go.
+/// A line of a frequent type, parsed in one pass.
 #[derive(Deserialize)]
 pub(crate) struct Direct<'a, D> {
     #[serde(borrow, default)]
@@ -103,19 +103,19 @@ pub(crate) struct Reasoning<'a> {
     pub(crate) content: Str<'a>,
 }
 
-/// Lines of which only the agent and its place matter: `assistant.turn_start` and others.
+/// Lines whose only relevant data are the agent and its position, such as `assistant.turn_start`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Turn<'a> {
     #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
-    /// Of `assistant.turn_retry`.
+    /// Only in `assistant.turn_retry`.
     #[serde(borrow)]
     pub(crate) reason: Str<'a>,
-    /// Of `model.call_finished`.
+    /// Only in `model.call_finished`.
     #[serde(borrow)]
     pub(crate) outcome: Str<'a>,
-    /// Of `assistant.idle`.
+    /// Only in `assistant.idle`.
     #[serde(deserialize_with = "or_default")]
     pub(crate) aborted: bool,
 }
@@ -266,7 +266,7 @@ pub(crate) struct SubAgent<'a> {
     pub(crate) agent_display_name: Str<'a>,
     #[serde(borrow)]
     pub(crate) execution_mode: Str<'a>,
-    /// The agent that made the call; none if it was the main agent.
+    /// The agent that made the call; empty for the main agent.
     #[serde(borrow)]
     pub(crate) parent_id: Str<'a>,
     #[serde(borrow)]
@@ -293,7 +293,7 @@ pub(crate) struct McpServer<'a> {
     pub(crate) error: Option<ToolError<'a>>,
 }
 
-/// Lines that have something to say to a person, each in a field of its own.
+/// Lines for a person, each with its text in another field.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct MessageLine<'a> {
@@ -358,7 +358,7 @@ pub(crate) struct PermissionRequest<'a> {
     pub(crate) intention: Str<'a>,
 }
 
-/// `result`, the last line, which is no envelope.
+/// `result`, the last line, which has no envelope.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ResultLine<'a> {
@@ -377,8 +377,8 @@ pub(crate) struct ResultUsage {
     pub(crate) total_api_duration_ms: Option<u64>,
 }
 
-/// `session.usage_record` of the session's own record; `assistant.usage` has the same figures
-/// without the level between.
+/// `session.usage_record` of the session's record. `assistant.usage` has the same figures with one level of nesting
+/// less.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct UsageRecord<'a> {
@@ -386,7 +386,7 @@ pub(crate) struct UsageRecord<'a> {
     pub(crate) usage: CallUsage<'a>,
 }
 
-/// `session.shutdown` of that record: the session's totals so far.
+/// `session.shutdown` of the session's record: totals so far.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Shutdown<'a> {

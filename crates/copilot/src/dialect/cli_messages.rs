@@ -1,8 +1,7 @@
-//! Messages of GitHub Copilot CLI itself in the agent's place.
+//! Messages that GitHub Copilot CLI itself sends as the agent's text.
 //!
-//! As an agent of the Agent Client Protocol it passes its own messages on as text of the model:
-//! `Info: ` or `Error: ` and the message, in one piece. The model can write the same, so only complete
-//! texts of known forms are taken for the CLI's.
+//! As an ACP agent, the CLI sends its own messages as text of the model: `Info: ` or `Error: ` and the message, in
+//! one piece. The model can write the same, so only complete texts of known forms count as the CLI's.
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -11,17 +10,17 @@ use crate::decoder::errors;
 /// A text that may be the CLI's own.
 #[derive(Debug, PartialEq)]
 pub(super) enum Form<'a> {
-    /// A request is made once more.
+    /// The CLI repeats a request.
     Retry(AgentError),
-    /// The turn has failed.
+    /// The turn failed.
     Failure {
         error: AgentError,
-        /// The words are so special that no answer will be the same.
+        /// True if the message is so specific that no answer will equal it.
         is_sure: bool,
     },
-    /// A tool was not permitted, and so the turn is over.
+    /// A tool was not permitted, which ended the turn.
     Cancelled,
-    /// Anything else after `Info: `, such as the path of a file that was made.
+    /// Any other text after `Info: `, such as the path of a created file.
     Info(&'a str),
 }
 
@@ -40,7 +39,7 @@ const RETRIES: &[(&str, ErrorKind)] = &[
     ),
 ];
 
-/// How failures begin.
+/// Prefixes of failures.
 const FAILURES: &[&str] = &[
     "Authentication failed with provider at ",
     "Could not connect to local model provider at ",
@@ -49,7 +48,7 @@ const FAILURES: &[&str] = &[
     "The provider rejected the prompt as too long, but automatic recovery could not reduce it",
 ];
 
-/// The CLI's prefix of the error of its last try.
+/// The CLI's prefix of the error of its last attempt.
 const LAST: &str = " Last error: ";
 
 pub(super) fn form(text: &str) -> Option<Form<'_>> {
@@ -85,7 +84,7 @@ fn failure(message: &str) -> Option<Form<'_>> {
     })
 }
 
-/// The status of HTTP that an error begins with, as in `429 Rate limit reached`.
+/// Returns the HTTP status at the start of an error such as `429 Rate limit reached`.
 fn status_before(message: &str) -> Option<u16> {
     let (status, rest) = message.split_once(' ')?;
     let status: u16 = status.parse().ok().filter(|_| status.len() == 3)?;
@@ -96,7 +95,7 @@ fn status_before(message: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Kind, and whether it is sure.
+    /// Returns the kind of a failure, and whether it is sure.
     fn failed(text: &str) -> Option<(ErrorKind, bool)> {
         match form(text)? {
             Form::Failure { error, is_sure } => Some((error.kind, is_sure)),

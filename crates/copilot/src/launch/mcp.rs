@@ -1,4 +1,4 @@
-//! MCP servers: a private file for `--additional-mcp-config`, and the rules that let their tools run.
+//! MCP servers: a private file for `--additional-mcp-config`, and the rules that allow their tools.
 
 use std::collections::BTreeMap;
 use std::path::{Path, absolute};
@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::Args;
 use teamster_core::{AgentError, ExecuteParams, McpServer, McpTools, McpTransport};
 
-/// The CLI cuts the name of a tool, `<server>-<tool>`, after so many characters (measured). Tools that
-/// are then named the same are lost.
+/// Maximum length of a tool's name, `<server>-<tool>`, in characters. The CLI truncates longer names (measured), and
+/// loses tools whose names become equal.
 const LONGEST_TOOL_NAME: usize = 64;
 
-/// A rule with one of these names is about the CLI's own tools: `--allow-tool=shell` allows the shell.
+/// Names that mean the CLI's own tools in rules: `--allow-tool=shell` allows the shell.
 const KINDS: &[&str] = &["shell", "write", "url"];
 
 /// The CLI's own servers.
@@ -23,10 +23,10 @@ const BUILT_IN: &[&str] = &[
     "github-copilot-browser",
 ];
 
-/// The longest limit that the CLI takes, in milliseconds.
+/// Longest timeout that the CLI accepts, in milliseconds.
 const LONGEST_TOOL_TIMEOUT_MS: u128 = u32::MAX as u128;
 
-/// The flags for the servers of this run.
+/// Adds the flags for the servers of this run.
 pub(super) fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     if params.mcp_servers.is_empty() {
         return Ok(());
@@ -34,7 +34,7 @@ pub(super) fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), Age
     args.private_file("--additional-mcp-config=@", config(params)?);
     for server in &params.mcp_servers {
         args.value("--allow-tool", &server.name);
-        // The user's settings may have switched off a server of this name.
+        // The user's settings may have disabled a server of this name.
         args.value("--enable-mcp-server", &server.name);
         if server.tools.only.is_none() {
             for tool in &server.tools.except {
@@ -45,7 +45,7 @@ pub(super) fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), Age
     Ok(())
 }
 
-/// Refuses names that mean something else to the CLI.
+/// Refuses names that have another meaning to the CLI.
 pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     for McpServer { name, .. } in &params.mcp_servers {
         let is_one_of = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other));
@@ -81,7 +81,7 @@ fn invalid(server: &str, problem: &str) -> AgentError {
     AgentError::refused_server(server, problem)
 }
 
-/// A tool as the CLI names it.
+/// Returns the CLI's name of a tool.
 fn tool_name(server: &str, tool: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let tool = tool.chars().map(|c| if allowed(c) { c } else { '-' });
@@ -89,7 +89,7 @@ fn tool_name(server: &str, tool: &str) -> String {
     name.take(LONGEST_TOOL_NAME).collect()
 }
 
-/// The file.
+/// Returns the content of the configuration file.
 fn config(params: &ExecuteParams) -> Result<String, AgentError> {
     let here = params.working_directory.as_deref();
     let here = absolute(here.unwrap_or(Path::new("."))).unwrap_or_default();
@@ -124,7 +124,7 @@ fn entry(server: &McpServer, here: &Path) -> Result<Value, AgentError> {
         McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
             json!({"type": kind, "url": literal(url), "headers": literals(headers)})
         }
-        // `check` has refused what is not known.
+        // `check` has refused unknown transports.
         _ => json!({}),
     };
     entry["tools"] = tools(&server.tools);
@@ -152,15 +152,14 @@ fn literals(values: &BTreeMap<String, String>) -> Map<String, Value> {
         .collect()
 }
 
-/// Whether the CLI would change a variable's value (measured).
+/// Returns whether the CLI would change a variable's value (measured).
 fn is_trimmed(value: &str) -> bool {
     let trimmed = value.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     value.contains('$') && trimmed != value
 }
 
-/// A text that the CLI reads as this one. It puts variables in the place of `$NAME` and `${NAME}`, and
-/// has no way to write that literally but the default of a variable that is not set: `${NAME:-$}`
-/// gives `$`.
+/// Escapes a text, so that the CLI reads it literally. The CLI expands `$NAME` and `${NAME}`, and its only escape is
+/// the default of an unset variable: `${NAME:-$}` becomes `$`.
 fn literal(text: &str) -> String {
     text.replace('$', "${TEAMSTER_MCP_DOLLAR:-$}")
 }

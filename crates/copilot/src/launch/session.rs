@@ -7,10 +7,10 @@ use super::{begin, check};
 
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
-    // Those of the turns come later.
+    // Prompts and images are sent with the turns.
     "-".clone_into(&mut params.prompt);
     params.images.clear();
-    // Unlike a run, a session knows commands.
+    // Unlike a run, a session supports commands.
     params.slash_commands = false;
     if params.new_session_id.is_some() {
         return Err(AgentError::refused(
@@ -19,7 +19,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
         ));
     }
     check(&params)?;
-    // The protocol names the session: the CLI takes no flag for it beside `--acp`.
+    // The protocol identifies the session: the CLI takes no flag for it together with `--acp`.
     params.session_id = None;
     let mut args = Args::new();
     args.add("--acp");

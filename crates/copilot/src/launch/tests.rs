@@ -259,13 +259,13 @@ fn marks_of_an_enclosing_session_are_not_inherited_and_nothing_is_set() {
     assert!(launch.env_remove.contains(&"COPILOT_AGENT_SESSION_ID"));
     assert!(launch.env_remove.contains(&"COPILOT_CLI"));
     assert!(launch.env.is_empty());
-    // SIGTERM to the group is what it cleans up best on.
+    // The CLI cleans up best on SIGTERM to the group.
     assert_eq!(launch.stop_first, None);
 }
 
 const NONE: [PathBuf; 0] = [];
 
-/// The folders of an installation with these packages beside the launcher's or inside of it.
+/// Creates an installation with these packages beside the launcher's package or inside it.
 fn installed(beside: &[&str], nested: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let package = folder.path().join("node_modules/@github/copilot");
@@ -296,7 +296,7 @@ fn the_native_program_is_started_where_it_is_clear_which_one_it_is() {
     let (folder, launcher) = installed(&[], &["copilot-linuxmusl-x64"]);
     let nested = "node_modules/@github/copilot/node_modules/@github/copilot-linuxmusl-x64/copilot";
     assert_eq!(native_programs(&launcher), [folder.path().join(nested)]);
-    // Only the launcher knows which C library there is.
+    // Only the launcher knows the installed C library.
     let (_folder, launcher) = installed(&["copilot-linux-x64", "copilot-linuxmusl-x64"], &[]);
     assert_eq!(native_programs(&launcher), NONE);
     let (_folder, launcher) = installed(&[], &[]);
@@ -307,7 +307,7 @@ fn the_native_program_is_started_where_it_is_clear_which_one_it_is() {
     assert_eq!(native_programs(&other), NONE);
 }
 
-/// Reads a command line as `clap` does: long flags with a joined value; any other word is none here.
+/// Parses a command line like `clap`: long flags with a joined value. Other words are not expected here.
 fn understood(args: &[std::ffi::OsString]) -> Vec<(String, String)> {
     let flag = |arg: &std::ffi::OsString| {
         let arg = arg.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The lines of recorded sessions in any order, between orders of all sorts.
+//! Lines of recorded sessions in random order, between orders of all kinds.
 
 use teamster_acp::replay::in_any_order;
 use teamster_copilot::Copilot;

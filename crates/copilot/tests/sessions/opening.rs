@@ -19,7 +19,7 @@ fn a_session_begins_again() {
     let second = replay.turn("text");
     assert_eq!(tokens(result(&second).usage), (Some(1200), Some(34)));
     assert_eq!(result(&second).model.as_deref(), Some("other"));
-    // The option does not take back what the flag allows.
+    // The option does not revoke what the flag allows.
     let mode = |mode| move |id| Order::SetPermission(id, mode);
     let refused = replay.order(mode(PermissionMode::Default));
     assert!(refused.unwrap_err().message.starts_with("permission: "));
@@ -31,7 +31,7 @@ fn a_session_begins_again() {
     assert_eq!(replay.order(Order::Clear), Ok(()));
     let id = replay.assembler().session_id();
     assert_eq!(id, None, "it has no turn yet");
-    // A new session has the model that the process was started with.
+    // A new session has the model of the process's start.
     let written = replay.written();
     assert_eq!(written[0]["method"], "session/new");
     assert_eq!(written[1]["method"], "session/set_model");
@@ -71,7 +71,7 @@ fn a_server_that_only_the_command_line_names() {
     let mut replay = replay(include_str!("acp_mcp/stdout.ndjson"));
     let events = replay.turn("x");
     assert_eq!(result(&events).text, "The server echoed.");
-    // The process ends before the next turn does.
+    // The process exits before the next turn ends.
     let events = replay.turn("y");
     assert_eq!(result(&events).status, RunStatus::Incomplete);
     assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);

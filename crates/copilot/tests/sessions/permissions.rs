@@ -26,7 +26,7 @@ fn tools_denied_by_rules_need_no_request() {
     let events = replay.turn("a server's tool");
     assert_eq!(tools(&events), [("tiny-echo", ToolKind::Mcp)]);
     assert_eq!(decisions(&events), []);
-    // Nothing can be allowed by an option that rules deny.
+    // An option cannot allow what rules deny.
     let error = replay
         .order(|id| Order::SetPermission(id, PermissionMode::Bypass))
         .unwrap_err();

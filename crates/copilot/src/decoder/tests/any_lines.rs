@@ -1,4 +1,4 @@
-//! Random lines: nothing panics and the stream keeps its grammar.
+//! Random lines: the decoder never panics and the stream keeps its grammar.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn id() -> impl Strategy<Value = &'static str> {
     select(&["a", "b", "t", "A"][..])
 }
 
-/// Data with the fields that lines have, each of the type that it has or of another.
+/// Generates data with the fields of real lines, each with its type or another one.
 fn data() -> impl Strategy<Value = Value> {
     let odd = select(vec![
         json!(null),
@@ -122,7 +122,7 @@ proptest! {
         code in prop::option::of(0..2_i32),
     ) {
         let exit = Exit { code, record, ..Exit::default() };
-        // It checks the grammar.
+        // `run_to` checks the grammar.
         run_to(CopilotDecoder::new(), &lines, exit);
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions, interruptions and how runs end.
+//! Sessions, interruptions and ends of runs.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, Stop};
@@ -45,12 +45,12 @@ fn the_session_is_known_from_the_first_line_although_only_the_last_one_names_it(
     );
     assert_eq!(reported[1].model.as_deref(), Some("gpt"));
     assert_eq!(done.session_id.as_deref(), Some(SESSION));
-    // The same of a session that is resumed.
+    // The same for a resumed session.
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some(SESSION.into());
     let (events, _) = run_for(&params, &[skills]);
     assert_eq!(&*sessions(&events)[0].session_id, SESSION);
-    // Without an id it is known at the end.
+    // A session without a requested id is known at the end.
     let (events, done) = run(&[ready(), message("a", "x"), result(0)]);
     assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
     assert_eq!(done.session_id.as_deref(), Some(SESSION));
@@ -180,7 +180,7 @@ fn an_interrupted_run_without_its_last_line_is_no_success() {
     assert_eq!(done.status, RunStatus::Failed);
     assert_eq!(done.errors.len(), 1);
     assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
-    // Not even that line.
+    // Even that line is missing.
     let (_, done) = run_to(CopilotDecoder::new(), &lines[..1], exit);
     assert_eq!(done.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
@@ -248,7 +248,7 @@ fn the_time_of_the_session_is_that_of_the_run_only_if_the_session_is_new() {
     resumed.session_id = Some(SESSION.into());
     assert_eq!(run_for(&resumed, &lines).1.api_duration_ms, None);
     assert_eq!(run(&lines).1.api_duration_ms, None);
-    // Under a chosen id a session may exist: then it is resumed, and not new.
+    // A session may exist under a chosen id: then it is resumed, not new.
     let home = tempfile::tempdir().unwrap();
     let mut chosen = new_session();
     let path = home.path().display().to_string();
@@ -338,7 +338,7 @@ fn information_for_users_is_a_notice() {
         json!({"agentDisplayName": "helper", "error": "it broke"}),
     );
     assert_eq!(failed.1, "the sub-agent \"helper\" failed: it broke");
-    // By the schema of 1.0.102.
+    // From the schema of 1.0.102.
     let login = event("mcp.oauth_required", json!({"serverName": "tracker"}));
     let expected = "the MCP server tracker requires a login".to_owned();
     assert_eq!(login, (NoticeLevel::Warning, expected));

@@ -82,7 +82,7 @@ fn failed_requests_are_classified() {
     assert_eq!(kind(transport, "streaming_error"), ErrorKind::Network);
     let quota = json!({"statusCode": 429, "errorMessage": r#"{"code":"insufficient_quota"}"#});
     assert_eq!(kind(quota, "rate_limit"), ErrorKind::Quota);
-    // Nothing but the word.
+    // The word alone.
     for (reason, expected) in [
         ("rate_limit", ErrorKind::RateLimit),
         ("api_error", ErrorKind::Overloaded),
@@ -201,7 +201,7 @@ fn an_error_that_the_run_overcame_is_a_notice() {
         ["text", "session", "notice", "turn_end", "done"]
     );
     assert_eq!(done.status, RunStatus::Completed);
-    // Without the end it is what is known.
+    // Without the end, the failure is the best known error.
     let (_, done) = run(&[lost]);
     assert_eq!(done.status, RunStatus::Failed);
     assert_eq!(done.errors[0].message, "lost");
@@ -280,6 +280,6 @@ fn failures_of_the_start_are_reported_on_stderr_alone() {
     for (stderr, expected) in cases {
         assert_eq!(kind_of_stderr(stderr), Some(expected), "{stderr}");
     }
-    // Not every text there is a failure.
+    // Not every text on stderr is a failure.
     assert_eq!(kind_of_stderr("Package extraction took 7205ms"), None);
 }

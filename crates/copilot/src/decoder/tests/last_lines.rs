@@ -1,4 +1,4 @@
-//! The last line without its code, printed again, or with lines after it.
+//! The last line without its code, repeated, or followed by other lines.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -55,7 +55,7 @@ fn without_its_code_the_end_of_the_process_decides() {
         let (_, done) = ended_by(1, "Error: No authentication information found.", &lines);
         assert_eq!(done.errors[0].kind, ErrorKind::Auth);
     }
-    // What failed before is settled with it.
+    // It settles earlier failures.
     let lines = [failed("late"), message("a", "x"), odd_result(&Value::Null)];
     let (names, done) = ended_by(0, "", &lines);
     assert_eq!(names, ["text", "session", "notice", "turn_end", "done"]);
@@ -124,7 +124,7 @@ fn a_last_line_that_is_printed_again_ends_no_other_turn_and_has_its_say() {
         ["text", "session", "turn_end", "error", "done"]
     );
     assert_eq!(done.status, RunStatus::Failed);
-    // An error that was given stays one.
+    // A reported error stays an error.
     let (events, done) = run(&[message("a", "x"), result(1), result(0), abort()]);
     assert_eq!(
         names(&events),
@@ -138,7 +138,7 @@ fn a_last_line_that_is_printed_again_ends_no_other_turn_and_has_its_say() {
         ["text", "session", "turn_end", "error", "done"]
     );
     assert_eq!(done.errors[0].message, "why");
-    // With a turn between it is the end of that one.
+    // With a turn in between, it ends that turn.
     let (events, done) = run(&[message("a", "x"), result(0), message("b", "y"), result(0)]);
     assert_eq!(
         names(&events),
@@ -147,7 +147,7 @@ fn a_last_line_that_is_printed_again_ends_no_other_turn_and_has_its_say() {
     assert_eq!(done.status, RunStatus::Completed);
 }
 
-/// A turn whose message is never completed, although the request ended well.
+/// Returns a turn whose message is never completed, although the request succeeded.
 fn cut_turn(id: &str, text: &str) -> Vec<String> {
     vec![
         turn("assistant.turn_start"),
@@ -163,7 +163,7 @@ fn a_last_message_without_an_end_is_incomplete() {
     let mut lines = cut_turn("a", "half");
     lines.push(result(0));
     let (events, done) = run(&lines);
-    // Nothing is let to go on.
+    // The model was not asked to continue.
     assert_eq!(
         names(&events),
         ["text", "session", "turn_end", "error", "done"]

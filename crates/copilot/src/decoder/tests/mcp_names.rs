@@ -1,11 +1,11 @@
-//! Which server and tool a call is about.
+//! Server and tool of a call.
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ExecuteParams, McpServer, ToolKind};
 
 use super::{line, of_agent, result, run_for};
 
-/// Kind, server and tool of a call in a run that asks for the server `tiny`, after these lines.
+/// Returns kind, server and tool of a call after these lines, in a run that requests the server `tiny`.
 fn named_after(before: &[String], data: &Value) -> (ToolKind, Option<(String, String)>) {
     let mut params = ExecuteParams::new("hi");
     params.mcp_servers = vec![McpServer::stdio("tiny", "x", [""; 0])];
@@ -45,7 +45,7 @@ fn empty_fields_are_none() {
 #[test]
 fn without_fields_the_name_is_taken_apart_with_the_known_servers() {
     let plain = |name: &str| json!({"toolName": name});
-    // Also of a tool that the server does not have.
+    // This also holds for a tool that the server does not have.
     assert_eq!(named(&plain("tiny-nosuch")), mcp("tiny", "nosuch"));
     for none in ["tiny", "tiny-", "tinyx-echo", "-tiny-echo"] {
         assert_eq!(named(&plain(none)), (ToolKind::Other, None), "{none}");

@@ -5,7 +5,7 @@ use teamster_core::AgentEvent;
 
 use super::{call, line, result, run};
 
-/// The output of a call that ends with this.
+/// Returns the output of a call that ends with this data.
 fn output(data: &Value) -> String {
     let mut data = data.clone();
     data["toolCallId"] = json!("1");
@@ -21,7 +21,7 @@ fn output(data: &Value) -> String {
     found.unwrap()
 }
 
-/// The output of a call that gave this.
+/// Returns the output of a successful call with this result.
 fn of(result: &Value) -> String {
     output(&json!({"success": true, "result": result}))
 }
@@ -129,7 +129,7 @@ fn a_large_result_is_complete() {
         of(&json!({"contents": [], "structuredContent": {"x": 1}})),
         "{\"x\":1}"
     );
-    // Nothing but the preview.
+    // Only the preview.
     assert_eq!(of(&json!({})), preview);
     let cut = format!("MCP server 'tiny': a{middle}b");
     let failed = json!({"success": false, "error": {"message": cut, "code": "failure"},

@@ -1,4 +1,4 @@
-//! Notices of MCP servers that did not come up.
+//! Notices of MCP servers that did not start.
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ExecuteParams, McpServer};
@@ -90,7 +90,7 @@ fn a_server_of_a_sub_agent_is_none_of_the_sessions() {
         .map(|servers| servers.iter().map(|s| s.name.clone()).collect())
         .collect();
     assert_eq!(listed, [["mine"]]);
-    // The notice comes all the same. No server is missed for it.
+    // The notice comes even so, and no server is reported as missing.
     assert_eq!(
         warnings(&["mine"], &lines),
         [

@@ -1,4 +1,4 @@
-//! Fields in other shapes than the measured ones: what they say is not lost.
+//! Fields with other types than the measured ones: their data is not lost.
 
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
@@ -27,7 +27,7 @@ fn a_message_that_cannot_be_read_is_shown_as_it_is() {
     for odd in [json!({"text": "x"}), json!(5), json!([{"type": "image"}])] {
         assert_eq!(text_and_unknown(&odd), (String::new(), 1), "{odd}");
     }
-    // What came before stays.
+    // Earlier text stays.
     let message = line(
         "assistant.message",
         &json!({"messageId": "a", "content": {"x": 1}}),
@@ -40,7 +40,7 @@ fn a_message_that_cannot_be_read_is_shown_as_it_is() {
     assert_eq!(done.text, "text");
 }
 
-/// The output of a call, and whether it is an error.
+/// Returns the output of a call, and whether it is an error.
 fn outcome(data: &Value) -> (String, Option<bool>) {
     let mut data = data.clone();
     data["toolCallId"] = json!("t");

@@ -1,4 +1,4 @@
-//! Text and reasoning, once.
+//! Text and reasoning are emitted once.
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, RunStatus};
@@ -183,14 +183,14 @@ fn reasoning_comes_three_times_and_is_emitted_once() {
             "assistant.reasoning_delta",
             &json!({"reasoningId": "r", "deltaContent": "know. "}),
         ),
-        // Trimmed, as the CLI does.
+        // Trimmed like the CLI's.
         complete("Now I know."),
         line("assistant.reasoning", &reasoning("Now I know.")),
         result(0),
     ]);
     assert_eq!(names(&events)[..3], ["thinking", "thinking", "text"]);
     assert_eq!(texts(&events).len(), 3);
-    // And without deltas.
+    // The same without deltas.
     let (events, _) = run(&[
         complete("Now I know."),
         line("assistant.reasoning", &reasoning("Now I know.")),
@@ -198,7 +198,7 @@ fn reasoning_comes_three_times_and_is_emitted_once() {
     ]);
     assert_eq!(names(&events)[..2], ["thinking", "text"]);
     assert_eq!(texts(&events).len(), 2);
-    // And where only the last of the three comes.
+    // The same if only the last of the three comes.
     let (events, _) = run(&[
         message("a", "x"),
         line("assistant.reasoning", &reasoning("Now I know.")),
@@ -279,7 +279,7 @@ fn text_of_a_sub_agent_is_not_the_answer() {
             "assistant.message_delta",
             &json!({"messageId": "i", "deltaContent": "inner", "parentToolCallId": "t"}),
         ),
-        // Its reasoning names no call, only the agent.
+        // The agent's reasoning names the agent but no call.
         of_agent(
             "A",
             "assistant.reasoning_delta",

@@ -1,4 +1,4 @@
-//! Tool calls, sub-agents, and work in the background.
+//! Tool calls, sub-agents, and background work.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
@@ -23,7 +23,7 @@ fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
     found.collect()
 }
 
-/// The result of one call that ends with this.
+/// Returns the result of one call that ends with this data.
 fn ends_with(name: &str, data: &Value) -> ToolResult {
     let mut data = data.clone();
     data["toolCallId"] = json!("1");
@@ -41,10 +41,10 @@ fn a_shell_command_that_failed_is_an_error_although_the_call_succeeded() {
     let with_code = json!({"success": true, "result": {"content": content},
                            "shellExecution": {"exitCode": 3}});
     assert_eq!(ends_with("bash", &with_code).is_error, Some(true));
-    // A call that the CLI makes in the model's place has it in the text alone.
+    // For a call that the CLI makes on behalf of the model, only the text has the exit code.
     let text_alone = json!({"success": true, "result": {"content": content}});
     assert_eq!(ends_with("read_bash", &text_alone).is_error, Some(true));
-    // Of another tool it is only text.
+    // In the result of another tool it is only text.
     assert_eq!(ends_with("view", &text_alone).is_error, Some(false));
     let well = json!({"success": true, "result": {"content": "ok"},
                       "shellExecution": {"exitCode": 0}});
@@ -58,7 +58,7 @@ fn a_failed_call_without_a_result_has_the_error_for_its_output() {
     let ended = ends_with("x", &failed);
     assert_eq!(ended.output, "Tool 'x' does not exist.");
     assert_eq!(ended.is_error, Some(true));
-    // Of an MCP tool there is both, and they say the same.
+    // An MCP tool has both, with the same text.
     let both = json!({"success": false, "result": {"content": "deliberate failure"},
         "error": {"message": "MCP server 'tiny': deliberate failure", "code": "failure"}});
     assert_eq!(ends_with("x", &both).output, "deliberate failure");
@@ -89,7 +89,7 @@ fn a_denied_call_is_a_denial_with_its_reason() {
     assert_eq!(permission.tool_name, "create");
     assert_eq!(permission.reason.as_deref(), Some("Permission denied"));
     assert_eq!(done.permission_denials.len(), 1);
-    // No text and no successful tool.
+    // There was no text and no successful tool.
     assert_eq!(done.status, RunStatus::Incomplete);
 }
 
@@ -229,7 +229,7 @@ fn an_output_that_was_too_large_is_put_together_from_its_pieces() {
     let start = call("1", "bash", &json!({}));
     let (events, _) = run(&[start.clone(), piece(0, "a\n"), piece(1, "b\n"), end.clone()]);
     assert_eq!(results(&events)[0].output, "a\nb\n");
-    // With a piece lost, the CLI's preview is better than a text with a hole.
+    // If a piece is lost, the CLI's preview is better than a text with a gap.
     let (events, _) = run(&[start.clone(), piece(0, "a\n"), piece(2, "c\n"), end.clone()]);
     assert_eq!(results(&events)[0].output, "Output too large");
     let (events, _) = run(&[start, end]);
@@ -304,7 +304,7 @@ fn files_that_a_call_changed() {
     assert_eq!(uses(&events)[0].input, json!("*** Begin Patch"));
 }
 
-/// The engine's view after these lines.
+/// Returns the engine's phase after these lines.
 fn phase_after(lines: &[String]) -> Phase {
     let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()), false);
     let mut out = Events::new();

@@ -1,4 +1,4 @@
-//! Figures, which the session's own record has.
+//! Usage figures from the session's record.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -65,7 +65,7 @@ fn requests_of_sub_agents_count_but_do_not_say_how_the_answer_ended() {
     assert_eq!(done.usage_by_model["small"].usage.output_tokens, Some(21));
 }
 
-/// The totals of a session, as versions before 1.0.102 record them at the end of each run.
+/// Returns the totals of a session, as versions before 1.0.102 record them at the end of each run.
 fn shutdown(input: u64, output: u64) -> String {
     json!({"type": "session.shutdown", "data": {"modelMetrics": {"gpt": {"requests": {"count": 2},
            "usage": {"inputTokens": input, "outputTokens": output, "cacheReadTokens": 40,
@@ -102,7 +102,7 @@ fn without_single_requests_the_usage_is_the_increase_of_the_totals() {
         };
         run_to(CopilotDecoder::for_run(params), &[result(0)], exit).1
     };
-    // What it had used before is not known.
+    // The earlier usage is unknown.
     assert_eq!(resumed(&params).usage, None);
     let record = dir.path().join("session-state").join(SESSION);
     std::fs::create_dir_all(&record).unwrap();
@@ -166,7 +166,7 @@ fn an_answer_that_was_cut_off_or_blocked_is_no_success_although_the_exit_code_is
         assert!(done.errors[0].message.contains(message_part));
         assert_eq!(done.stop_reason.as_deref(), Some(reason));
     }
-    // It went on and finished.
+    // The model continued and finished.
     let record = vec![
         recorded(None, &call("length")),
         recorded(None, &call("stop")),

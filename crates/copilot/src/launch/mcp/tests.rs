@@ -13,7 +13,7 @@ fn run_with(servers: Vec<McpServer>) -> ExecuteParams {
     params
 }
 
-/// The arguments after those that every run has.
+/// Returns the arguments after those of every run.
 fn args(launch: &Launch) -> Vec<&str> {
     let args = launch.args.iter().map(|arg| arg.to_str().unwrap());
     args.skip(4).collect()
@@ -164,8 +164,7 @@ fn a_limit_beyond_the_cli_s_maximum_is_the_maximum() {
     assert_eq!(file(&launch)["mcpServers"]["tiny"]["timeout"], u32::MAX);
 }
 
-/// The CLI's expansion of a text: `$NAME`, `${NAME}` and `${NAME:-default}` are variables. All are set
-/// but ours.
+/// Expands a text like the CLI: `$NAME`, `${NAME}` and `${NAME:-default}` are variables. All are set but ours.
 fn expanded(text: &str) -> String {
     let is_name = |name: &str| {
         let first = name.chars().next();
