@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{McpSupport, PermissionMode};
 
-/// Which [`ExecuteParams`](crate::ExecuteParams) a provider supports, and what its stream contains.
+/// The [`ExecuteParams`](crate::ExecuteParams) that a provider supports, and the contents of its stream.
 ///
 /// A value of `false` means that requesting it is an
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error.
@@ -27,7 +27,7 @@ pub struct Capabilities {
     pub model: bool,
     /// `effort`.
     pub effort: bool,
-    /// `permission`: the modes that it knows.
+    /// `permission`: the supported modes.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub permission_modes: &'static [PermissionMode],
     /// `allowed_tools`.
@@ -46,12 +46,11 @@ pub struct Capabilities {
     pub mcp: McpSupport,
     /// `cli_retries`.
     pub cli_retries: bool,
-    /// A prompt can go to stdin, so its size is not limited by argv.
+    /// The CLI reads prompts from stdin, so their size is not limited by argv.
     pub prompt_on_stdin: bool,
-    /// The stream has text as it is written, not only whole messages.
+    /// The stream has text deltas, not only whole messages.
     pub text_deltas: bool,
-    /// A run's text is final as soon as it is in the stream: the CLI's own retries never
-    /// [retract](crate::AgentEvent::Retract) it.
+    /// Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
     pub final_text: bool,
     /// The stream has the model's reasoning.
     pub thinking: bool,
@@ -62,38 +61,36 @@ pub struct Capabilities {
     /// `usage_updates`: the stream has token figures during the run, so that a token limit
     /// can be enforced.
     pub live_usage: bool,
-    /// The same for costs.
+    /// The stream has the cost during the run, so that a cost limit can be enforced.
     pub live_cost: bool,
-    /// Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to
-    /// a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names
-    /// them.
+    /// Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the
+    /// orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced.
     pub uncounted_tools: &'static [&'static str],
     /// The stream emits a `tool_use` before every mutating tool runs.
     ///
-    /// If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose
-    /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be
-    /// started over, as long as all that it printed was understood: in a line that was lost
-    /// ([`Diagnostics`](crate::Diagnostics), the last line of a killed process among them) there may
-    /// have been one. It does not hold with `slash_commands`: their text may contain commands that
-    /// are not tools.
+    /// If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose
+    /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over.
+    /// This holds only if all of its output was understood: a lost line
+    /// ([`Diagnostics`](crate::Diagnostics)), such as the last line of a killed process, may have been a
+    /// `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.
     ///
-    /// If not, that is unknown. It is `false` as soon as one mutating tool is announced late
-    /// or never. Which that is, is in `docs/providers/`.
+    /// If false, it is unknown. One mutating tool that is announced late or never makes it `false`;
+    /// `docs/providers/` names these tools.
     pub announces_tools: bool,
     /// The CLI runs the calls of an answer only after the whole answer has arrived.
     ///
-    /// If so, a run that the CLI itself ends because a request failed has not run the calls since the
-    /// last `tool_result`: they were in the answer that broke off.
+    /// If true, a run that the CLI itself ends because a request failed has not run the calls since the last
+    /// `tool_result`: they were in the incomplete answer.
     pub runs_calls_after_answer: bool,
     /// `slash_commands`. Unless requested, a prompt is never interpreted as a command.
     pub slash_commands: bool,
-    /// The CLI adds the files that a prompt names with `@` to the request, also those outside the
-    /// working directory, and it cannot be switched off: mind this with prompts of strangers.
+    /// The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and
+    /// this cannot be disabled. Do not pass it untrusted prompts.
     pub file_mentions: bool,
 }
 
 impl Capabilities {
-    /// A provider without any capability, as a base for struct update syntax.
+    /// Creates the capabilities of a provider without any, as a base for struct update syntax.
     pub const fn none() -> Self {
         Self {
             resume: false,
@@ -129,17 +126,17 @@ impl Capabilities {
     }
 }
 
-/// Which kinds of system prompt a provider takes.
+/// The kinds of system prompt that a provider supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SystemPromptSupport {
-    /// None.
+    /// No system prompt.
     None,
-    /// Only one that is added to the CLI's own.
+    /// Only one that is appended to the CLI's own.
     Append,
-    /// Only one that takes the place of the CLI's own.
+    /// Only one that replaces the CLI's own.
     Replace,
     /// Both kinds.
     AppendAndReplace,

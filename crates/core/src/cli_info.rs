@@ -1,4 +1,4 @@
-//! Facts about a CLI that need no run: names, versions, files, what a loop can ask of it.
+//! Static facts about a CLI: names, versions, files, support for agent loops.
 
 mod agent_loop;
 mod by_command;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub use agent_loop::{LoopContext, LoopSettings, LoopSupport};
 pub use credentials::{CredentialFile, Credentials, Sign};
 
-/// The file with instructions that most CLIs read.
+/// Name of the file with instructions that most CLIs read.
 pub const COMMON_INSTRUCTIONS: &str = "AGENTS.md";
 
 /// Static facts about a CLI.
@@ -32,34 +32,34 @@ pub struct CliInfo {
     pub id: &'static str,
     /// The CLI's own name, such as `Claude Code`.
     pub name: &'static str,
-    /// The program to look for on `PATH`.
+    /// Name of the program on `PATH`.
     pub program: &'static str,
-    /// Arguments that make it print its version; `--version` unless set.
+    /// Arguments that make it print its version. Default: `--version`.
     pub version_args: &'static [&'static str],
-    /// Versions whose real output the decoder is tested with, the oldest first.
+    /// Versions whose real output is in the decoder's tests, oldest first.
     pub tested_versions: &'static [&'static str],
     /// The oldest version that works as described on the provider's page; `None` if unknown.
     pub oldest_version: Option<&'static str>,
-    /// How to install it, as a command.
+    /// The command that installs it.
     pub install: &'static str,
-    /// How to log in, as an order to a person: "log in with ...".
+    /// The instruction for logging in, as an imperative: "log in with ...".
     pub login: &'static str,
-    /// Where a login shows on the disk and in the environment.
+    /// Signs of a login on disk and in the environment.
     pub credentials: Credentials,
-    /// The CLI names a new session only at its end, but takes an id: the engine chooses one
-    /// ([`ExecuteParams::new_session_id`](crate::ExecuteParams::new_session_id)) where the caller does not.
+    /// True if the CLI reports the id of a new session only at its end, but accepts one. Unless the caller sets
+    /// [`ExecuteParams::new_session_id`](crate::ExecuteParams::new_session_id), the engine does.
     pub choose_session_id: bool,
-    /// Files with instructions that it reads in its working directory, its own first;
-    /// [`COMMON_INSTRUCTIONS`] unless set.
+    /// Files with instructions that it reads in its working directory, its own first. Default:
+    /// [`COMMON_INSTRUCTIONS`].
     pub instructions: &'static [&'static str],
-    /// Configuration files of the user's that a run may lease, or that the CLI reads beside those.
+    /// Configuration files of the user that a run may lease, and further ones that the CLI reads with them.
     pub config_files: &'static [FileLocation],
     /// Support for unattended agent loops.
     pub agent_loop: LoopSupport,
 }
 
 impl CliInfo {
-    /// A CLI with this id, name and program, of which nothing else is known.
+    /// Creates the facts of a CLI with this id, name and program, and the defaults for everything else.
     pub const fn new(id: &'static str, name: &'static str, program: &'static str) -> Self {
         Self {
             id,
@@ -78,15 +78,15 @@ impl CliInfo {
         }
     }
 
-    /// The variable of the environment that names its program where that is not the one on `PATH`, by
-    /// teamster's custom: `TEAMSTER_MY_AGENT_BIN` for `my-agent`.
+    /// Returns the name of the environment variable that overrides the program on `PATH`, such as
+    /// `TEAMSTER_MY_AGENT_BIN` for `my-agent`.
     pub fn program_variable(&self) -> String {
         let id = self.id.to_ascii_uppercase().replace('-', "_");
         format!("TEAMSTER_{id}_BIN")
     }
 
-    /// Whether a version is older than [`oldest_version`](Self::oldest_version). `false` for a text that
-    /// is no version.
+    /// Returns whether a version is older than [`oldest_version`](Self::oldest_version). `false` for text that is not
+    /// a version.
     pub fn is_too_old(&self, version: &str) -> bool {
         let (Some(oldest), Some(version)) = (
             self.oldest_version.and_then(version_numbers),
@@ -98,7 +98,7 @@ impl CliInfo {
     }
 }
 
-/// The numbers of a version such as `2.1.197` or `0.115.0-alpha.1`, without its pre-release.
+/// Parses the numbers of a version such as `2.1.197` or `0.115.0-alpha.1`, without its pre-release.
 fn version_numbers(version: &str) -> Option<Vec<u64>> {
     let core = version.split(['-', '+']).next().unwrap_or_default();
     core.split('.').map(|number| number.parse().ok()).collect()
@@ -108,13 +108,13 @@ fn version_numbers(version: &str) -> Option<Vec<u64>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileLocation {
-    /// At this path in the working directory.
+    /// A path in the working directory.
     Project(&'static str),
-    /// In a folder of the user's.
+    /// A path in a folder of the user.
     User {
-        /// The environment variable that names the folder; an empty name stands for none.
+        /// The environment variable that names the folder. Empty if there is none.
         variable: &'static str,
-        /// The folder in the user's home without that variable; empty for the home itself.
+        /// The folder in the user's home if that variable is not set. Empty for the home itself.
         folder: &'static str,
         /// The file's path in the folder.
         path: &'static str,
@@ -122,8 +122,8 @@ pub enum FileLocation {
 }
 
 impl FileLocation {
-    /// The path of the file for a run in this directory, with these variables of the environment. `None`
-    /// if neither the variable nor `HOME` is set.
+    /// Returns the path of the file for a run in this directory, with these environment variables. `None` if
+    /// neither the variable nor `HOME` is set.
     pub fn path(
         &self,
         directory: &Path,

@@ -1,4 +1,4 @@
-//! Errors: a stable code for where, and a kind for what to do next.
+//! Errors: a stable code for the origin, and a kind for the recommended reaction.
 
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
@@ -17,18 +17,18 @@ pub struct AgentError {
     /// Description for a person, with the next step where there is one.
     #[setters(into)]
     pub message: String,
-    /// Where the error was found.
+    /// Origin of the error.
     #[serde(default)]
     pub code: ErrorCode,
     /// Classification: the basis for retry, fallback or giving up.
     pub kind: ErrorKind,
-    /// Whether the same request may succeed when repeated.
+    /// True if the same request may succeed when repeated.
     pub retryable: bool,
     /// Backoff before a retry in milliseconds, if the service gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub retry_after_ms: Option<u64>,
-    /// When a limit resets, in milliseconds since the Unix epoch.
+    /// Time at which a limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub resets_at: Option<u64>,
@@ -45,7 +45,7 @@ pub struct AgentError {
 setters! { AgentError { retry_after_ms: u64, resets_at: u64 } }
 
 impl AgentError {
-    /// An error that is retryable if its kind is ([`ErrorKind::is_retryable`]).
+    /// Creates an error that is retryable if its kind is ([`ErrorKind::is_retryable`]).
     pub fn new(code: ErrorCode, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -59,13 +59,13 @@ impl AgentError {
         }
     }
 
-    /// A request that cannot be honoured: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. If one
+    /// Creates the error of an unsupported request: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. If one
     /// parameter is wrong, use [`refused`](Self::refused).
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidParams, ErrorKind::Invalid, message)
     }
 
-    /// A parameter that cannot be honoured, by its name in [`ExecuteParams`](crate::ExecuteParams):
+    /// Creates the error of a refused parameter, by its name in [`ExecuteParams`](crate::ExecuteParams):
     /// [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`] and [`ErrorDetail::Parameter`].
     ///
     /// ```
@@ -79,12 +79,12 @@ impl AgentError {
         Self::refused_at(parameter.into(), None, problem.into())
     }
 
-    /// A refused MCP server of [`mcp_servers`](crate::ExecuteParams).
+    /// Creates the error of a refused MCP server in [`mcp_servers`](crate::ExecuteParams).
     pub fn refused_server(server: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::refused_item("mcp_servers", server, problem)
     }
 
-    /// A refused item of a list, such as a variable of [`env`](crate::ExecuteParams).
+    /// Creates the error of a refused item of a list, such as a variable of [`env`](crate::ExecuteParams).
     pub fn refused_item(
         parameter: impl Into<String>,
         item: impl Into<String>,
@@ -105,7 +105,7 @@ impl AgentError {
         })
     }
 
-    /// A message for a turn ([`AgentSession::steer`](crate::AgentSession::steer)) while none is in progress:
+    /// Creates the error of [`AgentSession::steer`](crate::AgentSession::steer) while no turn is in progress:
     /// [`ErrorCode::NoTurn`], [`ErrorKind::Invalid`].
     pub fn no_turn() -> Self {
         Self::new(
@@ -140,7 +140,7 @@ impl AgentError {
         self
     }
 
-    /// Name of the refused parameter.
+    /// Returns the name of the refused parameter.
     pub fn parameter(&self) -> Option<&str> {
         match self.detail.as_deref() {
             Some(ErrorDetail::Parameter { name, .. }) => Some(name),
@@ -148,7 +148,7 @@ impl AgentError {
         }
     }
 
-    /// The exhausted budget of the run.
+    /// Returns the exhausted budget of the run.
     pub fn budget(&self) -> Option<BudgetKind> {
         match self.detail.as_deref() {
             Some(ErrorDetail::Budget { budget, .. }) => Some(*budget),
@@ -157,7 +157,7 @@ impl AgentError {
     }
 }
 
-/// The subject of an error, as data. A type that only a newer version knows is read as
+/// The subject of an error, as data. A type that only a newer version knows is deserialized as
 /// [`Other`](Self::Other).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -183,7 +183,7 @@ pub enum ErrorDetail {
     /// A budget of the run is exhausted, or cannot be enforced.
     #[non_exhaustive]
     Budget {
-        /// Which budget.
+        /// The budget.
         budget: BudgetKind,
         /// Its limit: tokens, USD, seconds or turns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,15 +192,15 @@ pub enum ErrorDetail {
     /// The run ended although its policy allowed a retry. `cause` is the error of the last attempt.
     #[non_exhaustive]
     NotRetried {
-        /// Why there was none.
+        /// The reason.
         reason: NotRetried,
-        /// The same for a person, with the next step.
+        /// The reason for a person, with the next step.
         explanation: String,
     },
     /// The CLI's program is missing.
     #[non_exhaustive]
     MissingProgram {
-        /// The name that was looked for.
+        /// Name of the program.
         program: String,
         /// The command that installs it, also part of the message. Empty if unknown.
         install: String,
@@ -212,7 +212,7 @@ pub enum ErrorDetail {
 }
 
 impl ErrorDetail {
-    /// A program that is missing, and the command that installs it.
+    /// Creates the detail of a missing program, with the command that installs it.
     pub fn missing_program(program: impl Into<String>, install: impl Into<String>) -> Self {
         Self::MissingProgram {
             program: program.into(),
@@ -220,12 +220,12 @@ impl ErrorDetail {
         }
     }
 
-    /// An exhausted budget of a run, and its limit.
+    /// Creates the detail of an exhausted budget, with its limit.
     pub fn budget(budget: BudgetKind, limit: Option<f64>) -> Self {
         Self::Budget { budget, limit }
     }
 
-    /// A retry that did not happen.
+    /// Creates the detail of a retry that did not happen.
     pub fn not_retried(reason: NotRetried, explanation: impl Into<String>) -> Self {
         Self::NotRetried {
             reason,
@@ -368,7 +368,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether an error of this kind usually disappears when the request is repeated.
+    /// Returns whether an error of this kind usually disappears when the request is repeated.
     ///
     /// ```
     /// use teamster_core::ErrorKind;

@@ -1,8 +1,8 @@
 //! The events of a run.
 //!
-//! On the wire each is a JSON object with a `type` in snake case and fields in camelCase; optional
-//! fields are left out when absent. The line of the CLI that an event came from is no part of it, but of
-//! the [`LogEntry`](crate::LogEntry) around it.
+//! On the wire an event is a JSON object with a `type` in snake case and fields in camelCase. Absent optional
+//! fields are omitted. The CLI's native line is not part of the event, but of the
+//! [`LogEntry`](crate::LogEntry) around it.
 
 mod new;
 mod newer;
@@ -20,7 +20,7 @@ pub use payload::{
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 
-/// One thing that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -34,7 +34,7 @@ pub enum AgentEvent {
     Session(Box<Session>),
     /// A piece of the agent's answer.
     Text(Text),
-    /// A half-written message is withdrawn.
+    /// An unfinished message is withdrawn.
     Retract(Retract),
     /// A piece of the model's reasoning.
     Thinking(Thinking),
@@ -48,29 +48,29 @@ pub enum AgentEvent {
     Plan(Plan),
     /// A permission was requested, granted or denied.
     Permission(Box<Permission>),
-    /// Running figures.
+    /// Usage of the run so far.
     Usage(Box<UsageReport>),
-    /// The CLI itself tries a request again.
+    /// The CLI itself retries a request.
     Retry(Box<Retry>),
     /// The account's limits.
     RateLimit(Box<RateLimit>),
-    /// Something for a person to know.
+    /// A message for a person.
     Notice(Box<Notice>),
     /// A JSON line of a type that the decoder does not know.
     Unknown(Unknown),
     /// The CLI's own end of a turn.
     TurnEnd(Box<TurnEnd>),
-    /// Something failed for good.
+    /// A final error.
     Error(Box<ErrorEvent>),
     /// The run is over. Always the last event, and the only one of its type.
     Done(Done),
-    /// An event that only a newer version knows, as it is on the wire. It is never in a stream.
+    /// An event that only a newer version knows, in its wire format. It is never in a stream.
     #[serde(untagged, deserialize_with = "newer")]
     #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
     Newer(NewerEvent),
 }
 
-/// The types that this version knows.
+/// Event types that this version knows.
 const TYPES: [&str; 17] = [
     "session",
     "text",
@@ -96,7 +96,7 @@ fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Er
 }
 
 impl AgentEvent {
-    /// The `type` of the wire form; of [`Newer`](Self::Newer) `newer`, as its own is in its fields.
+    /// Returns the `type` of the wire format, and `newer` for [`Newer`](Self::Newer), whose own type is in its fields.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Session(_) => "session",
@@ -120,7 +120,7 @@ impl AgentEvent {
         }
     }
 
-    /// A notice.
+    /// Creates a notice.
     pub fn notice(
         level: NoticeLevel,
         source: NoticeSource,
@@ -133,13 +133,13 @@ impl AgentEvent {
         }))
     }
 
-    /// An error as an event.
+    /// Creates an error event.
     pub fn error(error: AgentError) -> AgentEvent {
         Self::Error(Box::new(ErrorEvent { error }))
     }
 
-    /// About how many bytes of memory the event holds: what the queue between the engine and the
-    /// consumer is bounded by.
+    /// Returns the approximate size of the event in memory, in bytes. It bounds the queue between the engine and
+    /// the consumer.
     #[inline]
     pub fn approximate_bytes(&self) -> usize {
         // Most events are text.

@@ -6,31 +6,31 @@ use std::ops::Add;
 
 use crate::{AgentEvent, Id, RunResult, TextPiece, Usage};
 
-/// The messages of the main agent, with what can still be retracted.
+/// The messages of the main agent, which can still be retracted.
 ///
-/// A message is a run of text with one id, or with none. A call of a tool, its end and the end of a turn end
-/// it, so what comes after them is shown after them.
+/// A message is consecutive text with the same id, or without one. A tool call, its result and the end of a turn
+/// end it, so that later text is shown after them.
 #[derive(Debug, Clone, Default)]
 pub struct TextLedger {
     text: String,
-    /// Only where the messages end is kept, and not what they say.
+    /// True if only the ends of the messages are kept, not their text.
     without_text: bool,
     pieces: Vec<Piece>,
-    /// The last message is over.
+    /// True if the last message has ended.
     interrupted: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Piece {
     message: Option<Id>,
-    /// Where it ends in the whole text.
+    /// End offset in the whole text, in bytes.
     end: usize,
-    /// It is white space alone.
+    /// True if it is only white space.
     is_blank: bool,
 }
 
 impl TextLedger {
-    /// A ledger that keeps where each message ends, and not the text: for callers that keep it elsewhere
+    /// Creates a ledger that keeps the ends of messages but not their text, for callers that keep the text elsewhere
     /// ([`pieces_of`](Self::pieces_of)).
     pub fn without_text() -> Self {
         Self {
@@ -39,18 +39,18 @@ impl TextLedger {
         }
     }
 
-    /// Lets go of the text; where the messages end is still known.
+    /// Frees the text and keeps the ends of messages.
     pub fn forget_text(&mut self) {
         self.text = String::new();
         self.without_text = true;
     }
 
-    /// Whether what the messages say is kept.
+    /// Returns whether the text of messages is kept.
     pub fn keeps_text(&self) -> bool {
         !self.without_text
     }
 
-    /// Takes an event into account.
+    /// Updates the ledger with an event.
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Text(e) if e.parent_tool_id.is_none() => {
@@ -78,7 +78,7 @@ impl TextLedger {
         self.push_more(text);
     }
 
-    /// Appends text to the open message. Without one the text is lost.
+    /// Appends text to the open message. Without one the text is discarded.
     #[inline]
     pub fn push_more(&mut self, text: &str) {
         let Some(last) = self.pieces.last_mut().filter(|_| !self.interrupted) else {
@@ -107,7 +107,7 @@ impl TextLedger {
         if !self.pieces.iter().skip(kept).any(is_it) {
             return;
         }
-        // What follows it is another message.
+        // Text after it is another message.
         let interrupted = self.interrupted || self.pieces.last().is_some_and(is_it);
         let (mut start, mut text) = (0, String::new());
         let mut pieces = Vec::new();
@@ -136,32 +136,32 @@ impl TextLedger {
         self.interrupted = true;
     }
 
-    /// The length of all of it, in bytes.
+    /// Returns the length of the text, in bytes.
     pub fn len(&self) -> usize {
         self.pieces.last().map_or(0, |last| last.end)
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether there is nothing but white space.
+    /// Returns whether there is only white space.
     pub fn is_blank(&self) -> bool {
         self.pieces.iter().all(|piece| piece.is_blank)
     }
 
-    /// All of it; empty in a ledger [without text](Self::without_text).
+    /// Returns the whole text; empty in a ledger [without text](Self::without_text).
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same, without a copy.
+    /// Returns the whole text without a copy.
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// How the text is parted into messages.
+    /// Returns the lengths and ids of the pieces of the text.
     pub fn text_pieces(&self) -> Vec<TextPiece> {
         let mut start = 0;
         let piece = |piece: &Piece| {
@@ -172,23 +172,23 @@ impl TextLedger {
         self.pieces.iter().map(piece).collect()
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn count(&self) -> usize {
         self.pieces.len()
     }
 
-    /// How many of them are over.
+    /// Returns the number of messages that have ended.
     pub fn count_over(&self) -> usize {
         let goes_on = !self.interrupted && !self.pieces.is_empty();
         self.count() - usize::from(goes_on)
     }
 
-    /// The messages, in order.
+    /// Returns the messages, in order.
     pub fn pieces(&self) -> impl ExactSizeIterator<Item = (Option<&Id>, &str)> {
         self.pieces_of(&self.text)
     }
 
-    /// The messages as they are in `text`, which is what all of them say: of a ledger that has not kept it.
+    /// Returns the messages as slices of `text`, the concatenation of them all, for a ledger that has not kept it.
     pub fn pieces_of<'a>(
         &'a self,
         text: &'a str,
@@ -201,12 +201,12 @@ impl TextLedger {
         })
     }
 
-    /// The complete last message, including earlier parts with the same id.
+    /// Returns the complete last message, including earlier parts with the same id.
     pub fn last_message(&self) -> Option<String> {
         self.last_message_after(0)
     }
 
-    /// The same of all but the first `skipped` pieces.
+    /// Returns the complete last message of all but the first `skipped` pieces.
     pub fn last_message_after(&self, skipped: usize) -> Option<String> {
         if self.without_text {
             return None;
@@ -225,7 +225,7 @@ impl TextLedger {
     }
 }
 
-/// The calls of tools, each with what its reader needs of it (`T`): kept after its end, too.
+/// The tool calls of a run, each with data of its user (`T`). Calls that have ended are kept.
 #[derive(Debug, Clone)]
 pub struct ToolLedger<T = ()> {
     calls: HashMap<Id, T>,
@@ -242,7 +242,7 @@ impl<T> Default for ToolLedger<T> {
 }
 
 impl<T> ToolLedger<T> {
-    /// A tool is called. `false` if the id was used before.
+    /// Adds a tool call. Returns `false` if the id was used before.
     pub fn start(&mut self, id: &Id, call: T) -> bool {
         let Entry::Vacant(new) = self.calls.entry(id.clone()) else {
             return false;
@@ -252,41 +252,41 @@ impl<T> ToolLedger<T> {
         true
     }
 
-    /// A call ended; `None` if none of this id is open.
+    /// Ends a call and returns its data, or `None` if no call with this id is open.
     pub fn end(&mut self, id: &Id) -> Option<&T> {
         let index = self.open.iter().position(|open| open == id)?;
         self.open.remove(index);
         self.calls.get(id)
     }
 
-    /// Whether no tool was called.
+    /// Returns whether no tool was called.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// A call, be it open or not.
+    /// Returns the data of a call, whether it is open or not.
     pub fn get(&self, id: &Id) -> Option<&T> {
         self.calls.get(id)
     }
 
-    /// A call that is open, to be changed.
+    /// Returns a mutable reference to the data of an open call.
     pub fn open_mut(&mut self, id: &Id) -> Option<&mut T> {
         self.calls.get_mut(id).filter(|_| self.open.contains(id))
     }
 
-    /// The calls that have not ended, in order.
+    /// Returns the open calls, in order.
     pub fn open(&self) -> impl ExactSizeIterator<Item = (&Id, &T)> + DoubleEndedIterator {
-        // Each is in the map: it was put there with its id.
+        // `start` puts each open id into the map.
         self.open.iter().map(|id| (id, &self.calls[id]))
     }
 
-    /// The ids of the calls that have not ended, in order.
+    /// Returns the ids of the open calls, in order.
     pub fn into_open(self) -> Vec<Id> {
         self.open
     }
 }
 
-/// Usage as reported during a run. A figure that was not reported is absent.
+/// Usage as reported during a run. Figures that were not reported are absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UsageLedger {
     /// Tokens.
@@ -296,7 +296,7 @@ pub struct UsageLedger {
 }
 
 impl UsageLedger {
-    /// Takes an event into account: its figures are those of all that was used so far.
+    /// Updates the ledger with an event. The figures of events are cumulative.
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Usage(report) => {
@@ -308,13 +308,13 @@ impl UsageLedger {
         }
     }
 
-    /// Takes a result into account, which knows better.
+    /// Updates the ledger with a result, whose figures take precedence.
     pub fn result(&mut self, result: &RunResult) {
         self.usage = result.usage.or(self.usage);
         self.cost_usd = result.total_cost_usd.or(self.cost_usd);
     }
 
-    /// Both together. What only one has is kept as it is.
+    /// Returns the sum of both. A figure that only one side has is kept unchanged.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -324,7 +324,7 @@ impl UsageLedger {
     }
 }
 
-/// The sum; what only one side has is kept as it is.
+/// Returns the sum, or the only value.
 fn sum<T>(a: Option<T>, b: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(add(a, b)),

@@ -1,19 +1,19 @@
-//! The vocabulary of `teamster`: what a coding agent does, as one typed stream of events.
+//! Core types of `teamster`: the activity of a coding agent as one typed stream of events.
 //!
-//! This crate has no I/O and no processes in it.
+//! This crate does no I/O and starts no processes.
 //! It holds the types that providers, the engine, the facade and the program share:
 //!
-//! - [`AgentEvent`]: what happens in a run, in a wire form that is the same for every CLI;
-//!   [`LogEntry`]: the same in the order and at the time it happened;
-//! - [`ExecuteParams`]: what to run; [`Capabilities`]: what a provider can honour of it;
-//! - [`RunResult`], [`Usage`], [`AgentError`]: how it ended, what it used, what went wrong;
-//! - [`AgentRuntime`] and [`EventStream`]: how a caller runs an agent;
-//! - [`SessionRuntime`] and [`AgentSession`]: a process that is kept for many turns;
-//! - [`CliProvider`] and [`SessionProvider`]: how one CLI is described.
+//! - [`AgentEvent`]: an event of a run, in a wire format that is the same for every CLI;
+//!   [`LogEntry`]: an event with its place and time in the log;
+//! - [`ExecuteParams`]: the parameters of a run; [`Capabilities`]: the parameters that a provider supports;
+//! - [`RunResult`], [`Usage`], [`AgentError`]: the outcome of a run, its usage and its errors;
+//! - [`AgentRuntime`] and [`EventStream`]: running an agent;
+//! - [`SessionRuntime`] and [`AgentSession`]: live sessions, whose process is kept between turns;
+//! - [`CliProvider`] and [`SessionProvider`]: the description of one CLI.
 //!
-//! The root is what an application uses. What only the author of a provider needs is in [`provider`], and what
-//! every crate needs once (a lock that outlives a panic, times in milliseconds, shortened text) in [`sync`],
-//! [`time`] and [`text`].
+//! Applications use the items at the root. The module [`provider`] is for authors of providers.
+//! [`sync`], [`time`] and [`text`] have utilities for all crates: locking a poisoned mutex, times in
+//! milliseconds, shortened text.
 //!
 //! # The grammar of a stream
 //!
@@ -22,10 +22,10 @@
 //!    at most once as `tool_result`. Tool uses left open are listed in the result.
 //! 3. The `text` events of the main agent that were not retracted, concatenated, are
 //!    [`RunResult::text`].
-//! 4. Events come as they arrive.
+//! 4. Events are emitted as they arrive.
 //!
-//! The first three hold by construction ([`RunAssembler`](provider::RunAssembler) lets nothing else through) and are
-//! checked again by [`provider::grammar::Checker`] in tests and in replay.
+//! [`RunAssembler`](provider::RunAssembler) enforces the first three rules.
+//! [`provider::grammar::Checker`] verifies them in tests and in replay.
 #![warn(missing_docs)]
 
 mod capabilities;

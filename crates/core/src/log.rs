@@ -6,21 +6,21 @@ use crate::{AgentEvent, Id, RawJson};
 
 /// One entry of a run's log.
 ///
-/// On the wire it is the event's own object with the fields of the entry around it: `seq`, `atMs`,
-/// `runId` and `attempt` before the event's `type`, and `native` after its last field.
+/// On the wire it is the object of the event with the fields of the entry around it: `seq`, `atMs`, `runId` and
+/// `attempt` before the event's `type`, and `native` after its last field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LogEntry {
-    /// The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    /// Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     pub seq: u64,
-    /// When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    /// Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     pub at_ms: u64,
-    /// The run, where it has an id.
+    /// Id of the run, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<Id>,
-    /// The attempt of the run that it belongs to, from 1.
+    /// Attempt of the run, from 1.
     pub attempt: u32,
     /// The event.
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// An entry of the first attempt, without the run's id and the CLI's line.
+    /// Creates an entry of the first attempt, without a run id and a native line.
     pub fn new(seq: u64, at_ms: u64, event: AgentEvent) -> Self {
         Self {
             seq,
@@ -45,7 +45,7 @@ impl LogEntry {
         }
     }
 
-    /// The CLI's line that the event came from, where it is known.
+    /// Returns the CLI's line that the event came from, if it is known.
     pub fn native(&self) -> Option<&RawJson> {
         match &self.event {
             AgentEvent::Unknown(unknown) => Some(&unknown.native),
@@ -53,7 +53,7 @@ impl LogEntry {
         }
     }
 
-    /// About how many bytes of memory the entry holds: the bound of the queue between engine and
+    /// Returns the approximate size of the entry in memory, in bytes. It bounds the queue between the engine and the
     /// consumer.
     #[inline]
     pub fn approximate_bytes(&self) -> usize {
@@ -64,13 +64,13 @@ impl LogEntry {
 }
 
 impl From<AgentEvent> for LogEntry {
-    /// An entry of the first attempt, without number, time and line.
+    /// Creates an entry of the first attempt, without number, time and line.
     fn from(event: AgentEvent) -> Self {
         Self::new(0, 0, event)
     }
 }
 
-/// The wire form. `native` is one field of it, wherever the value belongs.
+/// Wire format of an entry. `native` is a single field, although an `unknown` event stores it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire {

@@ -1,4 +1,4 @@
-//! MCP servers that an agent gets for one run.
+//! MCP servers for one run.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// An MCP server that the agent gets for one run, beside those of the user.
+/// An MCP server for one run, in addition to those of the user.
 ///
 /// Its tools may be used without a permission request in every permission mode.
 ///
@@ -23,22 +23,22 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpServer {
-    /// Its name, from which the CLIs make the names of its tools. All CLIs take ASCII letters, digits, `-`
-    /// and `_` as they are; some take more ([`McpSupport::name_marks`]), and how many differs
+    /// Name of the server, from which CLIs derive the names of its tools. All CLIs accept ASCII letters, digits, `-`
+    /// and `_`. Some accept more ([`McpSupport::name_marks`]). The longest name differs
     /// ([`McpSupport::longest_name`]).
     pub name: String,
-    /// How it is reached.
+    /// Transport of the server.
     pub transport: McpTransport,
-    /// How long it may take to start.
+    /// Time limit of its start.
     pub startup_timeout: Option<Duration>,
-    /// How long one call of a tool may take.
+    /// Time limit of one tool call.
     pub tool_timeout: Option<Duration>,
-    /// Which of its tools the agent gets.
+    /// Selection of the tools that the agent gets.
     pub tools: McpTools,
 }
 
 impl McpServer {
-    /// A server with nothing else set.
+    /// Creates a server with nothing else set.
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             name: name.into(),
@@ -49,7 +49,7 @@ impl McpServer {
         }
     }
 
-    /// A program that speaks on its stdin and stdout.
+    /// Creates a server that is a program and communicates over stdin and stdout.
     pub fn stdio(
         name: impl Into<String>,
         command: impl Into<String>,
@@ -64,7 +64,7 @@ impl McpServer {
         Self::new(name, transport)
     }
 
-    /// A server that speaks streamable HTTP.
+    /// Creates a server with the streamable HTTP transport.
     pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
         let transport = McpTransport::Http {
             url: url.into(),
@@ -73,7 +73,7 @@ impl McpServer {
         Self::new(name, transport)
     }
 
-    /// A server that speaks HTTP with server-sent events, as the protocol did before 2025.
+    /// Creates a server with the older transport of HTTP with server-sent events (before 2025).
     pub fn sse(name: impl Into<String>, url: impl Into<String>) -> Self {
         let transport = McpTransport::Sse {
             url: url.into(),
@@ -82,7 +82,7 @@ impl McpServer {
         Self::new(name, transport)
     }
 
-    /// Adds an environment variable. Only a stdio server has them; of others this changes nothing.
+    /// Adds an environment variable. Has no effect unless it is a stdio server.
     #[must_use]
     pub fn env(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Stdio { env, .. } = &mut self.transport {
@@ -91,7 +91,7 @@ impl McpServer {
         self
     }
 
-    /// Adds an HTTP header. A stdio server has none; of that this changes nothing.
+    /// Adds an HTTP header. Has no effect on a stdio server.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } =
@@ -103,11 +103,11 @@ impl McpServer {
     }
 }
 
-/// How the names of all variables begin that [`mcp_variable`] makes. What they hold may be secret.
+/// Prefix of all variables that [`mcp_variable`] names. Their values may be secret.
 pub const MCP_VARIABLES: &str = "TEAMSTER_MCP_";
 
-/// The environment variable that carries a secret of a server, for a CLI that finds it only there:
-/// the same for the same server and key, another one for any other.
+/// Returns the name of the environment variable with a secret of a server, for a CLI that reads secrets only there.
+/// Each pair of server and key has its own name.
 ///
 /// ```
 /// assert_eq!(
@@ -118,13 +118,13 @@ pub const MCP_VARIABLES: &str = "TEAMSTER_MCP_";
 pub fn mcp_variable(server: &str, key: &str) -> String {
     let mut name = MCP_VARIABLES.to_owned();
     encode(server, &mut name);
-    // Nothing that is encoded has an underscore before an `x`.
+    // Encoded text has no underscore before an `x`.
     name.push_str("_x_");
     encode(key, &mut name);
     name
 }
 
-/// Writes a text so that it can stand in a variable's name and no two texts are the same there.
+/// Encodes a text for a variable's name. Different texts have different encodings.
 fn encode(text: &str, name: &mut String) {
     for byte in text.bytes() {
         match byte {
@@ -140,20 +140,20 @@ fn encode(text: &str, name: &mut String) {
 
 /// Transport of an MCP server.
 ///
-/// Values of `env` and `headers` are taken for secrets: they reach the CLI by its environment or in a
-/// file that only this user can read, never as arguments, and are not shown by `Debug`.
+/// Values of `env` and `headers` are treated as secrets. They reach the CLI by its environment or in a file that
+/// only this user can read, never as arguments, and `Debug` does not show them.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum McpTransport {
     /// A program that the CLI starts.
     Stdio {
-        /// The program: a path, or a name to look for on `PATH`.
+        /// The program: a path, or a name on `PATH`.
         command: String,
-        /// Its arguments. They can be read by every user of the machine.
+        /// Its arguments. Every user of the machine can read them.
         args: Vec<String>,
         /// Environment variables for it.
         env: BTreeMap<String, String>,
-        /// Where it works; where the agent works by default.
+        /// Its working directory. Default: the agent's working directory.
         cwd: Option<PathBuf>,
     },
     /// Streamable HTTP.
@@ -163,7 +163,7 @@ pub enum McpTransport {
         /// HTTP headers of each request.
         headers: BTreeMap<String, String>,
     },
-    /// HTTP with server-sent events, as the protocol did before 2025.
+    /// HTTP with server-sent events, the older transport (before 2025).
     Sse {
         /// The address, with `http://` or `https://`.
         url: String,
@@ -173,7 +173,7 @@ pub enum McpTransport {
 }
 
 impl McpTransport {
-    /// Its name, as in the `type` of a configuration: `stdio`, `http` or `sse`.
+    /// Returns the name, as in the `type` of a configuration: `stdio`, `http` or `sse`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "stdio",
@@ -183,7 +183,7 @@ impl McpTransport {
     }
 }
 
-/// Without the values that may be secret.
+/// Omits values that may be secret.
 impl fmt::Debug for McpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
@@ -214,7 +214,7 @@ impl fmt::Debug for McpTransport {
     }
 }
 
-/// An address without what may be secret in it: user, password and query.
+/// Returns an address without the parts that may be secret: user, password and query.
 ///
 /// ```
 /// let shown = teamster_core::provider::without_credentials("https://me:pw@example.com/mcp?key=1");
@@ -233,23 +233,23 @@ pub fn without_credentials(url: &str) -> String {
     format!("{scheme}://{host}{path}{query}")
 }
 
-/// Which tools of a server the agent gets.
+/// Selection of the tools of a server that the agent gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpTools {
-    /// These alone; all if unset.
+    /// The only tools that the agent gets. Default: all.
     pub only: Option<Vec<String>>,
-    /// Not these.
+    /// Tools that the agent does not get.
     pub except: Vec<String>,
 }
 
 impl McpTools {
-    /// All tools.
+    /// Selects all tools.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// These alone.
+    /// Selects only these tools.
     pub fn only(tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             only: Some(tools.into_iter().map(Into::into).collect()),
@@ -257,7 +257,7 @@ impl McpTools {
         }
     }
 
-    /// Adds a tool that the agent does not get.
+    /// Excludes a tool.
     #[must_use]
     pub fn except(mut self, tool: impl Into<String>) -> Self {
         self.except.push(tool.into());
@@ -269,28 +269,28 @@ impl McpTools {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum McpDelivery {
-    /// Without a change to any file of the user's: by arguments, the environment and private files.
+    /// By arguments, the environment and private files, without a change to any file of the user.
     #[default]
     Private,
-    /// In the CLI's configuration file in the working directory, for the time of the run.
+    /// In the CLI's configuration file in the working directory, which is leased for the run.
     ProjectConfig,
-    /// In the user's own configuration file, for the time of the run.
+    /// In the user's own configuration file, which is leased for the run.
     UserConfig,
 }
 
-/// Which properties of an [`McpServer`] a provider supports.
+/// The properties of an [`McpServer`] that a provider supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct McpSupport {
-    /// The transports, by their names.
+    /// Names of the supported transports.
     pub transports: &'static [&'static str],
-    /// The characters that a server's name may have beside ASCII letters and digits.
+    /// The characters that a server's name may have in addition to ASCII letters and digits.
     pub name_marks: &'static str,
-    /// How long a server's name may be, in characters.
+    /// Limit of the length of a server's name, in characters.
     pub longest_name: usize,
-    /// `mcp_delivery`: the ways that there are.
+    /// `mcp_delivery`: the supported values.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub deliveries: &'static [McpDelivery],
     /// `mcp_strict`.
@@ -308,7 +308,7 @@ pub struct McpSupport {
 }
 
 impl McpSupport {
-    /// No MCP servers at all.
+    /// Creates the support of a provider without MCP servers.
     pub const fn none() -> Self {
         Self {
             transports: &[],

@@ -1,4 +1,4 @@
-//! The names of codes, kinds, states and settings: one spelling each, to print and to parse.
+//! Names of codes, kinds, states and settings, as they are printed and parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::{
     PromptDelivery, RunStatus, ToolKind,
 };
 
-/// The error of a name that is none of `known`.
+/// Creates the error of a name that is not in `known`.
 fn no_such_name(what: &str, name: &str, known: &[&str]) -> AgentError {
     AgentError::invalid_params(format!(
         "there is no {what} `{}`; there is: {}",
@@ -24,10 +24,10 @@ macro_rules! names {
     ($($type:ident ($what:literal) { $($variant:ident => $name:literal,)* })*) => {
         $(
             impl $type {
-                /// All that there are.
+                /// All values.
                 pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-                /// The name on the wire. It is stable.
+                /// Returns the name in the wire format. It is stable.
                 pub fn as_str(self) -> &'static str {
                     match self {
                         $(Self::$variant => $name,)*
@@ -41,7 +41,7 @@ macro_rules! names {
                 }
             }
 
-            /// Parses the name on the wire.
+            /// Parses the name in the wire format.
             impl FromStr for $type {
                 type Err = AgentError;
 
@@ -65,16 +65,16 @@ macro_rules! names {
     };
 }
 
-/// Settings: the spelling of the command line is that of files too. What follows `|` is an older
-/// spelling, which is still read.
+/// Implements the names of settings. Files use the spelling of the command line. An older spelling after `|` is
+/// still parsed.
 macro_rules! settings {
     ($($type:ident ($what:literal) { $($variant:ident => $name:literal $(| $old:literal)*,)* })*) => {
         $(
             impl $type {
-                /// All that there are.
+                /// All values.
                 pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-                /// The name, as on the command line.
+                /// Returns the name, as on the command line.
                 pub fn as_str(self) -> &'static str {
                     match self {
                         $(Self::$variant => $name,)*
@@ -98,7 +98,7 @@ macro_rules! settings {
     };
 }
 
-/// Display, serialization and deserialization by `as_str` and `FromStr`.
+/// Implements `Display`, `Serialize` and `Deserialize` by `as_str` and `FromStr`.
 macro_rules! by_name {
     ($type:ident) => {
         impl fmt::Display for $type {
@@ -137,7 +137,7 @@ settings! {
 }
 
 impl PromptDelivery {
-    /// The name, as on the command line. That of [`Auto`](Self::Auto) does not say its limit.
+    /// Returns the name, as on the command line. The limit of [`Auto`](Self::Auto) is not part of it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto { .. } => "auto",
@@ -147,7 +147,7 @@ impl PromptDelivery {
     }
 }
 
-/// `auto` has the usual limit.
+/// Parses the name. `auto` gets the default limit.
 impl FromStr for PromptDelivery {
     type Err = AgentError;
 

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{McpDelivery, McpServer};
 
-/// Everything that can be asked of one run.
+/// Parameters of one run.
 ///
-/// A parameter that a provider cannot honour makes the run fail with
-/// [`ErrorCode::InvalidParams`](crate::ErrorCode::InvalidParams) and the parameter's name, before
-/// anything is started; [`Capabilities`](crate::Capabilities) answers beforehand.
+/// A run with a parameter that its provider does not support fails before anything is started, with
+/// [`ErrorCode::InvalidParams`](crate::ErrorCode::InvalidParams) and the parameter's name. Callers can check
+/// this in advance with [`Capabilities`](crate::Capabilities).
 ///
 /// ```
 /// use teamster_core::{ExecuteParams, PermissionMode};
@@ -27,8 +27,8 @@ use crate::{McpDelivery, McpServer};
 ///     .working_directory("crates/core");
 /// ```
 ///
-/// They deserialize, with names in camelCase and times such as `"90s"`; MCP servers are read by
-/// `teamster_mcp::config` from the JSON that users have.
+/// They can be deserialized, with names in camelCase and times such as `"90s"`. MCP servers are not part of
+/// that: `teamster_mcp::config` reads them from the JSON of configuration files.
 ///
 /// ```
 /// # use teamster_core::ExecuteParams;
@@ -45,26 +45,26 @@ pub struct ExecuteParams {
     /// The prompt.
     #[setters(into)]
     pub prompt: String,
-    /// How the prompt reaches the CLI.
+    /// Delivery of the prompt to the CLI.
     pub prompt_delivery: PromptDelivery,
-    /// Let the CLI take a prompt that begins with `/` for a command of its own.
+    /// Lets the CLI interpret a prompt that begins with `/` as one of its commands.
     pub slash_commands: bool,
-    /// The session to resume. Without it a new one begins.
+    /// The session to resume. Unset, a new session begins.
     #[setters(into, rename = "resume")]
     pub session_id: Option<String>,
-    /// The id that a new session (or a fork) shall have. A UUID, for the CLIs that take one.
+    /// The id of a new session or fork: a UUID, for CLIs that accept one.
     #[setters(into)]
     pub new_session_id: Option<String>,
-    /// Resume into a new session and leave the old one as it is.
+    /// Resumes into a new session and leaves the old one unchanged.
     pub fork: bool,
-    /// Where the agent works. The caller's own directory by default.
+    /// Working directory of the agent. Default: the caller's current directory.
     #[setters(into)]
     pub working_directory: Option<PathBuf>,
-    /// Directories beside the working directory that the agent may use. They must be there; a relative
-    /// one is meant from where the agent works.
+    /// Further directories that the agent may use. They must exist. Relative paths are resolved against the
+    /// working directory.
     #[setters(skip)]
     pub add_dirs: Vec<PathBuf>,
-    /// Environment variables, over the inherited and the provider's own.
+    /// Environment variables. They override the inherited ones and the provider's.
     #[setters(skip)]
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
@@ -72,54 +72,54 @@ pub struct ExecuteParams {
     /// The model, in the CLI's own names.
     #[setters(into)]
     pub model: Option<String>,
-    /// How hard the model shall think, in the CLI's own words.
+    /// Reasoning effort of the model, in the CLI's own words.
     #[setters(into)]
     pub effort: Option<String>,
-    /// Permission mode; a run has no one to ask.
+    /// Permission mode. A run cannot ask for permission.
     pub permission: PermissionMode,
-    /// Tools that may be used without asking, in the CLI's own syntax.
+    /// Tools that are allowed without a permission request, in the CLI's own syntax.
     #[setters(skip)]
     pub allowed_tools: Vec<String>,
-    /// Tools that may not be used, in the CLI's own syntax.
+    /// Tools that are denied, in the CLI's own syntax.
     #[setters(skip)]
     pub denied_tools: Vec<String>,
-    /// End the run after this many turns.
+    /// Limit of turns, after which the run ends.
     pub max_turns: Option<u32>,
-    /// End the run when it has cost this much, in USD.
+    /// Limit of the cost in USD, at which the run ends.
     pub max_budget_usd: Option<f64>,
-    /// JSON Schema that the answer shall have.
+    /// JSON Schema of the answer.
     pub output_schema: Option<Value>,
     /// Images that go with the prompt.
     #[setters(skip)]
     pub images: Vec<Image>,
-    /// MCP servers for this run, beside those of the user.
+    /// MCP servers for this run, in addition to the user's.
     #[setters(skip)]
     #[serde(skip)]
     pub mcp_servers: Vec<McpServer>,
-    /// How they reach the CLI.
+    /// Delivery of the MCP servers to the CLI.
     pub mcp_delivery: McpDelivery,
-    /// Only these servers, none of the user's.
+    /// Leaves out the user's own MCP servers.
     pub mcp_strict: bool,
-    /// How often the CLI itself repeats a failed request.
+    /// Number of times that the CLI itself retries a failed request.
     pub cli_retries: Option<u32>,
-    /// Arguments for the CLI as they are, after those that the provider makes.
+    /// Arguments passed to the CLI unchanged, after the provider's.
     #[setters(skip)]
     pub extra_args: Vec<String>,
-    /// Give every event the line that it came from.
+    /// Attaches to every event the native line that it came from.
     pub include_native: bool,
-    /// Report usage during the run for a CLI that does not print it: reads the files in
-    /// which the CLI records its sessions.
+    /// Reports usage during the run even if the CLI does not print it, by reading the files in which the CLI records
+    /// its sessions.
     pub usage_updates: bool,
-    /// Leave processes that the agent's tools put in the background running after the run.
+    /// Keeps the background processes of the agent's tools running after the run.
     pub keep_background: bool,
-    /// Limits of time for this run; unset ones are the runtime's.
+    /// Time limits of this run; unset ones default to the runtime's.
     pub timeouts: Timeouts,
     /// Cancelling this stops the run.
     #[serde(skip)]
     pub cancel: CancellationToken,
 }
 
-/// Without what may be secret or private: of texts their length, of variables their names.
+/// Omits values that may be secret or private: shows the length of texts and the names of variables.
 impl fmt::Debug for ExecuteParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecuteParams")
@@ -145,7 +145,7 @@ impl fmt::Debug for ExecuteParams {
     }
 }
 
-/// An empty prompt, for parameters that get theirs later.
+/// Creates parameters with an empty prompt, to be set later.
 impl Default for ExecuteParams {
     fn default() -> Self {
         Self::new("")
@@ -153,7 +153,7 @@ impl Default for ExecuteParams {
 }
 
 impl ExecuteParams {
-    /// The names of all parameters, as [`ErrorDetail::Parameter`](crate::ErrorDetail) has them.
+    /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
     pub const NAMES: &'static [&'static str] = &[
         "prompt",
         "prompt_delivery",
@@ -186,7 +186,7 @@ impl ExecuteParams {
         "cancel",
     ];
 
-    /// A run of `prompt` with everything else at its default.
+    /// Creates the parameters of a run of `prompt`, with the default for everything else.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -221,7 +221,7 @@ impl ExecuteParams {
         }
     }
 
-    /// Adds an environment variable, over the inherited and the provider's own.
+    /// Adds an environment variable. It overrides an inherited one and the provider's.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
@@ -229,7 +229,7 @@ impl ExecuteParams {
     }
 }
 
-/// Setters of lists, which take anything that gives their items.
+/// Setters of lists, which accept any iterator of convertible items.
 macro_rules! lists {
     ($($name:ident: $item:ty,)*) => {
         impl ExecuteParams {
@@ -261,9 +261,9 @@ lists! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromptDelivery {
-    /// As an argument up to this many bytes, on stdin beyond.
+    /// As an argument up to a limit, on stdin beyond it.
     Auto {
-        /// The largest prompt that goes to argv, in bytes.
+        /// Size of the largest prompt that is an argument, in bytes.
         argv_limit: usize,
     },
     /// Always as an argument.
@@ -279,14 +279,14 @@ impl Default for PromptDelivery {
 }
 
 impl PromptDelivery {
-    /// The longest argument, in bytes: Linux takes none of 128 KiB (`MAX_ARG_STRLEN`), its closing NUL
-    /// included.
+    /// Size of the longest argument, in bytes. Linux limits an argument to 128 KiB (`MAX_ARG_STRLEN`), including the
+    /// closing NUL.
     pub(crate) const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
     /// [`Auto`](Self::Auto) with a limit of 10,000 bytes.
     pub const DEFAULT: Self = Self::Auto { argv_limit: 10_000 };
 
-    /// Whether a prompt of this many bytes goes to stdin.
+    /// Returns whether a prompt of this many bytes goes to stdin.
     pub fn uses_stdin(self, prompt_bytes: usize) -> bool {
         match self {
             Self::Auto { argv_limit } => prompt_bytes > argv_limit.min(Self::LARGEST_ARGUMENT),
@@ -301,24 +301,24 @@ impl PromptDelivery {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SystemPrompt {
-    /// After the CLI's own.
+    /// Appended to the CLI's own.
     Append(String),
-    /// In place of the CLI's own.
+    /// Replaces the CLI's own.
     Replace(String),
 }
 
-/// What the agent may do without asking for permission.
+/// Actions that the agent may perform without a permission request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermissionMode {
     /// Follows the CLI's own settings. A tool that would need confirmation is denied.
     #[default]
     Default,
-    /// None of the CLI's own tools that change anything. MCP tools are a matter of their own.
+    /// Denies all tools of the CLI that change anything. MCP tools are not affected.
     ReadOnly,
-    /// Edits of files as well.
+    /// Also allows edits of files.
     AcceptEdits,
-    /// Everything. Only for a place where nothing can be broken.
+    /// Allows everything. Use it only in a sandbox.
     Bypass,
 }
 
@@ -326,14 +326,14 @@ pub enum PermissionMode {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// Its media type, such as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
-    /// Where it is.
+    /// Source of the data.
     pub source: ImageSource,
 }
 
 impl Image {
-    /// The image in this file, of this media type.
+    /// Creates an image from a file.
     pub fn file(media_type: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self {
             media_type: media_type.into(),
@@ -341,7 +341,7 @@ impl Image {
         }
     }
 
-    /// An image in memory, of this media type.
+    /// Creates an image from bytes in memory.
     pub fn bytes(media_type: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self {
             media_type: media_type.into(),
@@ -355,15 +355,16 @@ impl Image {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ImageSource {
-    /// In this file, which is read when the run starts.
+    /// A file, which is read when the run starts.
     Path(PathBuf),
-    /// In memory.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
 }
 
-/// Limits of time without a line from the CLI. `None` means the default of the layer below:
-/// of the run, then of the runtime, then of the provider, then of the engine.
-/// [`Duration::MAX`] means no limit.
+/// Limits of the time without a line from the CLI.
+///
+/// `None` selects the default of the next layer: run, runtime, provider, engine. [`Duration::MAX`] disables a
+/// limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -377,19 +378,19 @@ pub enum ImageSource {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[setters(strip_option)]
 pub struct Timeouts {
-    /// Until the first line.
+    /// Time until the first line.
     #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub startup: Option<Duration>,
-    /// Between lines, while no tool runs.
+    /// Time between lines while no tool runs.
     #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub idle: Option<Duration>,
-    /// Between lines, while a tool runs.
+    /// Time between lines while a tool runs.
     #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub tool: Option<Duration>,
 }
 
 impl Timeouts {
-    /// These, with what is unset taken from `below`.
+    /// Returns these limits, with unset ones taken from `below`.
     #[must_use]
     pub fn or(self, below: Self) -> Self {
         Self {
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn every_parameter_has_its_name_in_the_list() {
-        /// The names of the fields, all of which have to be there for this to compile.
+        /// Expands to the names of the fields. Does not compile if one is missing.
         macro_rules! fields {
             ($($name:ident),*) => {{
                 let ExecuteParams { $($name: _),* } = ExecuteParams::new("");

@@ -1,15 +1,15 @@
-//! The API for provider authors: how a CLI is described, launched and read.
+//! API for authors of providers: launching a CLI and decoding its output.
 //!
-//! An application needs nothing of this module; the facade does not have it.
-//! The traits themselves, [`CliProvider`](crate::CliProvider) and [`SessionProvider`](crate::SessionProvider),
-//! are at the root, because an application can register a provider by them.
+//! Applications do not need this module, and the facade does not export it. The traits
+//! [`CliProvider`](crate::CliProvider) and [`SessionProvider`](crate::SessionProvider) are at the root, because
+//! applications can register providers.
 //!
-//! - [`Launch`]: how a CLI is started, with [`Args`] for its arguments and the other checks of parameters;
+//! - [`Launch`]: the launch of a CLI, with [`Args`] for its arguments;
 //! - [`Decoder`] and [`Events`]: lines to events, with [`json_line`] and [`surrogates`] for CLIs that print JSON;
-//! - [`SessionProtocol`] and [`Exchange`]: a process that is kept for many turns;
+//! - [`SessionProtocol`] and [`Exchange`]: communication with a live session;
 //! - [`RunAssembler`] and [`SessionAssembler`]: the pure code between a decoder and the stream, which every live
-//!   run, replay, test and benchmark goes through;
-//! - [`grammar`]: the check of what comes out of it.
+//!   run, replay, test and benchmark uses;
+//! - [`grammar`]: a checker of streams.
 
 mod args;
 mod assemble;

@@ -1,4 +1,4 @@
-//! Raw JSON text kept as it came.
+//! Unchanged JSON text.
 
 use std::fmt;
 
@@ -7,30 +7,37 @@ use serde_json::value::RawValue;
 
 /// One JSON value, kept as the text that the CLI printed.
 ///
-/// Serializes as that value, not as a string. Two are equal when their text is equal.
+/// Serializes as that value, not as a string. Two values are equal if their text is equal.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Checks that `text` is one JSON value and keeps it.
+    /// Creates a value from text.
     ///
-    /// Lone surrogate escapes (`"\ud83d"`), which no Rust string can hold, are accepted: the text
-    /// is not unescaped here.
+    /// Lone surrogate escapes (`"\ud83d"`), which no Rust string can hold, are accepted: the text is not unescaped.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `text` is not one JSON value.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text).map(Self)
     }
 
-    /// The same for bytes; those that are not UTF-8 are replaced by U+FFFD first.
+    /// Creates a value from bytes. Invalid UTF-8 is replaced by U+FFFD first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not one JSON value.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         Self::new(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The value `null`.
+    /// Returns the value `null`.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
 
-    /// The text, as printed.
+    /// Returns the text, as printed.
     pub fn get(&self) -> &str {
         self.0.get()
     }
@@ -55,8 +62,8 @@ impl Serialize for RawJson {
 }
 
 impl<'de> Deserialize<'de> for RawJson {
-    // Through `Value`: inside an internally tagged enum serde hands over buffered content, which
-    // `RawValue` cannot read.
+    // Through `Value`: inside an internally tagged enum, serde passes buffered content, which `RawValue` cannot
+    // deserialize.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Self::new(value.to_string()).map_err(serde::de::Error::custom)

@@ -9,18 +9,18 @@ use serde_json::Value;
 use crate::setters::setters;
 use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
 
-/// The outcome of a run. A figure that the CLI did not report is absent, never 0.
+/// The outcome of a run. Figures that the CLI did not report are absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
-    /// How it ended.
+    /// Final status.
     pub status: RunStatus,
-    /// All text of the main agent that was not retracted, as it came: nothing stands between two
-    /// messages. [`messages`](Self::messages) parts them, and [`answer`](Self::answer) is the last.
+    /// All text of the main agent that was not retracted, concatenated without separators.
+    /// [`messages`](Self::messages) splits it, and [`answer`](Self::answer) is the last message.
     pub text: String,
-    /// How `text` is parted into messages: its pieces, in order.
+    /// The pieces of `text` by message, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<TextPiece>,
     /// The last message of the main agent: the answer, without intermediate messages.
@@ -32,7 +32,7 @@ pub struct RunResult {
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// From the start of the process to its end, in milliseconds.
+    /// Time from the start of the process to its end, in milliseconds.
     pub duration_ms: u64,
     /// Time spent in requests to the model, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,24 +49,24 @@ pub struct RunResult {
     /// Cost of this run in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,
-    /// Where the cost comes from.
+    /// Source of the cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
-    /// Turns, as the CLI counts them.
+    /// Number of turns, as the CLI counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
-    /// Why the model stopped, in the CLI's word.
+    /// Reason why the model stopped, in the CLI's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// Whether the caller stopped the run.
+    /// True if the caller stopped the run.
     pub aborted: bool,
-    /// Exit code of the process; absent when a signal ended it or it never started.
+    /// Exit code of the process. Absent if a signal ended it or it never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Name of the signal that ended the process, such as `SIGKILL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_signal: Option<String>,
-    /// The end of what the CLI wrote to its standard error.
+    /// The end of the CLI's standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
     /// Every `error` event of the run.
@@ -86,7 +86,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Whether the CLI reported success.
+    /// Returns whether the CLI reported success.
     ///
     /// ```
     /// use teamster_core::{RunResult, RunStatus};
@@ -106,9 +106,9 @@ impl RunResult {
         self
     }
 
-    /// The messages of the main agent in the order in which they began, without what was retracted.
+    /// Returns the messages of the main agent in the order in which they began, without retracted ones.
     ///
-    /// A text whose parting is not known is one message without an id.
+    /// If `pieces` do not match the text, all of it is one message without an id.
     ///
     /// ```
     /// use teamster_core::{AgentEvent, RunResult, Text, TextLedger};
@@ -149,7 +149,7 @@ impl RunResult {
         messages
     }
 
-    /// The pieces with their texts, if they are those of `text`.
+    /// Returns the pieces with their texts, or `None` if they do not match `text`.
     fn texts_of_pieces(&self) -> Option<Vec<(Option<&Id>, &str)>> {
         let mut rest = self.text.as_str();
         let mut texts = Vec::with_capacity(self.pieces.len());
@@ -161,14 +161,14 @@ impl RunResult {
         rest.is_empty().then_some(texts)
     }
 
-    /// The answer: the agent's last message, else all of its text.
+    /// Returns the answer: the agent's last message, or else all of its text.
     pub fn answer(&self) -> Option<&str> {
         let text = Some(self.text.as_str()).filter(|text| !text.is_empty());
         self.final_message.as_deref().or(text)
     }
 
-    /// The error that ended the run, if it did not succeed and one was reported: the most informative of
-    /// several.
+    /// Returns the error that ended the run, or `None` if it succeeded or reported none. Of several errors it is
+    /// the most informative one.
     pub fn error(&self) -> Option<&AgentError> {
         let with = |code: ErrorCode| self.errors.iter().find(|error| error.code == code);
         let of_end = match self.status {
@@ -179,8 +179,8 @@ impl RunResult {
             }
             _ => None,
         };
-        // The CLI's last error is closest to the end: that of an MCP server that did not start may come
-        // before. An unspecific error is the last resort.
+        // The CLI's last error is closest to the end: an earlier one may be that of an MCP server that did not
+        // start. An unspecific error is the last resort.
         let telling = |error: &&AgentError| error.kind != ErrorKind::Internal;
         let own = |error: &&AgentError| error.code == ErrorCode::CliError && telling(error);
         of_end
@@ -189,8 +189,8 @@ impl RunResult {
             .or_else(|| self.errors.first())
     }
 
-    /// Why the run did not succeed: [`error`](Self::error), or what the status means where none was
-    /// reported. `None` if it succeeded.
+    /// Returns the reason why the run did not succeed: [`error`](Self::error), or an error made from the status
+    /// if none was reported. `None` if it succeeded.
     pub fn failure(&self) -> Option<AgentError> {
         if self.is_success() {
             return None;
@@ -215,7 +215,11 @@ impl RunResult {
         ))
     }
 
-    /// The result of a run that succeeded, else why it did not ([`failure`](Self::failure)).
+    /// Returns this result if the run succeeded.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`failure`](Self::failure) if it did not succeed.
     pub fn into_result(self) -> Result<Self, AgentError> {
         match self.failure() {
             None => Ok(self),
@@ -228,14 +232,14 @@ impl RunResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message<'a> {
-    /// The id of its `text` events, where the CLI gives one.
+    /// The id of its `text` events, if the CLI assigns one.
     pub message_id: Option<&'a Id>,
-    /// All of its text. Borrowed, unless text of another message came in between.
+    /// The complete text. Borrowed unless text of another message came in between.
     pub text: Cow<'a, str>,
 }
 
 impl<'a> Message<'a> {
-    /// A message with this text, and no id.
+    /// Creates a message with this text and no id.
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
         Self {
             message_id: None,
@@ -258,7 +262,7 @@ pub struct TextPiece {
 }
 
 impl TextPiece {
-    /// A piece of this length in bytes, without a message id.
+    /// Creates a piece of this length in bytes, without a message id.
     pub fn new(bytes: u64) -> Self {
         Self {
             message_id: None,
@@ -275,13 +279,13 @@ impl TextPiece {
 pub enum RunStatus {
     /// The CLI reported success.
     Completed,
-    /// The caller stopped it.
+    /// The caller stopped the run.
     Aborted,
-    /// A limit of time stopped it.
+    /// A time limit stopped the run.
     TimedOut,
-    /// The output broke off without an end, or all that happened was that permission was denied.
+    /// The output ended without the CLI's final event, or nothing was done because permission was denied.
     Incomplete,
-    /// It failed (`errors` has the reason), or a value added by a newer version.
+    /// The run failed (`errors` has the reason), or a value added by a newer version.
     #[default]
     #[serde(other)]
     Failed,
@@ -295,7 +299,7 @@ pub enum RunStatus {
 pub enum CostSource {
     /// The CLI reported it.
     Reported,
-    /// Computed from tokens and a table of prices, or what only a newer version knows.
+    /// Computed from tokens and a price table, or a value added by a newer version.
     #[serde(other)]
     Estimated,
 }
@@ -311,7 +315,7 @@ pub struct PermissionDenial {
     /// The call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
-    /// Why, in the CLI's words.
+    /// The reason, in the CLI's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -348,7 +352,7 @@ setters! {
 }
 
 impl PermissionDenial {
-    /// A denial of a call of this tool, with nothing else set.
+    /// Creates a denial of a call of this tool, with nothing else set.
     pub fn new(tool_name: impl Into<String>) -> Self {
         Self {
             tool_name: tool_name.into(),

@@ -8,14 +8,20 @@ use crate::{AgentError, Capabilities, CliInfo, EventStream, ExecuteParams};
 
 /// Runs an agent.
 pub trait AgentRuntime: Send + Sync {
-    /// The provider's name, such as `claude`.
+    /// Returns the provider's name, such as `claude`.
     fn id(&self) -> &str;
 
-    /// Its capabilities.
+    /// Returns the provider's capabilities.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Whether it could honour these parameters, as far as that can be known without starting anything.
-    /// A run that it could not is refused too, so this is only for those who want to know before.
+    /// Checks whether these parameters are supported, as far as possible without starting anything.
+    ///
+    /// [`execute`](Self::execute) refuses unsupported parameters as well, so this is only for callers that need to
+    /// know in advance.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of an unsupported parameter.
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
         let _ = params;
         Ok(())
@@ -23,19 +29,19 @@ pub trait AgentRuntime: Send + Sync {
 
     /// Runs an agent. Never fails: all errors are events of the stream.
     ///
-    /// Nothing happens before the stream is polled; dropping it stops the run. A Tokio runtime that
-    /// polls it must have its drivers on (`enable_all`); outside of Tokio any executor will do.
+    /// Nothing happens before the stream is polled. Dropping it stops the run. A Tokio runtime that polls it MUST
+    /// have its I/O and time drivers enabled (`enable_all`). Outside of Tokio any executor works.
     fn execute(&self, params: ExecuteParams) -> EventStream;
 
-    /// Like [`execute`](Self::execute), for a caller that keeps the `text` events itself: the result may lack
-    /// [`text`](crate::RunResult::text), and `final_message` where it only repeats that. So a long answer is
+    /// Like [`execute`](Self::execute), for a caller that keeps the `text` events itself. The result may lack
+    /// [`text`](crate::RunResult::text), and `final_message` if it only repeats that text, so that a long answer is
     /// not in memory twice.
     fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
         self.execute(params)
     }
 }
 
-/// A runtime of any provider.
+/// A shared runtime of any provider.
 pub type SharedRuntime = Arc<dyn AgentRuntime>;
 
 impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
@@ -60,35 +66,39 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
     }
 }
 
-/// Provider of one CLI: launches it and reads its output. The engine does the rest.
+/// Provider of one CLI: describes its launch and decodes its output. The engine does the rest.
 pub trait CliProvider: Send + Sync + 'static {
-    /// Static facts about the CLI.
+    /// Returns static facts about the CLI.
     fn info(&self) -> &'static CliInfo;
 
-    /// Its capabilities.
+    /// Returns the provider's capabilities.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Where the CLI's own program may be, beside the launcher that was found on `PATH` (its path
-    /// without symbolic links). Some CLIs install a script that starts the real program and loses
-    /// signals on the way. The first that exists is run in the launcher's place.
+    /// Returns the candidate paths of the CLI's native program, given the path of the launcher that was found on
+    /// `PATH`, without symbolic links. The first one that exists is run instead of the launcher.
+    ///
+    /// Some CLIs install a script that starts the real program and does not forward signals.
     fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
         let _ = launcher;
         Vec::new()
     }
 
-    /// How to start it for these parameters, or why that cannot be. Reads at most the files that
-    /// the parameters name.
+    /// Returns the launch for these parameters. Reads at most the files that the parameters name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a parameter is not supported.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
-    /// Extracts parameters from a recorded command line of this CLI, for the decoder of a replay, which
-    /// then knows what that of the live run knew. Their `env` is that of the recording; what would
-    /// make the decoder look at this machine has to be overridden there.
+    /// Extracts parameters from a recorded command line of this CLI, so that the decoder of a replay has the
+    /// parameters of the recorded run. `params.env` is that of the recording. Variables that would make the decoder
+    /// read files of this machine MUST be overridden there.
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
         let _ = (argv, params);
     }
 
-    /// A new decoder for one run. It may read the CLI's file of the resumed session, to
-    /// learn the initial figures; without it those figures are absent. without it those figures are absent.
+    /// Creates a decoder for one run. It may read the CLI's file of the resumed session, to learn the initial
+    /// figures; without it those figures are absent.
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder>;
 }
 

@@ -1,4 +1,4 @@
-//! Live sessions: one process, many turns.
+//! Live sessions: one process for many turns.
 
 mod permission;
 
@@ -20,15 +20,19 @@ use crate::{
 /// The future returned by session methods.
 pub type SessionFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A runtime whose CLI can be kept for many turns.
+/// A runtime that supports live sessions.
 pub trait SessionRuntime: AgentRuntime {
-    /// Capabilities of its sessions.
+    /// Returns the capabilities of its sessions.
     fn session_capabilities(&self) -> &SessionCapabilities;
 
-    /// Opens a session. The parameters hold for all of its turns; their prompt and images do not count.
+    /// Opens a session. The parameters apply to all of its turns. Their prompt is ignored, and images belong to a
+    /// [`Turn`].
     ///
-    /// Nothing is started before the first turn, and an error of the start is an event of that turn.
-    /// A parameter that sessions of this provider do not support is an error here.
+    /// Nothing is started before the first turn. An error of the start is an event of that turn.
+    ///
+    /// # Errors
+    ///
+    /// Fails if sessions of this provider do not support a parameter.
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError>;
 }
 
@@ -42,59 +46,61 @@ impl<R: SessionRuntime + ?Sized> SessionRuntime for Arc<R> {
     }
 }
 
-/// A conversation with a process that stays.
+/// A live session: a conversation whose process is kept between turns.
 ///
-/// Turns are played one after another, in the order in which their streams are first polled: a second
-/// one waits for the end of the first. Each has a stream of its own with the grammar of any run and one
-/// `done`, whose figures are those of the turn alone.
+/// Turns run one after another, in the order in which their streams are first polled. Each has a stream of its
+/// own with the grammar of any run and one `done`, whose figures are those of that turn alone.
 ///
-/// If the process ends, in a turn or between two, the next turn starts it again and resumes the
-/// session. Dropping the session ends the process once the last of its streams is gone.
+/// If the process ends, during a turn or between turns, the next turn starts it again and resumes the session.
+/// Dropping the session ends the process after the last of its streams is dropped.
 pub trait AgentSession: Send + Sync {
-    /// The provider's name, such as `claude`.
+    /// Returns the provider's name, such as `claude`.
     fn provider(&self) -> &str;
 
-    /// The session's id, as soon as it is known. It changes with [`clear`](Self::clear).
+    /// Returns the session's id, or `None` until it is known. It changes with [`clear`](Self::clear).
     fn id(&self) -> Option<Id>;
 
-    /// Capabilities of the session.
+    /// Returns the capabilities of the session.
     fn capabilities(&self) -> &SessionCapabilities;
 
-    /// One turn. Nothing happens before the stream is polled. To abort or drop the stream interrupts
-    /// the turn; where the CLI cannot do that, or does not obey in time, its process is ended.
+    /// Starts a turn when the returned stream is polled. Aborting or dropping the stream interrupts the turn. If the
+    /// CLI does not support that, or does not react in time, its process is ended.
     fn send(&self, turn: Turn) -> EventStream;
 
-    /// Interrupts the turn that is being played, which then ends as aborted. Without one, nothing
-    /// happens.
+    /// Interrupts the turn in progress, which then ends as aborted. Does nothing if there is none.
     fn interrupt(&self);
 
     /// Sends more input to the agent during a turn.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorCode::NoTurn`](crate::ErrorCode::NoTurn) if no turn is in progress.
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn that is being played.
+    /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn in progress.
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Another model, in the CLI's own names: from the next turn on at the latest, for some CLIs at once.
+    /// Changes the model, in the CLI's own names. Takes effect at the next turn, or at once for some CLIs.
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// Another permission mode: from the next turn on at the latest, for some CLIs at once.
+    /// Changes the permission mode. Takes effect at the next turn, or at once for some CLIs.
     fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>>;
 
-    /// The oldest turn that the CLI began by itself and that was not taken yet, such as one about work
-    /// in the background that has ended. Only the last few are kept.
+    /// Returns the oldest unasked turn that was not taken yet, such as one about background work that has ended.
+    /// Only the last few are kept.
     fn unasked(&self) -> Option<EventStream>;
 
-    /// Waits until [`unasked`](Self::unasked) may have a turn, for one caller at a time. Cancel-safe. A session with
+    /// Waits until [`unasked`](Self::unasked) may return a turn, for one caller at a time. Cancel-safe. A session with
     /// [`SessionCapabilities::unasked`] implements it; the default waits forever.
     fn unasked_ready(&self) -> SessionFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 
-    /// Ends the process, in the way that lets the CLI clean up, and waits for that. A turn that is being
-    /// played is aborted. Another turn would start the process again.
+    /// Ends the process gracefully and waits for its end. Aborts the turn in progress. Another turn would start the
+    /// process again.
     fn close(&self) -> SessionFuture<'_, ()>;
 
-    /// Ends the process if it waits for a turn. A turn that was sent before is not cut short.
+    /// Ends the process if it waits for a turn. A turn that was sent before is not aborted.
     fn close_if_idle(&self) -> SessionFuture<'_, ()> {
         Box::pin(async move {
             if self.is_live() {
@@ -103,13 +109,13 @@ pub trait AgentSession: Send + Sync {
         })
     }
 
-    /// Whether the process is there and waits for a turn.
+    /// Returns whether the process runs and waits for a turn.
     fn is_live(&self) -> bool;
 }
 
 /// Options for opening a session.
 ///
-/// They deserialize, with names in camelCase; `permissions` is `"deny"` or `"allow"` then.
+/// They can be deserialized, with names in camelCase; `permissions` is then `"deny"` or `"allow"`.
 ///
 /// ```
 /// # use teamster_core::SessionOptions;
@@ -125,27 +131,25 @@ pub trait AgentSession: Send + Sync {
 pub struct SessionOptions {
     /// Parameters of all turns; with `session_id`, that session is resumed.
     pub params: ExecuteParams,
-    /// How permission requests of the CLI are answered.
+    /// Policy for permission requests of the CLI.
     pub permissions: PermissionPolicy,
-    /// End the process when no turn was played for this long. The next turn starts it again and resumes
-    /// the session.
+    /// Time without a turn after which the process ends. The next turn starts it again and resumes the session.
     #[serde(with = "humantime_serde")]
     pub idle: Option<Duration>,
-    /// The session that the parameters resume was begun by an earlier process of this very one, with what
-    /// only a new session takes. The engine sets it.
+    /// True if an earlier process of this session began the session to resume, with the parameters that only a new
+    /// session takes. Set by the engine.
     #[serde(skip)]
     pub restarted: bool,
-    /// Cost of the session in USD after the last turn of the earlier process, if the CLI
-    /// reports it. The engine sets it.
+    /// Cost of the session in USD after the last turn of the earlier process, if the CLI reports it. Set by the engine.
     #[serde(skip)]
     pub session_cost_usd: Option<f64>,
-    /// The session is a run: it gets one turn. Only then it can be recorded.
+    /// True if the session is a run: it gets one turn. Only then it can be recorded.
     #[serde(skip)]
     pub one_turn: bool,
 }
 
 impl SessionOptions {
-    /// A session with these parameters, which denies every permission request.
+    /// Creates the options of a session with these parameters, which denies every permission request.
     pub fn new(params: ExecuteParams) -> Self {
         Self {
             params,
@@ -178,17 +182,17 @@ pub struct Turn {
     /// The prompt.
     #[setters(into)]
     pub prompt: String,
-    /// Images that go with it.
+    /// Images sent with the prompt.
     #[setters(into)]
     pub images: Vec<Image>,
-    /// Limits of time for this turn; unset ones are the session's.
+    /// Time limits of this turn; unset ones default to the session's.
     pub timeouts: Timeouts,
     /// Cancelling this interrupts the turn.
     pub cancel: CancellationToken,
 }
 
 impl Turn {
-    /// A turn of this prompt.
+    /// Creates a turn with this prompt.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -197,9 +201,9 @@ impl Turn {
     }
 }
 
-/// Session features beyond turns. Requesting one that is missing is an
-/// [`InvalidParams`](crate::ErrorCode::InvalidParams) error, except that a turn can always be aborted:
-/// its process is ended then.
+/// Session features beyond turns. Requesting a missing one is an
+/// [`InvalidParams`](crate::ErrorCode::InvalidParams) error. The exception is aborting a turn, which is always
+/// possible: without `interrupt`, the process is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -218,8 +222,8 @@ pub struct SessionCapabilities {
     pub permissions: bool,
     /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
     pub denial_reason: bool,
-    /// [`PermissionAnswer::AllowWith`] for a tool. Without it, such an answer denies; each
-    /// [`PermissionRequest::takes_input`] reports it too.
+    /// [`PermissionAnswer::AllowWith`] for a tool. Without it, such an answer denies.
+    /// [`PermissionRequest::takes_input`] reports it for each request.
     pub changed_input: bool,
     /// [`Turn::images`].
     pub images: bool,
@@ -228,7 +232,7 @@ pub struct SessionCapabilities {
 }
 
 impl SessionCapabilities {
-    /// A session that can do nothing but turns.
+    /// Creates the capabilities of a session that only supports turns.
     pub const fn none() -> Self {
         Self {
             interrupt: false,

@@ -1,24 +1,28 @@
-//! Providers whose CLI can be kept for many turns.
+//! Providers that support live sessions.
 
 use std::sync::Arc;
 
 use crate::provider::{Launch, SessionProtocol};
 use crate::{AgentError, CliProvider, SessionCapabilities, SessionOptions};
 
-/// A [`CliProvider`] whose CLI can be kept for many turns.
+/// A [`CliProvider`] that supports live sessions.
 pub trait SessionProvider: CliProvider {
-    /// Capabilities of its sessions.
+    /// Returns the capabilities of its sessions.
     fn session_capabilities(&self) -> &SessionCapabilities;
 
-    /// How to start it for a session, or why that cannot be. What the CLI reads first can be in
-    /// [`Launch::stdin`]; the engine leaves it open and writes there what the protocol wants.
+    /// Returns the launch of a session's process. [`Launch::stdin`] may have the first input of the CLI; the engine
+    /// keeps stdin open and writes the output of the protocol there.
     /// [`ExecuteParams::prompt`](crate::ExecuteParams::prompt) is empty.
+    ///
+    /// # Errors
+    ///
+    /// Fails if sessions do not support a parameter.
     fn launch_session(&self, options: &SessionOptions) -> Result<Launch, AgentError>;
 
     /// Creates the protocol for one process.
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol>;
 
-    /// The CLI can only be talked to: its runs are sessions of one turn, and its
+    /// Returns whether the CLI supports sessions only. Its runs are then sessions of one turn, and
     /// [`launch`](CliProvider::launch) is an error.
     fn only_sessions(&self) -> bool {
         false

@@ -1,13 +1,13 @@
-//! Setters of outputs: payloads of events, results and figures.
+//! Setters of output types: payloads of events, results and figures.
 //!
-//! Those of inputs are derived and take a value. Most optional fields of an output hold what a CLI may
-//! leave out, so these take an option as well.
+//! Setters of input types are derived and take a value. Most optional fields of output types hold data that a CLI
+//! may omit, so these setters also take an option.
 
 use serde_json::Value;
 
 use crate::{AgentError, CostSource, Id, McpServerStatus, McpTool, Usage};
 
-/// A value for an optional field of an output: the value itself, or an [`Option`] of it.
+/// A value for an optional field of an output type: the value itself, or an [`Option`] of it.
 ///
 /// ```
 /// use teamster_core::{Id, Text};
@@ -17,7 +17,7 @@ use crate::{AgentError, CostSource, Id, McpServerStatus, McpTool, Usage};
 /// assert_eq!(text.message_id.as_deref(), Some("m1"));
 /// ```
 pub trait IntoOption<T>: private::Sealed<T> {
-    /// Converts it.
+    /// Converts the value to an option.
     fn into_option(self) -> Option<T>;
 }
 
@@ -64,7 +64,7 @@ values! {
     AgentError: AgentError;
 }
 
-/// Setters of a type's optional fields, and after `;` of the others.
+/// Defines setters of a type's optional fields and, after `;`, of the others.
 macro_rules! setters {
     ($($type:ident { $($optional:ident: $value:ty),* $(; $($field:ident: $given:ty),+)? })*) => {
         $(

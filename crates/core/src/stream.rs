@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::time::epoch_ms;
 use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus};
 
-/// The events of one run. See the [crate] docs for what it guarantees.
+/// The events of one run. See the [crate] docs for its grammar.
 ///
-/// It starts when it is first polled. Dropping it before `done` stops the run.
+/// The run starts when the stream is first polled. Dropping the stream before `done` stops the run.
 pub struct EventStream {
     source: Source,
-    /// Read and not yet returned.
+    /// Entries that were read and not yet returned.
     ready: vec::IntoIter<LogEntry>,
     abort: AbortHandle,
     seq: u64,
@@ -35,9 +35,9 @@ enum Source {
 }
 
 impl EventStream {
-    /// A stream over `events`, which must keep the grammar and end the run when `abort` is triggered.
+    /// Creates a stream over `events`, which MUST keep the grammar and end the run when `abort` is triggered.
     ///
-    /// They are events, or entries where their time, run and attempt or their lines are known.
+    /// The items are events, or entries if their time, run, attempt or native line is known.
     pub fn new<E: Into<LogEntry>>(
         events: impl Stream<Item = E> + Send + 'static,
         abort: AbortHandle,
@@ -45,7 +45,7 @@ impl EventStream {
         Self::over(Source::One(Box::pin(OfEvents { events })), abort)
     }
 
-    /// The same of entries that come together, which costs less for each.
+    /// Creates a stream over batches of entries, which costs less for each entry.
     pub fn of_batches(
         batches: impl Stream<Item = Vec<LogEntry>> + Send + 'static,
         abort: AbortHandle,
@@ -63,29 +63,29 @@ impl EventStream {
         }
     }
 
-    /// The next event; `None` after `done`. Cancel-safe.
+    /// Returns the next event; `None` after `done`. Cancel-safe.
     ///
-    /// The same as the `next` of the usual stream extensions, without importing one.
+    /// Same as `next` of the common stream extension traits, without an import.
     pub async fn next(&mut self) -> Option<AgentEvent> {
         poll_fn(|cx| self.poll_event(cx)).await
     }
 
-    /// The next event as an entry of the run's log: with its number, its time, and the line it came from
-    /// if that was requested. Cancel-safe.
+    /// Returns the next event as an entry of the run's log, with its number, its time, and its native line if that
+    /// was requested. Cancel-safe.
     ///
-    /// The entries of a runtime's stream are numbered from 1 without gaps; those that
-    /// [`next`](Self::next) gave are counted. An entry that has a number keeps it: those of an
-    /// orchestrated run have the numbers of the run's log.
+    /// The entries of a runtime's stream are numbered from 1 without gaps, including those that
+    /// [`next`](Self::next) returned. An entry that already has a number keeps it: entries of an orchestrated run have
+    /// the numbers of the run's log.
     pub async fn next_entry(&mut self) -> Option<LogEntry> {
         let mut entry = poll_fn(|cx| self.poll_entry(cx)).await?;
         number(&mut entry, self.seq, &mut 0);
         Some(entry)
     }
 
-    /// The entries that are there, waiting for the next if there are none; empty after `done`. Cancel-safe.
+    /// Returns the available entries, and waits if there are none. Empty after `done`. Cancel-safe.
     pub async fn next_batch(&mut self) -> Vec<LogEntry> {
         poll_fn(|cx| self.poll_ready(cx)).await;
-        // Not copied if none of them was given singly.
+        // Not copied unless some of them were returned singly.
         let mut batch: Vec<_> = mem::take(&mut self.ready).collect();
         if let Some(last) = batch.iter().position(is_last) {
             batch.truncate(last + 1);
@@ -101,12 +101,12 @@ impl EventStream {
 
     #[inline]
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        // What is not needed of the entry is not copied either.
+        // The unused fields of the entry are not copied.
         self.poll_entry(cx)
             .map(|entry| entry.map(|entry| entry.event))
     }
 
-    /// The next entry, which is counted and not yet numbered.
+    /// Returns the next entry, which is counted but not yet numbered.
     #[inline]
     fn poll_entry(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogEntry>> {
         if self.ready.as_slice().is_empty() {
@@ -118,13 +118,13 @@ impl EventStream {
         self.seq = seq_after(self.seq, &entry);
         if is_last(&entry) {
             self.done = true;
-            // There may be more, which is dropped.
+            // Drops entries after the last one.
             self.ready = vec::IntoIter::default();
         }
         Poll::Ready(Some(entry))
     }
 
-    /// Waits until there are entries, or there will be no more.
+    /// Waits until there are entries, or the source has ended.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.done && self.ready.as_slice().is_empty() {
             let more = match &mut self.source {
@@ -137,26 +137,25 @@ impl EventStream {
         Poll::Ready(())
     }
 
-    /// Stops the run: first in the way that lets the CLI clean up, then by force.
-    /// Before the first poll, nothing is ever started. The stream still ends with `done`.
-    /// Stopping twice, or after the end, is harmless.
+    /// Stops the run: first gracefully, then by force. Before the first poll, nothing is ever started. The stream
+    /// still ends with `done`. Calling it twice, or after the end, has no effect.
     pub fn abort(&self) {
         self.abort.abort();
     }
 
-    /// A handle that can stop the run from elsewhere.
+    /// Returns a handle that can stop the run from elsewhere.
     pub fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
     }
 
-    /// Drains the stream and returns how the run ended.
+    /// Drains the stream and returns the result of the run.
     pub async fn result(mut self) -> RunResult {
         while let Some(event) = self.next().await {
             if let AgentEvent::Done(done) = event {
                 return *done.result;
             }
         }
-        // Only after `next` was already called to the end, or with a runtime that breaks its promise.
+        // Reached only if `next` already returned `done`, or if the runtime violates the grammar.
         RunResult {
             status: RunStatus::Failed,
             errors: vec![AgentError::new(
@@ -198,12 +197,12 @@ fn is_last(entry: &LogEntry) -> bool {
     matches!(entry.event, AgentEvent::Done(_))
 }
 
-/// The number of an entry that follows this one: its own, if it has one that is higher.
+/// Returns the number of an entry after `last`: its own if that is higher, else the next one.
 fn seq_after(last: u64, entry: &LogEntry) -> u64 {
     entry.seq.max(last + 1)
 }
 
-/// Gives an entry its number, and the present time if it has none. `now_ms` is that time, once it was read.
+/// Sets the number of an entry, and its time if it has none. `now_ms` caches the current time.
 fn number(entry: &mut LogEntry, seq: u64, now_ms: &mut u64) {
     entry.seq = seq;
     if entry.at_ms == 0 {
@@ -214,7 +213,7 @@ fn number(entry: &mut LogEntry, seq: u64, now_ms: &mut u64) {
     }
 }
 
-/// Events of any form as entries.
+/// Adapter from a stream of events to a stream of entries.
 #[pin_project]
 struct OfEvents<S> {
     #[pin]
@@ -255,7 +254,7 @@ pub struct AbortHandle {
 }
 
 impl AbortHandle {
-    /// A handle for a run that is also stopped when `parent` is cancelled.
+    /// Creates a handle for a run that is also stopped when `parent` is cancelled.
     pub fn new(parent: &CancellationToken) -> Self {
         Self {
             graceful: parent.child_token(),
@@ -263,7 +262,7 @@ impl AbortHandle {
         }
     }
 
-    /// Stops the run in the way that lets the CLI clean up, then by force.
+    /// Stops the run gracefully, then by force.
     pub fn abort(&self) {
         self.graceful.cancel();
     }
@@ -274,22 +273,22 @@ impl AbortHandle {
         self.graceful.cancel();
     }
 
-    /// Whether the run was asked to stop.
+    /// Returns whether a stop of the run was requested.
     pub fn is_aborted(&self) -> bool {
         self.graceful.is_cancelled()
     }
 
-    /// A token that is cancelled when the run is asked to stop. Cancelling it stops nothing else.
+    /// Returns a token that is cancelled when a stop of the run is requested. Cancelling it stops nothing else.
     pub fn token(&self) -> CancellationToken {
         self.graceful.child_token()
     }
 
-    /// Waits until the run is asked to stop.
+    /// Waits until a stop of the run is requested.
     pub async fn aborted(&self) {
         self.graceful.cancelled().await;
     }
 
-    /// Waits until the run is asked to stop by force.
+    /// Waits until a stop by force is requested.
     pub async fn killed(&self) {
         self.forced.cancelled().await;
     }

@@ -1,9 +1,9 @@
-//! Mutexes that outlive a panic.
+//! Locking of poisoned mutexes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks the mutex, even if a thread panicked while it held it. For data that is valid at every step: the
-/// panic itself is reported where it happens.
+/// Locks the mutex, even if it is poisoned. For data that is valid at every step: the panic itself is reported
+/// where it happens.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

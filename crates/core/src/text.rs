@@ -1,8 +1,8 @@
-//! Text for messages: shortened, and without colours.
+//! Text for messages: shortened, and without colors.
 
 use std::borrow::Cow;
 
-/// The first `max` bytes of `text` at most, cut at a character; a cut has the original length.
+/// Returns at most the first `max` bytes of `text`, cut at a character. Cut text is followed by its original length.
 pub fn excerpt(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
@@ -14,7 +14,7 @@ pub fn excerpt(text: &str, max: usize) -> String {
     )
 }
 
-/// The last `max` bytes of `text` at most, cut at a character; a cut is marked by a leading `…`.
+/// Returns at most the last `max` bytes of `text`, cut at a character. Cut text is marked by a leading `…`.
 pub fn tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
@@ -22,8 +22,8 @@ pub fn tail(text: &str, max: usize) -> String {
     format!("…{}", &text[text.ceil_char_boundary(text.len() - max)..])
 }
 
-/// The text in one line, without control characters: those could move the cursor or worse, or show the
-/// text in another order than it has.
+/// Returns the text in one line, without control characters, which could move the cursor or change the order in
+/// which the text is shown.
 pub fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control())
         .map(|word| {
@@ -36,7 +36,7 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// The text without the escape sequences by which programs colour what they write.
+/// Returns the text without the escape sequences of colors.
 ///
 /// ```
 /// assert_eq!(teamster_core::text::without_colors("\u{1b}[1;31mError\u{1b}[0m: x"), "Error: x");
@@ -55,8 +55,8 @@ pub fn without_colors(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Whether it is one of the characters that Unicode calls `Bidi_Control`: with them `gnp.exe` is shown as
-/// `exe.png`.
+/// Returns whether the character has the Unicode property `Bidi_Control`. Such characters can make `gnp.exe`
+/// appear as `exe.png`.
 pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

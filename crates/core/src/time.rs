@@ -1,29 +1,29 @@
-//! Times as the wire form has them: whole milliseconds.
+//! Times in whole milliseconds, as in the wire format.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time of day by the system's clock, in milliseconds since the Unix epoch. 0 if the clock is before it.
+/// Returns the time of the system clock, in milliseconds since the Unix epoch. 0 if the clock is before it.
 pub fn epoch_ms() -> u64 {
     epoch_ms_of(SystemTime::now())
 }
 
-/// This time, in milliseconds since the Unix epoch. 0 if it is before it.
+/// Converts a time to milliseconds since the Unix epoch. 0 if it is before that.
 pub fn epoch_ms_of(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
-/// A duration in whole milliseconds, rounded down; `u64::MAX` if it is longer than that.
+/// Converts a duration to whole milliseconds, rounded down; `u64::MAX` on overflow.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Year, month and day of a day, counted from 1970-01-01 in UTC.
+/// Returns the year, month and day of a day number, counted from 1970-01-01 in UTC.
 ///
 /// ```
 /// assert_eq!(teamster_core::time::date_of_day(19_782), (2024, 2, 29));
 /// ```
 pub fn date_of_day(days: u64) -> (u64, u64, u64) {
-    // Eras of 400 years, whose years begin in March: the day that some of them have more is then the last.
+    // Eras of 400 years. Years begin in March, so that the leap day is the last day of a year.
     const BEFORE: u64 = 719_468;
     const ERA: u64 = 146_097;
     let days = days.saturating_add(BEFORE);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::setters::setters;
 
-/// Tokens used. A figure that the CLI did not report is absent, never 0.
+/// Tokens used. Figures that the CLI did not report are absent, never 0.
 ///
 /// Every provider converts its CLI's own convention (cached tokens inside or beside the input,
 /// deltas or running totals) to this one.
@@ -31,12 +31,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Whether no figure was reported.
+    /// Returns whether no figure was reported.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Input (uncached, cache reads and cache writes) and output together, of what was reported.
+    /// Returns the sum of the reported input (uncached, cache reads and cache writes) and output tokens.
     pub fn total_tokens(&self) -> Option<u64> {
         [
             self.input_tokens,
@@ -49,7 +49,7 @@ impl Usage {
         .reduce(u64::saturating_add)
     }
 
-    /// The sum, figure by figure; one that only one side reports is kept as it is.
+    /// Returns the sum of each figure. A figure that only one side reports is kept unchanged.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -80,13 +80,13 @@ pub struct ModelUsage {
     /// Size of the model's context window in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Most output tokens of one answer.
+    /// Limit of output tokens in one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 
 impl ModelUsage {
-    /// These tokens, with nothing else set.
+    /// Creates the usage of a model with these tokens and nothing else set.
     pub fn new(usage: Usage) -> Self {
         Self {
             usage,

@@ -4,26 +4,26 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A CLI's support for an agent loop: long runs of many ticks without a person.
+/// A CLI's support for agent loops: unattended runs of many ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopSupport {
-    /// Its process stays from tick to tick unless the settings say otherwise. If not, each tick has a process
-    /// of its own, which resumes the session.
+    /// True if its process is kept between ticks unless the settings disable it. If false, each tick has its own
+    /// process, which resumes the session.
     pub keeps_process: bool,
-    /// The model for long sessions where the settings name none.
+    /// The default model for long sessions.
     pub model: Option<&'static str>,
-    /// Arguments by which it reads a file of MCP servers itself: those before the file's path, and those
-    /// after it. Without them, the servers are parameters of the run.
+    /// Arguments that pass a file of MCP servers: those before the file's path and those after it. If `None`, the
+    /// servers are parameters of the run.
     pub mcp_file: Option<(&'static [&'static str], &'static [&'static str])>,
-    /// The argument that gives it a browser.
+    /// The argument that enables a browser.
     pub browser: Option<&'static str>,
-    /// Settings that it is given as a file.
+    /// Settings that are passed as a file.
     pub settings: Option<LoopSettings>,
 }
 
 impl LoopSupport {
-    /// A CLI that needs nothing of its own.
+    /// Creates the support of a CLI without special settings.
     pub const fn new() -> Self {
         Self {
             keeps_process: true,
@@ -41,14 +41,14 @@ impl Default for LoopSupport {
     }
 }
 
-/// Settings that a CLI is given as a file for a loop.
+/// Settings that a loop passes to its CLI as a file.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSettings {
     /// The argument before the file's path.
     pub argument: &'static str,
-    /// The folder with the agent's skills, in its working directory.
+    /// The folder with the agent's skills, in the agent's working directory.
     pub skills: &'static str,
-    /// The file's content.
+    /// Creates the file's content.
     pub content: fn(&LoopContext<'_>) -> Value,
 }
 
@@ -65,10 +65,10 @@ impl Eq for LoopSettings {}
 /// Context for the content of a [`LoopSettings`] file.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopContext<'a> {
-    /// The names of the agent's skills. If there are any, the agent may use only these.
+    /// Names of the agent's skills. If there are any, the agent may use only these.
     pub skills: &'a [String],
     /// The loop's log, to which hooks may append lines.
     pub log: &'a Path,
-    /// The same from the agent's working directory, with `/`.
+    /// Path of the log relative to the agent's working directory, with `/` as separator.
     pub log_in_directory: &'a str,
 }

@@ -1,6 +1,6 @@
-//! Agents that are named by a command.
+//! Agents that are configured by a command.
 //!
-//! What is known of them has to live as long as the program does, so it is kept here and made once for each.
+//! Their facts must live as long as the program, so they are leaked, once for each agent.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
@@ -8,17 +8,18 @@ use std::sync::{LazyLock, Mutex};
 use crate::sync::lock;
 use crate::{AgentError, CliInfo};
 
-/// So many commands are never forgotten. Who names more has made a mistake.
+/// Limit of leaked agents. A program that reaches it has a bug.
 const MOST: usize = 1000;
 
 static KNOWN: LazyLock<Mutex<HashMap<String, &'static CliInfo>>> = LazyLock::new(Mutex::default);
 
 impl CliInfo {
-    /// A CLI of which nothing is known but its command: the same for the same id.
+    /// Returns the facts of a CLI of which only the command is known. Returns the same reference for the same id and
+    /// program.
     ///
     /// # Errors
     ///
-    /// [`InvalidParams`](crate::ErrorCode::InvalidParams) after 1000 ids.
+    /// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) after 1000 ids.
     pub fn of_command(id: &str, name: &str, program: &str) -> Result<&'static Self, AgentError> {
         // No holder of the lock can panic.
         let mut known = lock(&KNOWN);

@@ -2,26 +2,25 @@
 
 use crate::provider::FileLocation;
 
-/// Signs of a login: variables of the environment and files. Only their presence counts; no value is
-/// kept.
+/// Signs of a login: environment variables and files. Only their presence counts; no value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credentials {
-    /// A login is there if one of these is set to anything but `0` and `false`.
+    /// Variables that show a login if one is set to anything but `0` and `false`.
     pub variables: &'static [&'static str],
-    /// A login is there if one of these files shows it.
+    /// Files that may show a login.
     pub files: &'static [CredentialFile],
-    /// Without the above, a login may still be where nothing looks, such as a keychain: then it is unknown
-    /// whether there is one.
+    /// True if a login may be in a place that is not searched, such as a keychain. Without the signs above, it is then
+    /// unknown whether there is one.
     pub may_be_elsewhere: bool,
-    /// The same if one of these variables is set.
+    /// Variables with the effect of `may_be_elsewhere` if one is set.
     pub elsewhere_variables: &'static [&'static str],
-    /// The same if one of these files shows it.
+    /// Files with the effect of `may_be_elsewhere` if one shows it.
     pub elsewhere_files: &'static [CredentialFile],
 }
 
 impl Credentials {
-    /// Nothing is known about logins.
+    /// Creates the credentials of a CLI whose logins are unknown.
     pub const fn unknown() -> Self {
         Self {
             variables: &[],
@@ -32,7 +31,7 @@ impl Credentials {
         }
     }
 
-    /// A login shows in one of these variables or files, and nowhere else.
+    /// Creates the credentials of a CLI whose login is in one of these variables or files, and nowhere else.
     pub const fn in_places(
         variables: &'static [&'static str],
         files: &'static [CredentialFile],
@@ -50,21 +49,21 @@ impl Credentials {
 /// A file that may show a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CredentialFile {
-    /// Where it is.
+    /// Location of the file.
     pub location: FileLocation,
-    /// The part of it that shows a login.
+    /// The content that shows a login.
     pub sign: Sign,
 }
 
-/// How a file shows a login.
+/// Content of a file that shows a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sign {
-    /// JSON with a text that is not empty, or an object, at one of these JSON pointers.
+    /// JSON with a non-empty string or an object at one of these JSON pointers.
     Json(&'static [&'static str]),
     /// A JSON object with an object in any of its fields.
     AnyObject,
-    /// Lines `NAME=value`, one of them with one of these names and a value.
+    /// Lines `NAME=value`, one of them with one of these names and a non-empty value.
     Variables(&'static [&'static str]),
     /// Text with one of these words.
     Words(&'static [&'static str]),

@@ -1,4 +1,4 @@
-//! Constructors of payloads: required fields as arguments, everything else absent until set.
+//! Constructors of payloads: required fields are arguments, all others are absent until set.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::payload::{
 use crate::setters::setters;
 use crate::{AgentError, RawJson, RunResult, Usage};
 
-/// Constructors that take the fields in parentheses, and setters of those in braces.
+/// Defines constructors that take the fields in parentheses, and setters of those in braces.
 macro_rules! payloads {
     ($($type:ident ($($field:ident: $given:ty),*) { $($optional:ident: $value:ty),* })*) => {
         $(
@@ -56,7 +56,7 @@ payloads! {
 setters! { Retry { max_attempts: u32, delay_ms: u64 } }
 
 impl Retry {
-    /// A `Retry` with nothing else set; `attempt` counts from 1.
+    /// Creates a `Retry` with nothing else set; `attempt` counts from 1.
     pub fn new(attempt: u32, error: AgentError) -> Self {
         Self {
             attempt,
@@ -68,7 +68,7 @@ impl Retry {
 }
 
 impl Plan {
-    /// A plan of these entries, in order.
+    /// Creates a plan of these entries, in order.
     pub fn new(entries: impl IntoIterator<Item = PlanEntry>) -> Self {
         Self {
             entries: entries.into_iter().collect(),
@@ -77,8 +77,8 @@ impl Plan {
 }
 
 impl RateLimit {
-    /// Whether the account may still send requests, also where a limit is near. Every CLI's word for that begins
-    /// with `allowed`.
+    /// Returns whether the account may still send requests, even if a limit is near. The words of all CLIs for
+    /// this begin with `allowed`.
     pub fn is_allowed(&self) -> bool {
         self.status.starts_with("allowed")
     }

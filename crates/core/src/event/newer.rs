@@ -4,17 +4,17 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// An event that only a newer version knows: its JSON object, serialized again unchanged.
+/// An event that only a newer version knows. Its JSON object is serialized again unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct NewerEvent(Box<Map<String, Value>>);
 
 impl NewerEvent {
-    /// Reads an event whose type is not in `known`.
+    /// Deserializes an event whose type is not in `known`.
     ///
     /// # Errors
     ///
-    /// If it is not an object, or its `type` is missing, not a string or in `known`.
+    /// Fails if it is not an object, or if its `type` is missing, not a string or in `known`.
     pub fn unless_known<'de, D: Deserializer<'de>>(
         deserializer: D,
         known: &[&str],
@@ -29,17 +29,17 @@ impl NewerEvent {
         }
     }
 
-    /// The `type`.
+    /// Returns the `type`.
     pub fn type_name(&self) -> &str {
         (self.0.get("type").and_then(Value::as_str)).unwrap_or_default()
     }
 
-    /// All its fields, including `type`.
+    /// Returns all fields, including `type`.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// The same event without these fields.
+    /// Returns the event without these fields.
     #[must_use]
     pub fn without(mut self, fields: &[&str]) -> Self {
         self.0.retain(|name, _| !fields.contains(&name.as_str()));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{AgentError, RawJson, RunResult, Usage};
 
-/// An id of a message, tool call or session: shared, because every delta of a message carries it.
+/// Id of a message, tool call or session. It is shared because every delta of a message carries it.
 pub type Id = Arc<str>;
 
 /// Payload of `session`.
@@ -150,12 +150,12 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Whether a tool of this kind may change something that outlives the run: a file, a process, a
+    /// Returns whether a tool of this kind may change something that outlives the run: a file, a process, a
     /// server, the work of another agent.
     ///
-    /// A run that used such a tool must not be started over: its changes would be made twice. A failed or
-    /// denied call counts too, because a failed command may have done half its work. A tool that is not known
-    /// to be harmless counts as well: MCP tools, other agents and [`Other`](Self::Other).
+    /// A run that used such a tool MUST NOT be started over: its changes would be made twice. A failed or denied
+    /// call counts too, because a failed command may have done half its work. So does any tool that is not known
+    /// to be harmless: MCP tools, other agents and [`Other`](Self::Other).
     ///
     /// The absence of such a tool is only reliable if the provider emits `tool_use` before the tool runs
     /// ([`Capabilities::announces_tools`](crate::Capabilities::announces_tools)).
@@ -192,7 +192,7 @@ pub struct ToolResult {
     pub tool_id: Id,
     /// The result as text, complete. Images become a placeholder with their type and size.
     pub output: String,
-    /// Whether the tool failed, if the CLI reports it.
+    /// True if the tool failed. Absent if the CLI does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// As in the `tool_use`.
@@ -272,7 +272,7 @@ pub enum PlanStatus {
 }
 
 impl PlanStatus {
-    /// The status in the word that most CLIs use for it; any other word is pending.
+    /// Returns the status for the word that most CLIs use. Any other word is pending.
     pub fn of_word(word: Option<&str>) -> Self {
         match word {
             Some("completed") => Self::Completed,
@@ -361,7 +361,7 @@ pub struct Retry {
 pub struct RateLimit {
     /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     pub status: String,
-    /// When the limit resets, in milliseconds since the Unix epoch.
+    /// Time at which the limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<u64>,
     /// Name of the limit, such as `five_hour`.
@@ -431,10 +431,10 @@ pub struct Unknown {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnEnd {
-    /// Why the model stopped, in the CLI's word.
+    /// Reason why the model stopped, in the CLI's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// Whether the turn failed.
+    /// True if the turn failed.
     pub is_error: bool,
     /// Usage of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,13 @@
-//! The list of arguments of a CLI.
+//! Arguments of a CLI.
 
 use std::ffi::OsString;
 
 use crate::provider::{FilePlace, PrivateFile};
 
-/// Arguments for a CLI, built so that no value can be taken for a flag: a value is always joined
-/// to its flag by `=`, because several CLIs have flags that take any number of values and would
-/// swallow what follows, and a value of its own that begins with `-` would be a flag.
+/// Arguments for a CLI, built so that no value can be parsed as a flag.
+///
+/// A value is always joined to its flag by `=`. Several CLIs have flags that take any number of values and would
+/// consume the following arguments, and a separate value that begins with `-` would be a flag.
 #[derive(Debug, Clone, Default)]
 pub struct Args {
     list: Vec<OsString>,
@@ -14,12 +15,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// None yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an argument as it is.
+    /// Adds an unchanged argument.
     pub fn add(&mut self, arg: impl Into<OsString>) {
         self.list.push(arg.into());
     }
@@ -32,8 +33,8 @@ impl Args {
         self.list.push(arg);
     }
 
-    /// Adds an argument that is `prefix` and the path of a private file with this content. The
-    /// prefix ends where the path begins, so it is usually a flag with its `=`.
+    /// Adds an argument that consists of `prefix` and the path of a private file with this content. The prefix is
+    /// usually a flag with its `=`.
     pub fn private_file(&mut self, prefix: impl Into<OsString>, content: impl Into<Vec<u8>>) {
         self.files.push(PrivateFile {
             place: FilePlace::Argument(self.list.len()),
@@ -42,7 +43,7 @@ impl Args {
         self.list.push(prefix.into());
     }
 
-    /// The same, of a file whose name ends with `suffix`.
+    /// Like [`private_file`](Self::private_file), for a file whose name ends with `suffix`.
     pub fn private_file_named(
         &mut self,
         prefix: impl Into<OsString>,
@@ -56,7 +57,7 @@ impl Args {
         self.list.push(prefix.into());
     }
 
-    /// The arguments, and the files that some of them name.
+    /// Returns the arguments and the files that they name.
     pub fn into_parts(self) -> (Vec<OsString>, Vec<PrivateFile>) {
         (self.list, self.files)
     }

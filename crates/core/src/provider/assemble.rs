@@ -1,4 +1,4 @@
-//! Between a decoder and the stream: what holds for every provider.
+//! Shared logic of all providers between a decoder and the stream.
 
 use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Secrets, Stop};
 use crate::text::{excerpt, tail};
@@ -8,21 +8,20 @@ use crate::{
     ToolLedger, UsageReport,
 };
 
-/// How much of a line without JSON a notice shows, in bytes.
+/// Limit of the excerpt of a line without JSON in a notice, in bytes.
 const NOTICE_BYTES: usize = 4096;
-/// How much of stderr an error message shows, in bytes.
+/// Limit of stderr in an error message, in bytes.
 const EVIDENCE_BYTES: usize = 2048;
 
-/// Runs a [`Decoder`] over the lines of one run, keeps the grammar of the stream, and makes the
-/// [`RunResult`].
+/// Runs a [`Decoder`] on the lines of one run, enforces the grammar of the stream, and creates the [`RunResult`].
 ///
-/// It is pure: the engine, replay, tests, fuzzing and benchmarks all use this one.
+/// It is pure: the engine, replay, tests, fuzzing and benchmarks all use it.
 pub struct RunAssembler {
     decoder: Box<dyn Decoder>,
     include_native: bool,
     secrets: Secrets,
     text: TextLedger,
-    /// By their names.
+    /// Tool calls with the names of their tools.
     tools: ToolLedger<String>,
     errors: Vec<AgentError>,
     denials: Vec<PermissionDenial>,
@@ -35,28 +34,28 @@ pub struct RunAssembler {
     diagnostics: Diagnostics,
 }
 
-/// The CLI's current activity as seen in its output; a watchdog's limit depends on it.
+/// The CLI's current activity as seen in its output. It selects the watchdog's limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It has printed nothing yet.
+    /// The CLI has printed nothing yet.
     Startup,
-    /// The model works, or the CLI itself.
+    /// The model or the CLI itself works.
     Model,
     /// These tools run.
     Tools(Vec<String>),
     /// The turn is over and work continues in the background.
     Background,
-    /// The CLI waits for an answer of the caller's: whether a tool may be used.
+    /// The CLI waits for the caller's answer to a permission request.
     Asking,
-    /// The turn is over and nothing more is expected.
+    /// The turn is over and no more output is expected.
     Ended,
-    /// No turn is played, and the process waits for one.
+    /// The process waits for a turn.
     Idle,
 }
 
 impl RunAssembler {
-    /// An assembler for one run. `include_native` gives every event the line it came from.
+    /// Creates an assembler for one run. `include_native` attaches the native line to every event.
     pub fn new(decoder: Box<dyn Decoder>, include_native: bool) -> Self {
         Self {
             decoder,
@@ -76,45 +75,43 @@ impl RunAssembler {
         }
     }
 
-    /// Keeps secrets out of notices, errors and the end of stderr. What the agent and its tools say is
-    /// theirs.
+    /// Removes secrets from notices, errors and the end of stderr, but not from the output of the agent and its tools.
     #[must_use]
     pub fn hide(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// Keeps no text for the result: its `text` stays empty, and its `final_message` is only set if the CLI
-    /// reports one.
+    /// Keeps no text for the result. Its `text` is empty, and its `final_message` is only set if the CLI reports one.
     #[must_use]
     pub fn without_text(mut self) -> Self {
         self.text = TextLedger::without_text();
         self
     }
 
-    /// The process is there already and has shown that it works.
+    /// Marks the process as started: it has already printed output.
     #[must_use]
     pub fn started(mut self) -> Self {
         self.started = true;
         self
     }
 
-    /// The prompt goes to an existing session. If the run ends in success without any text or
-    /// tool use, the CLI has lost the prompt, and the run has failed.
+    /// Sets whether the prompt goes to an existing session. If such a run ends in success without any text or tool use,
+    /// the CLI has lost the prompt, and the run has failed.
     #[must_use]
     pub fn resumes(mut self, resumes: bool) -> Self {
         self.resumes = resumes;
         self
     }
 
-    /// Takes the events that this pushes, though they come from no line.
+    /// Processes the events that `push` adds, which have no line.
     pub fn events(&mut self, out: &mut Events, push: impl FnOnce(&mut Events)) {
         let from = out.items.len();
         push(out);
         self.check(from, None, out);
     }
 
-    /// Takes one line without its newline and pushes what it means.
+    /// Processes one line without its newline and pushes its events.
     pub fn line(&mut self, line: &[u8], out: &mut Events) {
         if self.decoder.takes_text() {
             self.diagnostics.lines += 1;
@@ -141,7 +138,7 @@ impl RunAssembler {
         self.check(from, Some(line), out);
     }
 
-    /// Takes note of a line that was longer than the limit: `bytes` long, beginning with `head`.
+    /// Reports a line that was longer than the limit: `bytes` long, beginning with `head`.
     pub fn oversize_line(&mut self, bytes: u64, head: &[u8], out: &mut Events) {
         self.diagnostics.lines += 1;
         self.diagnostics.oversize += 1;
@@ -155,7 +152,7 @@ impl RunAssembler {
         );
     }
 
-    /// The files in which the CLI records what it does not print, as soon as they are known.
+    /// Returns the files in which the CLI records data that it does not print, as soon as they are known.
     pub fn record_files(&self) -> Option<RecordFiles> {
         self.decoder.record_files()
     }
@@ -170,7 +167,7 @@ impl RunAssembler {
         }
     }
 
-    /// The CLI's current activity.
+    /// Returns the CLI's current activity.
     pub fn phase(&self) -> Phase {
         if self.diagnostics.lines == 0 && !self.started {
             return Phase::Startup;
@@ -183,24 +180,24 @@ impl RunAssembler {
         }
     }
 
-    /// Whether the CLI reported the end of its turn and no more output is expected.
+    /// Returns whether the CLI reported the end of its turn and no more output is expected.
     pub fn has_ended(&self) -> bool {
         self.turn_ended && self.decoder.activity() == Activity::None
     }
 
-    /// The process is about to be stopped from outside. An interruption that the CLI reports is then
+    /// Announces that the process is about to be stopped from outside. An interruption that the CLI reports is then
     /// ignored: the end of the run has the reason for the stop.
     pub fn stop_requested(&mut self) {
         self.stopping = true;
         self.decoder.stop_requested();
     }
 
-    /// Whether any tool was used.
+    /// Returns whether any tool was used.
     pub fn used_tools(&self) -> bool {
         !self.tools.is_empty()
     }
 
-    /// The run is over: pushes what is left to say, and `done` last.
+    /// Ends the run: pushes the remaining events, with `done` last.
     pub fn finish(mut self, mut exit: Exit, duration_ms: u64, out: &mut Events) {
         for line in &exit.record {
             self.decoder.record_line(line);
@@ -233,7 +230,7 @@ impl RunAssembler {
         }));
     }
 
-    /// The whole stream of a run that could not begin.
+    /// Returns the whole stream of a run that could not begin.
     pub fn refuse(error: AgentError) -> [AgentEvent; 2] {
         let status = if error.kind == ErrorKind::Aborted {
             RunStatus::Aborted
@@ -254,7 +251,7 @@ impl RunAssembler {
         ]
     }
 
-    /// The error of a run that the caller stopped.
+    /// Creates the error of a run that the caller stopped.
     pub fn aborted_error() -> AgentError {
         AgentError::new(
             ErrorCode::Aborted,
@@ -263,8 +260,8 @@ impl RunAssembler {
         )
     }
 
-    /// Looks at the events pushed since `from`: refuses what would break the grammar, attaches the
-    /// line, and remembers what the result needs.
+    /// Checks the events pushed since `from`: removes those that would break the grammar, attaches the line, and
+    /// collects the data of the result.
     fn check(&mut self, from: usize, line: Option<&[u8]>, out: &mut Events) {
         let mut refused = false;
         let mut index = from;
@@ -295,7 +292,7 @@ impl RunAssembler {
         }
         let Some(line) = line else { return };
         if refused {
-            // A result without its call (the call's line was lost), or an id used again.
+            // A result whose call was lost, or an id that is used twice.
             out.unknown(line);
         }
         if self.include_native
@@ -306,7 +303,7 @@ impl RunAssembler {
         }
     }
 
-    /// Whether a denial was already reported: both the CLI and the engine, which answered, report it.
+    /// Returns whether a denial was already reported. Both the CLI and the engine, which answered, report it.
     fn is_already_reported(&self, event: &AgentEvent) -> bool {
         let AgentEvent::Permission(e) = event else {
             return false;
@@ -315,7 +312,7 @@ impl RunAssembler {
         e.decision == Decision::Denied && e.tool_id.is_some() && self.denials.iter().any(is_of_call)
     }
 
-    /// Remembers an event. `false` if it must not be in the stream.
+    /// Records an event. Returns `false` if it MUST NOT be in the stream.
     fn observe(&mut self, event: &AgentEvent) -> bool {
         let in_stream = self.note(event);
         if in_stream {
@@ -324,7 +321,7 @@ impl RunAssembler {
         in_stream
     }
 
-    /// The same, but for the text.
+    /// Records an event except its text. Returns `false` if it MUST NOT be in the stream.
     fn note(&mut self, event: &AgentEvent) -> bool {
         match event {
             AgentEvent::Text(Text { parent_tool_id, .. })
@@ -334,7 +331,7 @@ impl RunAssembler {
                 self.turn_ended = false;
             }
             AgentEvent::ToolUse(e) => {
-                // What a sub-agent does in the background is no new turn.
+                // A sub-agent's call in the background does not begin a new turn.
                 if e.parent_tool_id.is_none() {
                     self.turn_ended = false;
                 }
@@ -363,7 +360,7 @@ impl RunAssembler {
         true
     }
 
-    /// Whether a resumed session ended well without a word or a deed.
+    /// Returns whether a resumed session ended in success without any output or tool use.
     fn lost_the_prompt(&self, exit: &Exit, summary: &RunSummary) -> bool {
         let answered = (summary.usage.as_ref()).is_some_and(|it| it.output_tokens > Some(0));
         self.resumes
@@ -376,7 +373,7 @@ impl RunAssembler {
             && !answered
     }
 
-    /// Errors to report at the end, in this order: the process failed, it had to be stopped.
+    /// Returns the errors to report at the end: why the process was stopped, or how it failed.
     fn errors_of_the_end(&self, exit: &Exit, summary: &RunSummary) -> Vec<AgentError> {
         match &exit.stop {
             Some(Stop::Aborted) => vec![Self::aborted_error()],
@@ -393,7 +390,7 @@ impl RunAssembler {
         }
     }
 
-    /// The error of a run that ended by itself without its own end and without a word about why.
+    /// Returns the error of a run that ended without the CLI's own end and without any error.
     fn failure(&self, exit: &Exit, summary: &RunSummary) -> Option<AgentError> {
         if summary.ended_with_error.is_some() || !self.errors.is_empty() {
             return None;
@@ -420,7 +417,7 @@ impl RunAssembler {
                 (None, None) => "ended in an unknown way".to_owned(),
             };
             return Some(AgentError {
-                // A signal that was not ours does not predict the next run.
+                // A signal from elsewhere does not predict the next run.
                 retryable: exit.signal.is_some(),
                 ..AgentError::new(
                     ErrorCode::CliExitError,

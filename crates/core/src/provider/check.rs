@@ -13,9 +13,12 @@ use crate::{
 };
 
 impl ExecuteParams {
-    /// Refuses what this provider cannot honour ([`Capabilities`]) and what makes no sense for any,
-    /// with an [`InvalidParams`](ErrorCode::InvalidParams) error that begins with the parameter's
-    /// name. What only one CLI refuses, its provider looks at itself.
+    /// Checks that this provider supports the parameters ([`Capabilities`]) and that they are valid for any provider.
+    /// Checks that are particular to one CLI are in its provider.
+    ///
+    /// # Errors
+    ///
+    /// Fails with an [`InvalidParams`](ErrorCode::InvalidParams) error that begins with the parameter's name.
     pub fn check(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
         let invalid = |parameter: &str, problem: &str| Err(AgentError::refused(parameter, problem));
         for (parameter, requested, honoured) in self.requested(can) {
@@ -81,8 +84,7 @@ impl ExecuteParams {
         Ok(())
     }
 
-    /// Each optional parameter: its name, whether it is requested, whether it
-    /// is supported.
+    /// Returns for each optional parameter its name, whether it is requested, and whether it is supported.
     fn requested(&self, can: &Capabilities) -> [(&'static str, bool, bool); 15] {
         [
             ("session_id", self.session_id.is_some(), can.resume),
@@ -145,7 +147,7 @@ impl ExecuteParams {
         ))
     }
 
-    /// Refuses a prompt that only stdin could carry, where the CLI reads none there.
+    /// Refuses a prompt that needs stdin if the CLI reads no prompt there.
     fn check_delivery(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
         const MOST: usize = PromptDelivery::LARGEST_ARGUMENT;
         if can.prompt_on_stdin {
@@ -173,9 +175,13 @@ impl ExecuteParams {
         Ok(())
     }
 
-    /// Whether this prompt goes to stdin: because the caller wants it, or it is too large for an
-    /// argument, or has a NUL byte, which no argument can. `prompt` is what the CLI gets, which may
-    /// be more than the caller's. Over `limit` bytes it is refused.
+    /// Returns whether this prompt goes to stdin: because the caller requests it, it is too large for an argument, or
+    /// it has a NUL byte, which no argument can have. `prompt` is the text that the CLI gets, which may be longer
+    /// than the caller's.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the prompt goes to stdin and has more than `limit` bytes.
     pub fn prompt_on_stdin(
         &self,
         prompt: &str,
@@ -197,7 +203,7 @@ impl ExecuteParams {
 }
 
 impl Image {
-    /// The error of an image that cannot be read, for providers that look before they start the CLI.
+    /// Creates the error of an unreadable image, for providers that check images before they start the CLI.
     pub fn unreadable(path: &Path, error: &io::Error) -> AgentError {
         let problem = format!("{} cannot be read: {error}", path.display());
         AgentError::refused("images", problem).kind(ErrorKind::NotFound)
@@ -209,7 +215,7 @@ fn names(modes: &[PermissionMode]) -> String {
     names.join(", ")
 }
 
-/// Whether `id` is written as a UUID is.
+/// Returns whether `id` has the format of a UUID.
 ///
 /// ```
 /// assert!(teamster_core::provider::is_uuid("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f"));
@@ -324,7 +330,7 @@ mod tests {
             refused(|p| p.prompt = "x".repeat(150_000)),
             (ErrorCode::PromptTooLarge, "prompt".to_owned())
         );
-        // Beyond the usual limit of an argument, and still one.
+        // Beyond the default limit of an argument, but a valid one.
         let long = ExecuteParams::new("x".repeat(100_000));
         assert!(long.check(&INFO, &none).is_ok());
     }

@@ -1,12 +1,12 @@
-//! Classification of error messages: from the text of a model service to an `ErrorKind`.
+//! Classification of error messages of model services.
 //!
-//! Every CLI passes on the service's message, some without any other information. Phrases of a
-//! single CLI are in its provider.
+//! Every CLI prints the service's message, some without any other information. A provider has the phrases of its
+//! own CLI.
 
 use crate::ErrorKind;
 
-/// Words of Anthropic's, OpenAI's and Google's services and of common HTTP clients, in lower
-/// case, the more telling before the more general.
+/// Phrases of Anthropic's, OpenAI's and Google's services and of common HTTP clients, in lower case. More specific
+/// ones come first.
 const PATTERNS: &[(&str, ErrorKind)] = &[
     ("insufficient_quota", ErrorKind::Quota),
     ("exceeded your current quota", ErrorKind::Quota),
@@ -80,8 +80,8 @@ impl ErrorKind {
         })
     }
 
-    /// Classifies a message of a model service by its words. They can be more specific than the
-    /// status beside them: 400 may be a context that is too long, 429 a quota that is spent.
+    /// Classifies a message of a model service by its words. They can be more specific than the status: 400 may be a
+    /// context that is too long, and 429 an exhausted quota.
     ///
     /// ```
     /// use teamster_core::ErrorKind;
@@ -92,7 +92,7 @@ impl ErrorKind {
         Self::of_words(&message.to_lowercase(), PATTERNS)
     }
 
-    /// Classifies a text by the first of these words that it contains.
+    /// Classifies a text by the first of these patterns that it contains.
     pub fn of_words(text: &str, patterns: &[(&str, Self)]) -> Option<Self> {
         patterns
             .iter()

@@ -1,8 +1,8 @@
-//! Content that is not text, as text.
+//! Text representation of content that is not text.
 
 use serde_json::Value;
 
-/// Placeholder in a text for an image or another medium: its kind, media type and size.
+/// Returns a placeholder for an image or other media: its kind, media type and size.
 ///
 /// ```
 /// use teamster_core::provider::media_placeholder;
@@ -14,7 +14,7 @@ pub fn media_placeholder(kind: &str, media_type: Option<&str>, base64: Option<&s
     placeholder(kind, None, media_type, base64)
 }
 
-/// The same, for what may have an address.
+/// Returns a placeholder for media that may have an address.
 fn placeholder(
     kind: &str,
     uri: Option<&str>,
@@ -25,15 +25,15 @@ fn placeholder(
         let padding = data.bytes().rev().take_while(|b| *b == b'=').count();
         format!("{} bytes", (data.len() - padding) * 3 / 4)
     });
-    // An address alone is enough.
+    // An address alone is sufficient.
     let media_type = media_type.or((uri.is_none() || size.is_some()).then_some("unknown type"));
     let known = [uri, media_type, size.as_deref()];
     let known: Vec<&str> = known.into_iter().flatten().collect();
     format!("[{kind}: {}]", known.join(", "))
 }
 
-/// The content blocks of an MCP tool's result as text: texts as they are, one below the other, and
-/// placeholders for the rest. A resource has its address with it.
+/// Converts the content blocks of an MCP tool's result to text. Text blocks are unchanged, one per line. Others
+/// are placeholders, and resources include their address.
 ///
 /// ```
 /// use serde_json::json;

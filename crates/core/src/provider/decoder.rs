@@ -1,4 +1,4 @@
-//! From the lines of one CLI to events.
+//! Decoding of a CLI's output to events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,63 +14,64 @@ use crate::{
 
 /// Turns the output of one run of one CLI into events.
 ///
-/// A decoder is pure: no clock, no I/O. It never fails: what it does not understand becomes
-/// [`Events::unknown`] or [`Events::malformed`]. A new one is made for every run.
+/// A decoder is pure: it uses no clock and no I/O. It never fails: a line that it does not understand becomes
+/// [`Events::unknown`] or [`Events::malformed`]. Every run has its own decoder.
 pub trait Decoder: Send {
-    /// Takes one line, without its newline. Blank lines and lines that do not begin with `{` never
-    /// get here unless it [takes text](Self::takes_text): [`RunAssembler`](crate::provider::RunAssembler)
-    /// makes notices of the latter.
+    /// Decodes one line, without its newline.
+    ///
+    /// Blank lines and lines that do not begin with `{` are not passed to this method, unless the decoder
+    /// [takes text](Self::takes_text). [`RunAssembler`](crate::provider::RunAssembler) emits a notice for the latter.
     fn line(&mut self, line: &[u8], out: &mut Events);
 
-    /// The CLI prints text: all lines get to [`line`](Self::line). The engine skips blank ones.
+    /// Returns whether the CLI prints text. Then all lines except blank ones are passed to [`line`](Self::line).
     fn takes_text(&self) -> bool {
         false
     }
 
-    /// Takes a line that does not begin with `{`, of which a notice was made.
+    /// Takes a line that does not begin with `{`, for which a notice was emitted.
     fn plain_line(&mut self, line: &[u8]) {
         let _ = line;
     }
 
-    /// The output has ended and the process is gone. May still push events; returns the summary of the run.
+    /// Ends the run, after the end of the output and of the process. May push events; returns the summary of the run.
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
 
-    /// The files in which the CLI records what it does not print, as soon as they are known: before the
-    /// run for a session that is resumed, so that its earlier lines do not count.
+    /// Returns the files in which the CLI records data that it does not print, as soon as they are known. For a
+    /// resumed session that is before the run, so that its earlier lines are not counted.
     fn record_files(&self) -> Option<RecordFiles> {
         None
     }
 
-    /// Processes a new line of these files; returns the usage of the run so far if the line
-    /// changes it. All lines come before [`finish`](Self::finish), some during the run.
+    /// Processes a new line of these files and returns the usage of the run so far if the line changes it. All lines
+    /// are passed before [`finish`](Self::finish), some during the run.
     fn record_line(&mut self, line: &str) -> Option<Usage> {
         let _ = line;
         None
     }
 
-    /// The process is about to be stopped, or the turn to be interrupted: what the CLI prints from now on may
-    /// mean something else.
+    /// Announces that the process is about to be stopped or the turn to be interrupted. Later output may have another
+    /// meaning.
     fn stop_requested(&mut self) {}
 
-    /// Activity after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine
-    /// leaves the process alive.
+    /// Returns the activity after the CLI's own end of a turn. Unless it is [`Activity::None`], the engine keeps the
+    /// process alive.
     fn activity(&self) -> Activity {
         Activity::None
     }
 
-    /// The part of stderr that explains a failure: without the lines that the CLI writes
-    /// whether it fails or not, and without colours.
+    /// Returns the part of stderr that explains a failure: without colors, and without lines that the CLI always
+    /// writes.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
         without_colors(stderr)
     }
 
-    /// Classifies by exit code a failure that neither the output nor stderr explains.
+    /// Classifies a failure by its exit code, if neither the output nor stderr explains it.
     fn classify_exit_code(&self, code: i32) -> Option<ErrorKind> {
         let _ = code;
         None
     }
 
-    /// Classifies a failure that is only explained on stderr. The argument is the evidence.
+    /// Classifies a failure that only stderr explains. The argument is the evidence.
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         let _ = stderr;
         None
@@ -81,38 +82,38 @@ pub trait Decoder: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
-    /// Nothing: the process is about to end.
+    /// No activity: the process is about to end.
     None,
-    /// It waits for work that it put in the background.
+    /// The CLI waits for its work in the background.
     Background,
-    /// Another turn has begun, though it has no event yet.
+    /// Another turn has begun, but has no event yet.
     Turn,
 }
 
-/// Files to which a CLI appends lines of JSON as it goes.
+/// Files to which a CLI appends lines of JSON during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFiles {
-    /// The folder that holds them. It need not be there before the run.
+    /// The folder of the files. It need not exist before the run.
     pub folder: PathBuf,
-    /// Their paths in it. A `*` stands for any text within a name, once in each name.
+    /// Paths in the folder. `*` matches any text within a name, once in each name.
     pub paths: Vec<String>,
-    /// Only lines that hold one of these texts are given.
+    /// Only lines that contain one of these texts are passed on.
     pub containing: &'static [&'static str],
     /// Other files in the folder, which may belong to other sessions.
     pub others: Option<OtherRecordFiles>,
 }
 
-/// Files of which only single lines belong to a run, such as those of its sub-agents.
+/// Files of which only some lines belong to a run, such as those of its sub-agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherRecordFiles {
-    /// Their paths, like [`RecordFiles::paths`]. A file that those name is none of these.
+    /// Paths, like [`RecordFiles::paths`]. Files that match those are excluded.
     pub paths: Vec<String>,
-    /// Only lines that hold all of these texts are given.
+    /// Only lines that contain all of these texts are passed on.
     pub containing: Vec<String>,
 }
 
 impl RecordFiles {
-    /// These files in a folder, and no others.
+    /// Creates the description of these files in a folder, without others.
     pub fn new(
         folder: impl Into<PathBuf>,
         paths: Vec<String>,
@@ -131,14 +132,14 @@ impl RecordFiles {
 #[derive(Debug, Default)]
 pub struct Events {
     pub(crate) items: Vec<AgentEvent>,
-    /// The lines that the first of them came from, where these are wanted.
+    /// The native lines of the first items, if they are requested.
     natives: Vec<Option<RawJson>>,
     pub(crate) malformed: u64,
     pub(crate) unknown: u64,
 }
 
 impl Events {
-    /// An empty list.
+    /// Creates an empty buffer.
     pub fn new() -> Self {
         Self::default()
     }
@@ -158,8 +159,8 @@ impl Events {
         self.push(AgentEvent::error(error));
     }
 
-    /// A JSON line of a type that the decoder does not know. If it is no JSON after all, it is
-    /// [`malformed`](Self::malformed).
+    /// Adds an `unknown` event for a JSON line of a type that the decoder does not know. If the line is not JSON, it
+    /// is [`malformed`](Self::malformed).
     pub fn unknown(&mut self, line: &[u8]) {
         match RawJson::from_bytes(line) {
             Ok(native) => {
@@ -170,7 +171,7 @@ impl Events {
         }
     }
 
-    /// A line that is not the JSON it should be.
+    /// Adds a notice for a line that is not valid JSON, or not the expected JSON.
     pub fn malformed(&mut self, line: &[u8]) {
         self.malformed += 1;
         self.notice(
@@ -183,28 +184,28 @@ impl Events {
         );
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The events so far.
+    /// Returns the events.
     pub fn as_slice(&self) -> &[AgentEvent] {
         &self.items
     }
 
-    /// Takes the events out and leaves the list empty, with its memory.
+    /// Removes and returns the events. Keeps the allocated memory.
     pub fn drain(&mut self) -> impl ExactSizeIterator<Item = AgentEvent> + '_ {
         self.natives.clear();
         self.items.drain(..)
     }
 
-    /// Like [`drain`](Self::drain), as entries of this time with the lines they came from.
+    /// Removes and returns the events as entries with this time and their native lines.
     pub fn drain_entries(&mut self, at_ms: u64) -> impl ExactSizeIterator<Item = LogEntry> + '_ {
         let mut natives = self.natives.drain(..);
         self.items.drain(..).map(move |event| LogEntry {
@@ -214,7 +215,7 @@ impl Events {
         })
     }
 
-    /// About how many bytes of memory the events hold as entries.
+    /// Returns the approximate size of the events as entries in memory, in bytes.
     pub fn approximate_bytes(&self) -> usize {
         let natives = self.natives.iter().flatten();
         let natives: usize = natives.map(|line| line.get().len()).sum();
@@ -226,7 +227,7 @@ impl Events {
                 .sum::<usize>()
     }
 
-    /// Adds an event with the line it came from.
+    /// Adds an event with its native line.
     pub(crate) fn push_entry(&mut self, entry: LogEntry) {
         let from = self.items.len();
         self.items.push(entry.event);
@@ -235,7 +236,7 @@ impl Events {
         }
     }
 
-    /// Gives the events since `from` the line that they came from. `unknown` has it already.
+    /// Sets the native line of the events since `from`, except of `unknown` and `done`.
     pub(crate) fn set_native(&mut self, from: usize, line: &RawJson) {
         self.natives.resize(from, None);
         self.natives.extend(self.items[from..].iter().map(|event| {
@@ -248,21 +249,21 @@ impl Events {
 /// Exit of a process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exit {
-    /// Its exit code, if it exited.
+    /// The exit code, if the process exited.
     pub code: Option<i32>,
-    /// The name of the signal that ended it, such as `SIGKILL`.
+    /// Name of the signal that ended the process, such as `SIGKILL`.
     pub signal: Option<String>,
     /// The end of its standard error.
     pub stderr: String,
-    /// Why it was stopped from outside, if it was.
+    /// Reason why the process was stopped from outside, if it was.
     pub stop: Option<Stop>,
-    /// Lines that the CLI added to its record during the run ([`Decoder::record_files`]), as far as the
-    /// decoder was not given them before.
+    /// Lines that the CLI added to its record files during the run ([`Decoder::record_files`]) and that were not
+    /// passed to the decoder before.
     pub record: Vec<String>,
 }
 
 impl Exit {
-    /// Whether the process failed: a code other than 0, or a signal.
+    /// Returns whether the process failed: a code other than 0, or a signal.
     pub fn is_failure(&self) -> bool {
         self.code != Some(0)
     }
@@ -272,22 +273,22 @@ impl Exit {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The caller wanted it.
+    /// The caller aborted the run.
     Aborted,
     /// A time limit was reached; the error names it.
     Timeout(AgentError),
-    /// It could not go on for another reason.
+    /// The run could not continue for another reason.
     Failed(AgentError),
-    /// Its output was over, and it did not end by itself.
+    /// The output had ended, but the process did not end by itself.
     Lingering,
 }
 
 /// A decoder's summary of a run at its end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSummary {
-    /// The CLI's own end of the run was seen: `Some(true)` if it reported a failure.
+    /// Set if the CLI reported the end of the run: `Some(true)` if it reported a failure.
     pub ended_with_error: Option<bool>,
-    /// The answer, if it is known to be other than the last message's text.
+    /// The answer, if it differs from the text of the last message.
     pub final_message: Option<String>,
     /// The session.
     pub session_id: Option<Id>,
@@ -301,11 +302,11 @@ pub struct RunSummary {
     pub session_usage: Option<Usage>,
     /// Usage by model.
     pub usage_by_model: BTreeMap<String, ModelUsage>,
-    /// Cost in USD and where it comes from.
+    /// Cost in USD and its source.
     pub cost: Option<(f64, CostSource)>,
-    /// Turns, as the CLI counts them.
+    /// Number of turns, as the CLI counts them.
     pub num_turns: Option<u32>,
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     pub stop_reason: Option<String>,
     /// The answer in the shape of the output schema.
     pub structured_output: Option<Value>,

@@ -1,10 +1,10 @@
-//! The grammar of a stream, as a check.
+//! Checker of the grammar of a stream.
 
 use std::collections::HashSet;
 
 use crate::{AgentEvent, Id};
 
-/// A stream broke the grammar.
+/// A violation of the grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -23,9 +23,9 @@ pub enum Violation {
     /// The open tool calls of the result are not those of the stream.
     #[error("the result lists {listed:?} as open tool calls, the stream has {open:?}")]
     OpenTools {
-        /// In the result.
+        /// Ids in the result.
         listed: Vec<Id>,
-        /// In the stream.
+        /// Ids in the stream.
         open: Vec<Id>,
     },
     /// The text of the result is not that of the stream.
@@ -38,7 +38,7 @@ pub enum Violation {
     },
 }
 
-/// Checks one stream, event by event. It keeps its own account, apart from the assembler's.
+/// Checks one stream, event by event, independently of the assembler.
 #[derive(Debug, Default)]
 pub struct Checker {
     done: bool,
@@ -48,12 +48,12 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker for one stream.
+    /// Creates a checker for one stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     pub fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
         if self.done {
             return Err(Violation::AfterDone(event.type_name()));
@@ -99,7 +99,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The stream is over.
+    /// Checks the end of the stream.
     pub fn finish(self) -> Result<(), Violation> {
         if self.done {
             Ok(())

@@ -1,7 +1,7 @@
-//! Reading lines of JSON as CLIs print them.
+//! Parsing of JSON lines as CLIs print them.
 //!
-//! Shared by the decoders: flat structs with optional fields, borrowed where possible; what is not
-//! named is skipped, and a field of another type than expected is taken as missing.
+//! Decoders use flat structs with optional fields, borrowed if possible. Unknown fields are skipped, and a field
+//! of an unexpected type counts as missing.
 
 use std::borrow::Cow;
 
@@ -11,25 +11,25 @@ use serde_json::value::RawValue;
 
 use crate::provider::surrogates;
 
-/// Gives a line to `read` as text. If that gives nothing, once more with its lone halves of
-/// surrogate pairs replaced, which JavaScript prints and Rust's strings cannot hold.
+/// Calls `read` with a line as text. If it returns `None`, calls it again with lone surrogate escapes replaced.
+/// JavaScript prints those, and Rust strings cannot hold them.
 pub fn read<T>(line: &[u8], mut read: impl FnMut(&str) -> Option<T>) -> Option<T> {
     let text = String::from_utf8_lossy(line);
     read(&text).or_else(|| read(&surrogates::without_lone_escapes(&text)?))
 }
 
-/// The line as a `T`; `None` if it is not one.
+/// Parses a line as `T`; `None` if it does not match.
 pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Any JSON value. One that is nested too deeply to be taken apart stays text.
+/// Parses any JSON value. A value that is nested too deeply becomes a string.
 pub fn value(raw: &RawValue) -> Value {
     let text = raw.get();
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// The `type` of a line. Most CLIs print it first, and then no more is parsed.
+/// Returns the `type` of a line. If it is the first field, as with most CLIs, the rest is not parsed.
 ///
 /// ```
 /// use teamster_core::provider::json_line::type_of;
@@ -54,9 +54,10 @@ pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
     parse::<Tag<'_>>(line)?.kind
 }
 
-/// For `#[serde(default, deserialize_with = "json_line::or_default")]`: a field of another shape than
-/// expected is as good as none, because the line with the end of a run must not be lost for one
-/// figure in it. For [`parse`] only, which has the text.
+/// Deserializes a field, with the default for an unexpected type.
+///
+/// For `#[serde(default, deserialize_with = "json_line::or_default")]`, so that one unexpected figure does not
+/// lose the line with the end of a run. Works only with [`parse`], which deserializes from text.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -66,8 +67,8 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// A figure of milliseconds or the like that a CLI prints as a number with a fraction: rounded up.
-/// `None` if it is negative, or more than a time can be.
+/// Rounds a number with a fraction, such as milliseconds, up to an integer. `None` if it is negative, NaN or 1e15
+/// and more.
 ///
 /// ```
 /// use teamster_core::provider::json_line::whole;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::Timeouts;
 
-/// The environment variable by which the processes of a run are known as such: what is left of them when
-/// their owner was killed is found by it. For a CLI that does not pass its environment on.
+/// The environment variable that marks the processes of a run. Leftovers of a killed owner are found by it. A
+/// provider sets it itself where a CLI does not pass its environment on.
 pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
 
 /// Launch of a CLI: program, arguments, environment and files.
@@ -17,43 +17,42 @@ pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
 pub struct Launch {
     /// Arguments, without the program.
     pub args: Vec<OsString>,
-    /// Values that are too large, or too private, for the list of processes.
+    /// Values that are too large or too private for the command line.
     pub private_files: Vec<PrivateFile>,
-    /// The CLI leaves files in the place for temporary ones: it gets a folder of its own for them
-    /// (`TMPDIR`), which only this user can enter and which is removed after the run. What the caller
-    /// sets counts more.
+    /// True if the CLI leaves files in the directory for temporary files. It then gets its own (`TMPDIR`), which only
+    /// this user can enter and which is removed after the run. A `TMPDIR` of the caller takes precedence.
     pub private_tmp: bool,
-    /// Environment variables of the provider: over the inherited, under the caller's.
+    /// Environment variables of the provider. They override inherited ones; the caller's override them.
     pub env: Vec<(String, String)>,
-    /// Variables over the caller's too: for one that holds several settings, into which the provider
-    /// has merged what the caller set.
+    /// Variables that override the caller's too: those that hold several settings, into which the provider has merged
+    /// the caller's.
     pub env_merged: Vec<(String, String)>,
-    /// Inherited variables that must go, because they would make the CLI believe that it runs
-    /// inside another agent's session. What the caller sets stays.
+    /// Inherited variables to remove, because they would make the CLI assume that it runs inside another agent's
+    /// session. Variables that the caller sets are kept.
     pub env_remove: Vec<&'static str>,
     /// Input on stdin.
     pub stdin: Stdin,
-    /// Which stream carries the events.
+    /// The stream that carries the events.
     pub events_on: EventsOn,
-    /// How to ask it to stop before SIGTERM, for a CLI that cleans up better so.
+    /// A step of stopping before SIGTERM, for a CLI that cleans up better with it.
     pub stop_first: Option<StopStep>,
-    /// How long it may live after the end of its output; the engine's default if unset.
+    /// Time that the process may live after the end of its output. Default: the engine's.
     pub exit_grace: Option<Duration>,
-    /// Limits of time that fit this CLI better than the engine's.
+    /// Time limits that fit this CLI better than the engine's.
     pub timeouts: Timeouts,
-    /// Servers that the CLI finds in a configuration file of its own only.
+    /// Servers for a CLI that only reads them from its own configuration file.
     pub config: Option<ConfigEdit>,
-    /// Where the CLI would mix a server of the user's with one of this run that has the same name. A
-    /// run with such a name is refused.
+    /// Tables whose servers the CLI would mix with one of this run of the same name. A run with such a name is
+    /// refused.
     pub names_taken: Vec<ConfigTable>,
 }
 
 /// A table of named servers in a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigTable {
-    /// The file. It need not be there.
+    /// The file. It need not exist.
     pub file: PathBuf,
-    /// How it is written.
+    /// Format of the file.
     pub format: ConfigFormat,
     /// The key of the table at the top of the file, such as `mcpServers`.
     pub key: &'static str,
@@ -63,26 +62,26 @@ pub struct ConfigTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigFormat {
-    /// JSON; with comments and commas at the ends of lists, where the user has them.
+    /// JSON, possibly with comments and trailing commas.
     Json,
     /// TOML.
     Toml,
 }
 
-/// Entries for a configuration file, for the time of a run.
+/// Entries of a configuration file for the time of a run.
 ///
-/// The values hold no secrets: in the user's file they would be read by others, or committed. What is
-/// secret is in [`Launch::env`], and the entry names the variable.
+/// Values MUST NOT hold secrets: in the user's file, others could read or commit them. Secrets are in
+/// [`Launch::env`], and the entry names the variable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigEdit {
-    /// The table that gets them.
+    /// The table to add the entries to.
     pub table: ConfigTable,
     /// Name and definition of each.
     pub entries: Vec<(String, Value)>,
-    /// Further content if the file has to be created, such as a schema that the CLI would add itself:
-    /// a file that was changed meanwhile is not simply removed again. Usually nothing.
+    /// Further content of a file that has to be created, such as a schema that the CLI would otherwise add. A file that
+    /// was changed during the run is not removed after it. Usually empty.
     pub new_file: &'static str,
-    /// Where the changed file is.
+    /// Location of the changed file.
     pub place: ConfigPlace,
 }
 
@@ -90,79 +89,76 @@ pub struct ConfigEdit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigPlace {
-    /// In its place: changed before the run and restored after it, byte for byte.
+    /// The original file: changed before the run and restored after it, byte for byte.
     Lease,
-    /// In a private copy of the folder that it is in.
+    /// A private copy of its folder.
     PrivateHome(PrivateHome),
 }
 
-/// A private home for a CLI that finds its configuration only there: everything in it but the changed
-/// file leads to the user's own.
+/// A private home for a CLI that reads its configuration only there. Everything in it except the changed file
+/// links to the user's own files.
 ///
-/// What the CLI writes through these links is the user's at once. What it makes new beside them, or
-/// puts in the place of one, is brought to the user's folder after the run, but never over a change
-/// that another program made meanwhile. The changed file itself is thrown away.
+/// Writes through these links change the user's files at once. New files, and files that replace a link, are
+/// moved to the user's folder after the run, but never over a change of another program. The changed file itself is
+/// discarded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrivateHome {
     /// The environment variable with the CLI's home.
     pub variable: &'static str,
-    /// The user's own home, which that variable replaces.
+    /// The user's own home, which the variable replaces.
     pub home: PathBuf,
     /// The folder in it that holds the CLI's files, such as `.gemini`.
     pub folder: &'static str,
-    /// Folders in that folder which the CLI makes in every run. Where the user does not have them yet,
-    /// they are made before the run, so that what is in them survives however the run ends.
+    /// Folders in `folder` that the CLI creates in every run. Missing ones are created in the user's home before the
+    /// run, so that their content survives however the run ends.
     pub folders: &'static [&'static str],
-    /// Files in it that the CLI writes in place, such as logins: for the same reason the link is there
-    /// also if the file is not.
+    /// Files in it that the CLI writes in place, such as logins. They are linked even if they do not exist, for the
+    /// same reason.
     pub files: &'static [&'static str],
-    /// Files in it that the CLI can create again from others: lost without a word if the user's own has
-    /// changed as well.
+    /// Files in it that the CLI can recreate. They are discarded silently if the user's own file has changed as well.
     pub caches: &'static [&'static str],
-    /// Extensions of names that are never brought back, such as `lock`.
+    /// Extensions of files that are never moved back, such as `lock`.
     pub litter: &'static [&'static str],
 }
 
-/// A value that goes to the CLI in a file which only this user can read, and which is gone after the
-/// run.
+/// A value that is passed to the CLI in a file that only this user can read, and that is removed after the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateFile {
-    /// Where the CLI finds the file's path.
+    /// Place of the file's path in the launch.
     pub place: FilePlace,
     /// Content of the file.
     pub content: Vec<u8>,
 }
 
-/// How the path of a [`PrivateFile`] is passed to a CLI.
+/// Place of the path of a [`PrivateFile`] in a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilePlace {
-    /// At the end of this argument of [`Launch::args`], which is there without it, such as
-    /// `--settings=`.
+    /// Appended to the argument of [`Launch::args`] with this index, which is a prefix such as `--settings=`.
     Argument(usize),
-    /// The same, of a file whose name ends with this text, for a CLI that reads no other:
-    /// such as `.toml`.
+    /// Like [`Argument`](Self::Argument), with a file whose name ends with this text, such as `.toml`, for a CLI that
+    /// requires it.
     ArgumentNamed(usize, &'static str),
-    /// In this environment variable.
+    /// The value of this environment variable.
     Variable(String),
 }
 
-/// Input on stdin. It is never left open by accident: several CLIs wait for its end.
+/// Input on stdin. It is closed unless requested otherwise, because several CLIs wait for its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stdin {
-    /// Nothing: it is closed from the start.
+    /// No input: stdin is closed from the start.
     #[default]
     Closed,
-    /// These bytes and then the end.
+    /// These bytes, after which stdin is closed.
     Bytes(Vec<u8>),
-    /// These bytes, and then it stays open until the CLI reports that it is done: for a protocol in
-    /// which the end of the input is an order to stop.
+    /// These bytes, after which stdin stays open until the CLI reports that it is done. For protocols in which the end
+    /// of the input stops the CLI.
     Open(Vec<u8>),
 }
 
 impl Stdin {
-    /// The prompt for a CLI that drops one byte order mark at the beginning of what it reads.
+    /// Creates the input for a CLI that drops one byte order mark at the beginning of the prompt.
     pub fn prompt(prompt: &str) -> Self {
         const MARK: &str = "\u{feff}";
         let mark = if prompt.starts_with(MARK) { MARK } else { "" };
@@ -170,7 +166,7 @@ impl Stdin {
     }
 }
 
-/// Which stream carries the events; the other is only kept as evidence.
+/// The stream that carries the events. The other one is only kept as evidence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventsOn {
@@ -186,7 +182,7 @@ pub enum EventsOn {
 pub struct StopStep {
     /// The signal, sent to the CLI's own process only.
     pub signal: Signal,
-    /// How long to wait for it to end before the next step.
+    /// Time to wait for its end before the next step.
     pub grace: Duration,
 }
 

@@ -1,14 +1,14 @@
-//! Texts without secrets.
+//! Removal of secrets from text.
 
 use std::fmt;
 
 use crate::provider::without_credentials;
 use crate::{McpServer, McpTransport};
 
-/// A shorter value is more likely a number or a word than a secret.
+/// Minimum length of a secret, in bytes. Shorter values are more likely numbers or words.
 const SHORTEST: usize = 6;
 
-/// Values of MCP servers that may be secret: CLIs repeat what a broken server printed, and URLs.
+/// Values of MCP servers that may be secret. CLIs print URLs and the output of broken servers.
 ///
 /// ```
 /// use teamster_core::McpServer;
@@ -20,12 +20,12 @@ const SHORTEST: usize = 6;
 /// ```
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// Each with what stands in its place, the longest first.
+    /// Secrets and their replacements, longest first.
     known: Vec<(String, String)>,
 }
 
 impl Secrets {
-    /// Those of these servers: values of variables and headers, and what addresses have in them.
+    /// Collects the secrets of servers: values of variables and headers, and secret parts of addresses.
     pub fn of<'a>(servers: impl IntoIterator<Item = &'a McpServer>) -> Self {
         let mut known = Vec::new();
         for server in servers {
@@ -40,7 +40,7 @@ impl Secrets {
                 }
             };
             for value in values.values() {
-                // Of `Bearer TOKEN`, the token too.
+                // For `Bearer TOKEN`, also the token alone.
                 let words = value.split_once(' ').map(|(_, word)| word);
                 let secrets = words.into_iter().chain([value.as_str()]);
                 let secrets = secrets.map(str::trim).filter(|it| it.len() >= SHORTEST);
@@ -63,7 +63,7 @@ impl Secrets {
         self
     }
 
-    /// The text without them.
+    /// Returns the text with the secrets replaced.
     pub fn hide(&self, mut text: String) -> String {
         for (secret, shown) in &self.known {
             if text.contains(secret) {
@@ -73,7 +73,7 @@ impl Secrets {
         text
     }
 
-    /// Takes them out of a text.
+    /// Replaces the secrets in a text.
     pub(crate) fn hide_in(&self, text: &mut String) {
         if !self.known.is_empty() {
             *text = self.hide(std::mem::take(text));

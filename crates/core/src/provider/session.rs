@@ -9,43 +9,45 @@ pub use assemble::SessionAssembler;
 use crate::provider::{Decoder, Events};
 use crate::{AgentError, Id, PermissionAnswer, PermissionMode, PermissionRequest, Turn};
 
-/// Talks to one process of a session: a [`Decoder`] for its output and the other direction with it.
+/// Protocol of one process of a session: a [`Decoder`] of its output, and the encoder of its input.
 ///
-/// It is pure: no clock, no I/O. A new one is made for every process. The engine sees to it that there
-/// is at most one turn at a time, that a turn ends when the decoder has pushed a
-/// [`TurnEnd`](crate::TurnEnd) and [`activity`](Decoder::activity) is [`None`](crate::provider::Activity::None), and that
-/// then [`finish`](Decoder::finish) is called: with an [`Exit`](crate::provider::Exit) that has neither code nor signal if the
-/// process lives on, so it is called once for each turn.
+/// It is pure: it uses no clock and no I/O. Every process has its own protocol. The engine guarantees:
 ///
-/// What it has to write goes to [`exchange`](Self::exchange), which the engine empties after each call.
-/// A line that comes while no turn is played goes to [`Decoder::line`] as well; if events come of it that
-/// only a turn has, that is a turn that the CLI began by itself.
+/// - There is at most one turn at a time.
+/// - A turn ends when the decoder has pushed a [`TurnEnd`](crate::TurnEnd) and
+///   [`activity`](Decoder::activity) is [`None`](crate::provider::Activity::None).
+/// - [`finish`](Decoder::finish) is called once for each turn, at its end. If the process continues, the
+///   [`Exit`](crate::provider::Exit) has neither code nor signal.
+///
+/// Input for the CLI goes to [`exchange`](Self::exchange), which the engine empties after each call. Lines between
+/// turns are passed to [`Decoder::line`] as well. If such a line yields events that only a turn has, the CLI
+/// has begun an unasked turn.
 pub trait SessionProtocol: Decoder {
-    /// The exchange between the protocol and the engine.
+    /// Returns the exchange between the protocol and the engine.
     fn exchange(&mut self) -> &mut Exchange;
 
-    /// The process was started.
+    /// Called once after the start of the process.
     fn open(&mut self) {}
 
-    /// Carries out an order. Only orders within [`SessionCapabilities`](crate::SessionCapabilities) are
-    /// given. Events, such as the error of a turn that cannot begin, go to `out`.
+    /// Executes an order. The engine only sends orders within [`SessionCapabilities`](crate::SessionCapabilities).
+    /// Events, such as the error of a turn that cannot begin, go to `out`.
     fn order(&mut self, order: Order, out: &mut Events);
 
-    /// Why this answer to the request with this id cannot be given to the CLI, if it cannot. The request
-    /// is denied then, with this as the reason.
+    /// Returns the reason why the CLI does not support this answer to the request with this id, or `None` if it does.
+    /// An unsupported answer becomes a denial with this reason.
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
         let _ = (id, answer);
         None
     }
 
-    /// Whether the turn that has just ended was interrupted, by its end's own word.
+    /// Returns whether the turn that has just ended was interrupted, as reported by the CLI.
     fn interrupted(&self) -> bool;
 
-    /// The session's id, as soon as it is known and the session can be resumed by it.
+    /// Returns the session's id, or `None` until it is known and the session can be resumed by it.
     fn session_id(&self) -> Option<Id>;
 
-    /// Cost of the session so far in USD, if the CLI reports it: an earlier process and this one
-    /// together.
+    /// Returns the cost of the session so far in USD, including earlier processes. `None` if the CLI does not report
+    /// it.
     fn session_cost_usd(&self) -> Option<f64> {
         None
     }
@@ -55,25 +57,25 @@ pub trait SessionProtocol: Decoder {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Order {
-    /// Play this turn. If the process is not ready for it yet, as soon as it is.
+    /// Start this turn, as soon as the process is ready.
     Turn(Turn),
-    /// Interrupt the turn that is being played.
+    /// Interrupt the turn in progress.
     Interrupt,
-    /// Say this in the turn that is being played. To be [settled](Exchange::settle).
+    /// Send this message to the turn in progress. MUST be [settled](Exchange::settle).
     Steer(OrderId, String),
-    /// Begin a new session in the same process. To be [settled](Exchange::settle).
+    /// Begin a new session in the same process. MUST be [settled](Exchange::settle).
     Clear(OrderId),
-    /// Change the model. To be [settled](Exchange::settle).
+    /// Change the model. MUST be [settled](Exchange::settle).
     SetModel(OrderId, String),
-    /// Change the permission mode. To be [settled](Exchange::settle).
+    /// Change the permission mode. MUST be [settled](Exchange::settle).
     SetPermission(OrderId, PermissionMode),
-    /// The answer to a [`PermissionRequest`], by its id.
+    /// Answer the [`PermissionRequest`] with this id.
     Answer(u64, PermissionAnswer),
-    /// The process shall end: stdin is closed once what is written now has been read.
+    /// End the process. The engine closes stdin after the pending input is written.
     Close,
 }
 
-/// The number of an [`Order`] whose caller waits for its end.
+/// Id of an [`Order`] whose caller waits for the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OrderId(pub u64);
 
@@ -87,56 +89,56 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Nothing.
+    /// Creates an empty exchange.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes one line of JSON to the CLI. Every line is whole and valid: several CLIs end at the first
-    /// that is not.
+    /// Writes one line of JSON to the CLI. Every line is complete and valid, because several CLIs exit at an invalid
+    /// line.
     pub fn write(&mut self, message: &impl Serialize) {
         let from = self.written.len();
         if serde_json::to_writer(&mut self.written, message).is_ok() {
             self.written.push(b'\n');
         } else {
-            // Nothing that a protocol writes has keys that are no text, which is all that can fail.
+            // Only keys that are not strings can fail, and no protocol writes those.
             debug_assert!(false, "a message that is no JSON");
             self.written.truncate(from);
         }
     }
 
-    /// An order was carried out, or could not be.
+    /// Reports the outcome of an order.
     pub fn settle(&mut self, order: OrderId, result: Result<(), AgentError>) {
         self.settled.push((order, result));
     }
 
-    /// The CLI wants to know whether a tool may be used: [`Order::Answer`] will say.
+    /// Adds a permission request. [`Order::Answer`] will answer it.
     pub fn ask(&mut self, request: PermissionRequest) {
         self.asked.push(request);
     }
 
-    /// A request needs no answer any more.
+    /// Withdraws a request that needs no answer any more.
     pub fn withdraw(&mut self, id: u64) {
         self.asked.retain(|asked| asked.id != id);
         self.withdrawn.push(id);
     }
 
-    /// Takes what is to be written.
+    /// Takes the pending input of the CLI.
     pub fn take_written(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.written)
     }
 
-    /// Takes the orders that were carried out, or could not be.
+    /// Takes the outcomes of orders.
     pub fn take_settled(&mut self) -> Vec<(OrderId, Result<(), AgentError>)> {
         std::mem::take(&mut self.settled)
     }
 
-    /// Takes the requests for permission.
+    /// Takes the permission requests.
     pub fn take_asked(&mut self) -> Vec<PermissionRequest> {
         std::mem::take(&mut self.asked)
     }
 
-    /// Takes the ids of requests that need no answer any more.
+    /// Takes the ids of withdrawn requests.
     pub fn take_withdrawn(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.withdrawn)
     }

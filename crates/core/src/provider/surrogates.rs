@@ -1,4 +1,4 @@
-//! Halves of surrogate pairs, which JSON can hold and a Rust string cannot.
+//! Lone surrogates, which JSON can hold and a Rust string cannot.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
-/// Replaces each `\uD800`–`\uDFFF` escape of `json` that is no proper pair by `\ufffd`.
-/// `None` if there is none.
+/// Replaces each `\uD800`–`\uDFFF` escape of `json` that is not part of a pair by `\ufffd`. `None` if there is
+/// none.
 pub fn without_lone_escapes(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
     let mut fixed: Option<String> = None;
@@ -38,7 +38,7 @@ pub fn without_lone_escapes(json: &str) -> Option<String> {
     Some(fixed)
 }
 
-/// The number of a `\uXXXX` that begins at `at`.
+/// Parses a `\uXXXX` escape that begins at `at`.
 fn unicode_escape(bytes: &[u8], at: usize) -> Option<u16> {
     let escape = bytes.get(at..at + 6)?;
     if &escape[..2] != b"\\u" {
@@ -48,15 +48,15 @@ fn unicode_escape(bytes: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(hex, 16).ok()
 }
 
-/// Joins the pieces of one text that may be cut between the halves of a pair.
+/// Joins pieces of a text that may be split inside a surrogate pair.
 #[derive(Debug, Default)]
 pub struct Joiner {
     high: Option<u16>,
 }
 
 impl Joiner {
-    /// The text of the next piece. A half at its end waits for the next piece; one that finds no
-    /// other half becomes U+FFFD.
+    /// Returns the text of the next piece. A high surrogate at its end is kept for the next piece. A lone surrogate
+    /// becomes U+FFFD.
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, str> {
         if self.high.is_none()
             && let Ok(text) = std::str::from_utf8(piece)
@@ -110,8 +110,8 @@ impl Joiner {
     }
 }
 
-/// A JSON string as bytes, because the CLI cuts deltas between the two halves of a surrogate pair:
-/// such a half is kept in the three bytes that it would have in UTF-8 if it were a character.
+/// A JSON string as bytes. Some CLIs split deltas inside a surrogate pair. A lone surrogate is stored as the three
+/// bytes that it would have in UTF-8 if it were a character.
 pub struct Chars<'a>(pub Cow<'a, [u8]>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Chars<'a> {
@@ -146,7 +146,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Chars<'a> {
     }
 }
 
-/// The surrogate half that `bytes` begin with.
+/// Returns the surrogate that `bytes` begin with.
 fn surrogate(bytes: &[u8]) -> Option<u16> {
     match bytes {
         [0xED, b @ 0xA0..=0xBF, c @ 0x80..=0xBF, ..] => {

@@ -1,15 +1,15 @@
-//! Ids that CLIs use more than once.
+//! Unique ids for calls whose ids CLIs repeat.
 
 use std::collections::HashSet;
 
 use crate::Id;
 
-/// Ids under which the calls of a run were passed on: each occurs once, even if the CLI repeats one.
+/// Ids of the calls of a run. Each occurs once, even if the CLI repeats one.
 #[derive(Debug, Default)]
 pub struct UniqueIds(HashSet<Id>);
 
 impl UniqueIds {
-    /// The id for a call: the CLI's own, with a number behind it if it was used before.
+    /// Returns the id for a call: the CLI's own, with a number appended if it was used before.
     ///
     /// ```
     /// let mut ids = teamster_core::provider::UniqueIds::default();

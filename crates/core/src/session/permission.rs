@@ -10,27 +10,27 @@ use serde_json::Value;
 use super::SessionFuture;
 use crate::{Decision, Id, Permission, ToolKind};
 
-/// How permission requests of a CLI are answered.
+/// Policy for permission requests of a CLI.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PermissionPolicy {
-    /// Every request is denied, as in a run.
+    /// Denies every request, as in a run.
     #[default]
     Deny,
-    /// Everything is allowed that the CLI asks for.
+    /// Allows every request of the CLI.
     Allow,
-    /// This answers. The turn waits as long as that takes, without a limit of time.
+    /// Asks a callback. The turn waits for the answer without a time limit.
     #[serde(skip)]
     Ask(Arc<AskPermission>),
 }
 
-/// A callback that answers a request for permission.
+/// A callback that answers permission requests.
 pub type AskPermission =
     dyn Fn(PermissionRequest) -> SessionFuture<'static, PermissionAnswer> + Send + Sync;
 
 impl PermissionPolicy {
-    /// Answers by this function, at once.
+    /// Creates a policy that answers with the result of a synchronous function.
     ///
     /// ```
     /// use teamster_core::{PermissionAnswer, PermissionPolicy};
@@ -51,7 +51,7 @@ impl PermissionPolicy {
         Self::ask(move |request| std::future::ready(decide(&request)))
     }
 
-    /// Asks this function.
+    /// Creates a policy that answers with the result of an asynchronous function.
     pub fn ask<F, A>(ask: F) -> Self
     where
         F: Fn(PermissionRequest) -> A + Send + Sync + 'static,
@@ -60,11 +60,11 @@ impl PermissionPolicy {
         Self::Ask(Arc::new(move |request| Box::pin(ask(request))))
     }
 
-    /// The answer of a policy that asks no one; `None` if it asks.
+    /// Returns the answer of a policy without a callback; `None` for [`Ask`](Self::Ask).
     pub fn answer(&self, request: &PermissionRequest) -> Option<PermissionAnswer> {
         match self {
             Self::Ask(_) => None,
-            // No one knows what a server's question wants.
+            // A fixed policy cannot answer a server's question.
             _ if request.schema.is_some() => {
                 let asked = request.message.as_deref().unwrap_or("an MCP server asks");
                 let why = format!("{asked} (declined: no caller answers questions)");
@@ -89,17 +89,17 @@ impl fmt::Debug for PermissionPolicy {
     }
 }
 
-/// The CLI asks whether a tool may be used, or an MCP server asks for input.
+/// A request of the CLI for permission to use a tool, or of an MCP server for input.
 ///
 /// Without a policy that asks a caller, a server's question is declined.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PermissionRequest {
-    /// Which request this is, in this process.
+    /// Id of the request, unique in this process.
     pub id: u64,
-    /// The tool, in the CLI's own name.
+    /// The CLI's own name of the tool.
     pub tool_name: String,
-    /// The call of the tool, if the CLI names it.
+    /// The tool call, if the CLI reports it.
     pub tool_id: Option<Id>,
     /// Kind of the tool.
     pub kind: ToolKind,
@@ -107,16 +107,16 @@ pub struct PermissionRequest {
     pub input: Value,
     /// The CLI's description, such as a title or a reason.
     pub message: Option<String>,
-    /// The JSON Schema of the input that an MCP server asks the user for (`elicitation`). No tool waits
-    /// for permission then; [`PermissionAnswer::AllowWith`] answers it.
+    /// JSON Schema of the input that an MCP server requests of the user (`elicitation`). In that case no tool waits
+    /// for permission, and [`PermissionAnswer::AllowWith`] is the answer.
     pub schema: Option<Value>,
-    /// Whether [`PermissionAnswer::AllowWith`] can replace the tool's input, or answers the question.
-    /// Where it is false, that answer denies.
+    /// True if [`PermissionAnswer::AllowWith`] can replace the tool's input, or answers the question. If false, that
+    /// answer denies.
     pub takes_input: bool,
 }
 
 impl PermissionRequest {
-    /// A request for this tool.
+    /// Creates a request for permission to use this tool.
     pub fn new(id: u64, tool_name: impl Into<String>, kind: ToolKind, input: Value) -> Self {
         Self {
             id,
@@ -130,7 +130,7 @@ impl PermissionRequest {
         }
     }
 
-    /// The question of an MCP server for input of this JSON Schema, while one of its tools runs.
+    /// Creates the question of an MCP server for input of this JSON Schema, while one of its tools runs.
     pub fn question(id: u64, server: &str, message: &str, schema: Value) -> Self {
         let input = serde_json::json!({"server": server});
         Self {
@@ -141,7 +141,7 @@ impl PermissionRequest {
         }
     }
 
-    /// The event that reports this answer.
+    /// Returns the event that reports this answer.
     pub fn answered(&self, answer: &PermissionAnswer) -> Permission {
         let (decision, reason) = match answer {
             PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
@@ -157,14 +157,14 @@ impl PermissionRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionAnswer {
-    /// The tool may be used, this time.
+    /// Allows this call.
     Allow,
-    /// The tool may be used, now and for the rest of the session where the CLI knows that.
+    /// Allows this call, and the tool for the rest of the session if the CLI supports that.
     AllowAlways,
-    /// The tool may be used with this input in place of its own. Where that cannot be
-    /// ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission` event reports this and
-    /// the reason. For a question ([`PermissionRequest::schema`]) it is the answer.
+    /// Allows the call with this input instead of its own, or answers a question ([`PermissionRequest::schema`]). If
+    /// the CLI does not support it ([`PermissionRequest::takes_input`]), the tool is denied, and the `permission`
+    /// event reports this and the reason.
     AllowWith(Value),
-    /// It may not. The agent gets the reason, where the CLI has a way for it.
+    /// Denies the call. The agent gets the reason if the CLI supports that.
     Deny(Option<String>),
 }

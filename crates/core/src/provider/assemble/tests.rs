@@ -1,4 +1,4 @@
-//! Hand-made lines of a decoder made for these tests.
+//! Tests of the assembler with a scripted decoder.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use crate::provider::grammar;
 use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd};
 use serde_json::Value;
 
-/// A decoder of hand-made lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}`
-/// tool use, `{"r":…}` tool result, `{"x":…}` retract, `{"end":bool}` the end.
+/// A decoder of scripted lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}` tool use, `{"r":…}`
+/// tool result, `{"x":…}` retract, `{"end":bool}` the end.
 #[derive(Default)]
 struct Scripted {
     ended: Option<bool>,
@@ -209,7 +209,7 @@ fn usual_stderr_output_is_no_evidence() {
     let (_, result) = run(&[], exit(1, "as always\nno disk\n"));
     assert_eq!(codes(&result), [ErrorCode::CliStderr]);
     assert_eq!(result.errors[0].message, "no disk");
-    // The result has all of it.
+    // The result has all of stderr.
     assert_eq!(result.stderr.as_deref(), Some("as always\nno disk\n"));
     let (_, result) = run(&[r#"{"t":"x"}"#], exit(0, "as always\n"));
     assert_eq!(codes(&result), [ErrorCode::StreamEndedEarly]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{AgentError, CliInfo, ExecuteParams, McpServer, McpSupport, McpTransport};
 
-/// Refuses servers that no CLI, or not this one, can take. The messages name server and field.
+/// Refuses servers that are invalid or that this CLI does not support. Messages name the server and the field.
 pub(super) fn check(
     params: &ExecuteParams,
     info: &CliInfo,
@@ -100,7 +100,7 @@ fn check_name(name: &str, info: &CliInfo, can: &McpSupport) -> Result<(), String
 }
 
 impl McpServer {
-    /// A problem that holds for every CLI: the field and the reason, without any value.
+    /// Returns a problem that applies to every CLI: the field and the reason, without any value.
     pub fn problem(&self) -> Option<String> {
         if self.name.is_empty() {
             return Some("name: it is empty".to_owned());

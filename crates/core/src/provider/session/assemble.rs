@@ -1,4 +1,4 @@
-//! Between a protocol and the streams of its turns: what holds for every provider.
+//! Shared logic of all providers between a session protocol and the streams of its turns.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,16 +12,15 @@ use crate::{
     AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn, Usage,
 };
 
-/// How many events that came between two turns are kept for the next one.
+/// Limit of events between turns that are kept for the next turn.
 const HEAD: usize = 256;
 
-/// Runs a [`SessionProtocol`] over the lines of one process, and a [`RunAssembler`] over each turn.
+/// Runs a [`SessionProtocol`] on the lines of one process, and a [`RunAssembler`] for each turn.
 ///
-/// Like that one it is pure: the engine and the tests both use it.
+/// It is pure, and both the engine and tests use it.
 ///
-/// The events of the current turn, and only of that, are in [`out`](Self::out). After each call, the caller
-/// takes them from there, ends the turn when [`is_over`](Self::is_over) is true, and writes what
-/// [`exchange`](Self::exchange) holds.
+/// [`out`](Self::out) has the events of the current turn only. After each call, the caller takes them, ends the turn
+/// if [`is_over`](Self::is_over) returns true, and processes [`exchange`](Self::exchange).
 pub struct SessionAssembler {
     protocol: Shared,
     include_native: bool,
@@ -39,7 +38,7 @@ struct Current {
 }
 
 impl SessionAssembler {
-    /// For a process that was just started.
+    /// Creates an assembler for a process that was just started.
     pub fn new(mut protocol: Box<dyn SessionProtocol>, include_native: bool) -> Self {
         protocol.open();
         Self {
@@ -54,22 +53,21 @@ impl SessionAssembler {
         }
     }
 
-    /// Its first turn goes to a session that was there before
-    /// ([`RunAssembler::resumes`]).
+    /// Sets whether the first turn resumes an existing session ([`RunAssembler::resumes`]).
     #[must_use]
     pub fn resumes(mut self, resumes: bool) -> Self {
         self.resumes = resumes;
         self
     }
 
-    /// Keeps secrets out of notices, errors and the end of stderr.
+    /// Removes secrets from notices, errors and the end of stderr.
     #[must_use]
     pub fn hide(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// A turn begins. There must be none.
+    /// Begins a turn. No other turn may be in progress.
     pub fn begin(&mut self, turn: Turn) {
         debug_assert!(self.turn.is_none(), "one turn at a time");
         self.turn = Some(self.current(true));
@@ -93,7 +91,7 @@ impl SessionAssembler {
         Current { assembler, asked }
     }
 
-    /// Takes one line without its newline.
+    /// Processes one line without its newline.
     pub fn line(&mut self, line: &[u8]) {
         self.heard = true;
         let idle = self.turn.is_none();
@@ -108,7 +106,7 @@ impl SessionAssembler {
         }
     }
 
-    /// Whether the line that came while no turn was played was the first one of a turn.
+    /// Keeps the turn if the line that arrived between turns began an unasked one, and discards it otherwise.
     fn unasked_or_not(&mut self) {
         if self.out.as_slice().iter().any(is_of_a_turn) {
             let later: Vec<_> = self.out.drain_entries(0).collect();
@@ -123,7 +121,7 @@ impl SessionAssembler {
         self.head.extend(kept);
     }
 
-    /// Takes note of a line that was longer than the limit: `bytes` long, beginning with `head`.
+    /// Reports a line that was longer than the limit: `bytes` long, beginning with `head`.
     pub fn oversize_line(&mut self, bytes: u64, head: &[u8]) {
         self.heard = true;
         let idle = self.turn.is_none();
@@ -138,7 +136,7 @@ impl SessionAssembler {
         }
     }
 
-    /// Something is wanted of the CLI.
+    /// Passes an order to the protocol.
     pub fn order(&mut self, order: Order) {
         if let Some(turn) = &mut self.turn {
             let protocol = &self.protocol;
@@ -153,8 +151,8 @@ impl SessionAssembler {
         }
     }
 
-    /// Answers a permission request. The stream reports the outcome: an answer that the CLI cannot
-    /// take is a denial, with the reason.
+    /// Answers a permission request. The stream reports the outcome: an unsupported answer is a denial, with the
+    /// reason.
     pub fn answer(&mut self, request: &PermissionRequest, mut answer: PermissionAnswer) {
         let unsupported = (self.protocol.lock()).unsupported_answer(request.id, &answer);
         if unsupported.is_some() {
@@ -165,7 +163,7 @@ impl SessionAssembler {
         self.order(Order::Answer(request.id, answer));
     }
 
-    /// An event of the engine's own, for the turn that is being played or the next one.
+    /// Adds an event of the engine to the turn in progress, or to the next one.
     pub fn runtime_event(&mut self, event: AgentEvent) {
         match &mut self.turn {
             Some(turn) => turn.assembler.events(&mut self.out, |out| out.push(event)),
@@ -174,23 +172,23 @@ impl SessionAssembler {
         }
     }
 
-    /// Events of the turn that have not been taken yet.
+    /// Returns the events of the turn that were not taken yet.
     pub fn out(&mut self) -> &mut Events {
         &mut self.out
     }
 
-    /// Whether a turn is active: `Some(true)` if the caller started it, `Some(false)` if the CLI began
-    /// it by itself.
+    /// Returns the turn in progress: `Some(true)` if the caller started it, `Some(false)` if it is unasked, `None`
+    /// if there is none.
     pub fn turn(&self) -> Option<bool> {
         self.turn.as_ref().map(|turn| turn.asked)
     }
 
-    /// Whether the turn that is being played has come to its end.
+    /// Returns whether the turn in progress has reached its end.
     pub fn is_over(&self) -> bool {
         (self.turn.as_ref()).is_some_and(|turn| turn.assembler.has_ended())
     }
 
-    /// The CLI's current activity.
+    /// Returns the CLI's current activity.
     pub fn phase(&self) -> Phase {
         match &self.turn {
             Some(turn) => turn.assembler.phase(),
@@ -198,34 +196,34 @@ impl SessionAssembler {
         }
     }
 
-    /// Whether any tool was used in the turn that is being played.
+    /// Returns whether any tool was used in the turn in progress.
     pub fn used_tools(&self) -> bool {
         (self.turn.as_ref()).is_some_and(|turn| turn.assembler.used_tools())
     }
 
-    /// The process is about to be stopped from outside, or the turn to be interrupted.
+    /// Announces that the process is about to be stopped from outside, or the turn to be interrupted.
     pub fn stop_requested(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.assembler.stop_requested();
         }
     }
 
-    /// Whether the turn that is over was interrupted.
+    /// Returns whether the turn that has ended was interrupted.
     pub fn interrupted(&self) -> bool {
         self.protocol.lock().interrupted()
     }
 
-    /// The session's id, as soon as it can be resumed by it.
+    /// Returns the session's id, or `None` until the session can be resumed by it.
     pub fn session_id(&self) -> Option<Id> {
         self.protocol.lock().session_id()
     }
 
-    /// Cost of the session so far, if the CLI reports it.
+    /// Returns the cost of the session so far in USD, if the CLI reports it.
     pub fn session_cost_usd(&self) -> Option<f64> {
         self.protocol.lock().session_cost_usd()
     }
 
-    /// The turn is over and the process lives on. `done` is the last event in [`out`](Self::out).
+    /// Ends the turn while the process continues. `done` is the last event in [`out`](Self::out).
     pub fn end_turn(&mut self, duration_ms: u64) {
         let stop = self.interrupted().then_some(Stop::Aborted);
         let exit = Exit {
@@ -235,7 +233,7 @@ impl SessionAssembler {
         self.end(exit, duration_ms);
     }
 
-    /// The process is gone, and with it the turn, if there was one.
+    /// Ends the turn, if there is one, after the end of the process.
     pub fn finish(&mut self, exit: Exit, duration_ms: u64) {
         self.end(exit, duration_ms);
     }
@@ -252,7 +250,7 @@ impl SessionAssembler {
     }
 }
 
-/// Only a turn has it.
+/// Returns whether an event occurs only in a turn.
 fn is_of_a_turn(event: &AgentEvent) -> bool {
     matches!(
         event,
@@ -264,7 +262,7 @@ fn is_of_a_turn(event: &AgentEvent) -> bool {
     )
 }
 
-/// Whether an entry between turns is kept for the next turn.
+/// Returns whether an entry between turns is kept for the next turn.
 fn is_kept(entry: &LogEntry) -> bool {
     matches!(
         entry.event,
@@ -282,7 +280,7 @@ struct Shared(Arc<Mutex<Box<dyn SessionProtocol>>>);
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Box<dyn SessionProtocol>> {
-        // Where a panic of a protocol is caught, it is not used again.
+        // A protocol that panicked is not used again.
         lock(&self.0)
     }
 }

@@ -1,4 +1,4 @@
-//! The lines here are those of a CLI that there is not.
+//! Tests of the session assembler with an imaginary CLI.
 
 use super::*;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     ToolKind, ToolUse, TurnEnd,
 };
 
-/// Its lines are `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
+/// A protocol with the lines `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
 #[derive(Default)]
 struct Toy {
     exchange: Exchange,
