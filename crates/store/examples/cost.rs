@@ -1,5 +1,5 @@
-//! Time that a store adds to a run: the median of 50 times, in a file and, if `TEAMSTER_TEST_POSTGRES` is set,
-//! on a server.
+//! Measures the time that a store adds to a run: the median of 50 runs, in a file and, if `TEAMSTER_TEST_POSTGRES` is
+//! set, on a server.
 //!
 //! ```sh
 //! .ci/postgres cargo run --release -p teamster-store --example cost

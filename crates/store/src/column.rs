@@ -10,22 +10,22 @@ use sqlx::any::AnyRow;
 
 use crate::StoreError;
 
-/// A figure as a column has it. What does not fit (nothing real) is the largest that does.
+/// Converts a number for a column. A number that does not fit is clamped.
 pub(crate) fn to_column(figure: u64) -> i64 {
     i64::try_from(figure).unwrap_or(i64::MAX)
 }
 
-/// A figure that is always there.
+/// Reads a number that must be present.
 pub(crate) fn figure(row: &AnyRow, column: &str) -> Result<u64, sqlx::Error> {
     Ok(from_column(row.try_get(column)?))
 }
 
-/// A figure that may be absent.
+/// Reads a number that may be NULL.
 pub(crate) fn optional_figure(row: &AnyRow, column: &str) -> Result<Option<u64>, sqlx::Error> {
     Ok(row.try_get::<Option<i64>, _>(column)?.map(from_column))
 }
 
-/// A figure of 32 bits. What does not fit (nothing real) is the largest that does.
+/// Converts to 32 bits. A number that does not fit is clamped.
 pub(crate) fn small(figure: u64) -> u32 {
     u32::try_from(figure).unwrap_or(u32::MAX)
 }
@@ -34,15 +34,15 @@ fn from_column(figure: i64) -> u64 {
     u64::try_from(figure).unwrap_or(0)
 }
 
-/// A text as both databases take it: PostgreSQL has no NUL in texts.
+/// Replaces NUL characters, which PostgreSQL does not accept.
 pub(crate) fn text(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// Most bytes of an id or of a part of a key. PostgreSQL takes 2704 bytes in all in an index.
+/// Maximum size of an id or of a part of a key, in bytes. PostgreSQL accepts 2704 bytes in total in an index entry.
 const LONGEST_ID: usize = 500;
 
-/// Refuse what cannot be an id: it is looked up later, so it is stored as it is or not at all.
+/// Checks an id, which must be stored unchanged so that it can be found.
 pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
     if id.contains('\0') {
         return Err(StoreError::invalid(what, "there is a NUL in it"));
@@ -54,7 +54,7 @@ pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The same for what must be there.
+/// Checks an id that must not be empty.
 pub(crate) fn check_given(what: &'static str, id: &str) -> Result<(), StoreError> {
     if id.is_empty() {
         return Err(StoreError::invalid(what, "it is empty"));
@@ -62,10 +62,9 @@ pub(crate) fn check_given(what: &'static str, id: &str) -> Result<(), StoreError
     check_id(what, id)
 }
 
-/// Refuse what a store refuses as the id of a run: an empty one, one of more than 500 bytes, one with
-/// control characters in it.
+/// Checks the id of a run. A store refuses an empty one, one of more than 500 bytes, and one with control characters.
 ///
-/// For those who want to say so before anything is started.
+/// Use it to report an invalid id before anything is started.
 ///
 /// ```
 /// assert!(teamster_store::check_run_id("nightly-1").is_ok());
@@ -74,7 +73,7 @@ pub(crate) fn check_given(what: &'static str, id: &str) -> Result<(), StoreError
 ///
 /// # Errors
 ///
-/// [`StoreError::Invalid`], with the reason.
+/// [`StoreError::Invalid`] with the reason.
 pub fn check_run_id(run_id: &str) -> Result<(), StoreError> {
     check_given("run id", run_id)?;
     if run_id.chars().any(char::is_control) {
@@ -86,7 +85,7 @@ pub fn check_run_id(run_id: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Escapes control characters of a foreign text, because a terminal obeys them.
+/// Escapes control characters of a text from elsewhere, because a terminal would interpret them.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -102,11 +101,11 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Prefix of a path in a column that is not UTF-8. No absolute path begins so.
+/// Prefix of a stored path that is not UTF-8. No absolute path begins with it.
 #[cfg(unix)]
 const BYTES: &str = "bytes:";
 
-/// A path as a column has it: an absolute one, which can be read back as it was.
+/// Converts a path to an absolute one for a column. [`path_from_column`] restores it exactly.
 pub(crate) fn path_to_column(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     #[cfg(unix)]
@@ -149,13 +148,13 @@ mod tests {
     }
 }
 
-/// The word that an enumeration is on the wire.
+/// Returns the name of an enum variant on the wire.
 pub(crate) fn word(value: &impl Serialize) -> Option<String> {
     let value = serde_json::to_value(value).ok()?;
     value.as_str().map(str::to_owned)
 }
 
-/// The value of such a word.
+/// Parses the name of an enum variant.
 pub(crate) fn from_word<T: DeserializeOwned>(word: String) -> Result<T, sqlx::Error> {
     serde_json::from_value(word.into()).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

@@ -1,4 +1,4 @@
-//! Errors, with the next step in each.
+//! Errors of the store. Messages include the next step.
 
 use std::io;
 
@@ -8,29 +8,29 @@ use crate::column::printable;
 
 /// An error of the store.
 ///
-/// No message has a password in it: of a server's URL it has only host, port and database.
+/// Messages contain no password: of a server's URL they have only host, port and database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The text does not say which database is meant.
+    /// The path or URL of a database is invalid.
     #[error("not a database: {reason}")]
     Url {
-        /// Why, and what it should be.
+        /// The reason, and the expected form.
         reason: String,
     },
     /// The database cannot be opened.
     #[error("cannot open the store {place}: {reason}")]
     Open {
-        /// Which.
+        /// The store.
         place: String,
-        /// Why, and what to do.
+        /// The reason, and the next step.
         reason: String,
     },
-    /// There is no store there, and none was made: see
+    /// There is no store at this location, and none was created; see
     /// [`Store::open_existing`](crate::Store::open_existing).
     #[error("there is no store at {place}")]
     Missing {
-        /// Where.
+        /// The location.
         place: String,
     },
     /// A newer version of this program has changed the database's tables.
@@ -39,7 +39,7 @@ pub enum StoreError {
          use the newer program, or another store"
     )]
     Newer {
-        /// Which.
+        /// The store.
         place: String,
         /// The version of the tables.
         found: i64,
@@ -52,7 +52,7 @@ pub enum StoreError {
         printable(table)
     )]
     Foreign {
-        /// Which.
+        /// The store.
         place: String,
         /// One of its tables.
         table: String,
@@ -62,10 +62,10 @@ pub enum StoreError {
     Invalid {
         /// The kind of value.
         what: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is a run of this id already.
+    /// A run with this id exists.
     #[error(
         "there is a run {} already: give every run an id of its own",
         printable(run_id)
@@ -74,7 +74,7 @@ pub enum StoreError {
         /// The id.
         run_id: String,
     },
-    /// The run cannot be ended.
+    /// The run cannot be ended, because it was never begun or has ended.
     #[error(
         "there is no run {} that could end: it was never begun, or it has ended",
         printable(run_id)
@@ -83,7 +83,7 @@ pub enum StoreError {
         /// The id.
         run_id: String,
     },
-    /// More than one run has an id that begins so.
+    /// More than one run has an id with this prefix.
     #[error(
         "more than one run begins with `{}`: {}{}",
         printable(prefix),
@@ -91,31 +91,31 @@ pub enum StoreError {
         if *more { " and more" } else { "" }
     )]
     Ambiguous {
-        /// The requested id or its beginning.
+        /// The requested id or prefix.
         prefix: String,
-        /// Ids that begin so, newest first.
+        /// Ids with this prefix, newest first, at most 5.
         candidates: Vec<String>,
-        /// There are more than these.
+        /// True if there are more candidates.
         more: bool,
     },
     /// The database refused a request.
     #[error("cannot {doing} in the store {place}: {reason}")]
     Query {
-        /// The request.
+        /// The operation.
         doing: &'static str,
-        /// Which store.
+        /// The store.
         place: String,
-        /// Why, and what to do.
+        /// The reason, and the next step.
         reason: String,
     },
-    /// The database did not answer in time. Whether it executed the request is unknown.
+    /// The database did not answer in time. The operation may have been executed.
     #[error("the store {place} did not {doing} within {seconds} s: is something blocking it?")]
     Slow {
-        /// The request.
+        /// The operation.
         doing: &'static str,
-        /// Which store.
+        /// The store.
         place: String,
-        /// How long it was waited for.
+        /// The time limit, in seconds.
         seconds: u64,
     },
 }
@@ -129,8 +129,8 @@ impl StoreError {
     }
 }
 
-/// Codes that SQLite and PostgreSQL give, and the next step. The extended codes of SQLite have the
-/// primary one in their lowest byte.
+/// Explains an error of SQLite or PostgreSQL, with the next step if its code is known. The lowest byte of an extended
+/// SQLite code is its primary code.
 pub(crate) fn explain(error: &sqlx::Error) -> String {
     const TLS: &str = "check `sslmode` and `sslrootcert` in the URL";
     let hint = match error {
@@ -158,7 +158,7 @@ pub(crate) fn explain(error: &sqlx::Error) -> String {
                 _ => "",
             }
         }
-        // What is wrong with a certificate comes as an error of reading.
+        // An invalid certificate is reported as a read error.
         sqlx::Error::Io(io) if io.kind() == io::ErrorKind::InvalidData => TLS,
         sqlx::Error::Io(_) => "is the server running there, and can it be reached?",
         sqlx::Error::Tls(_) => TLS,
@@ -166,7 +166,7 @@ pub(crate) fn explain(error: &sqlx::Error) -> String {
         _ => "",
     };
     let what = match error {
-        // The driver's own text has the words "error returned from database" in front.
+        // The driver's own text is prefixed with "error returned from database".
         sqlx::Error::Database(database) => database.message().to_owned(),
         sqlx::Error::Io(io) => io.to_string(),
         sqlx::Error::PoolTimedOut => "no connection came free in time".to_owned(),
@@ -179,7 +179,7 @@ pub(crate) fn explain(error: &sqlx::Error) -> String {
     }
 }
 
-/// The same for what can go wrong with the tables themselves.
+/// Explains an error of a migration.
 pub(crate) fn explain_migration(error: &MigrateError) -> String {
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => explain(error),
@@ -191,7 +191,7 @@ pub(crate) fn explain_migration(error: &MigrateError) -> String {
     }
 }
 
-/// Whether another process has locked the SQLite file.
+/// Returns whether another process has locked the SQLite file.
 pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(database) = error else {
         return false;

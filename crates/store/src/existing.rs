@@ -1,4 +1,4 @@
-//! Opening what is there already, and making nothing.
+//! Opening an existing store without creating anything.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
                 let error = io::Error::from(io::ErrorKind::IsADirectory);
                 return Err(cannot_open(place, explain_io(&error)));
             }
-            // One that was killed before it made the tables leaves an empty file.
+            // A process that was killed before it created the tables leaves an empty file.
             Ok(found) if found.len() == 0 => return Err(missing(place)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(place)),
             Err(error) => return Err(cannot_open(place, explain_io(&error))),
@@ -47,7 +47,7 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
             Location::File(_) => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
-                // The journal needs two files beside it, also for reading.
+                // The journal needs two files beside the database, also for reading.
                 let readable = sqlx::query("SELECT count(*) FROM sqlite_master")
                     .fetch_one(&mut *connection)
                     .await
@@ -68,7 +68,7 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
             return Err(error);
         }
     }
-    // A file that cannot be written does not change while it is read. A journal beside it is not read.
+    // A file that cannot be written does not change while it is read. Its journal is not read.
     let options = place.immutable().map_err(|error| failed(&error))?;
     let pool_of = pool(place, options);
     let ready = async {
@@ -83,7 +83,7 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
     Ok(pool_of)
 }
 
-/// Whether the tables are there, as this program knows them.
+/// Checks that the tables exist and have the current version.
 async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result<(), StoreError> {
     if up_to_date(connection, place).await? {
         return Ok(());
@@ -98,7 +98,7 @@ async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result
                           in it brings them up to date";
             Err(cannot_open(place, reason.into()))
         }
-        // No such table: killed before it was made, or a schema without any.
+        // No such table: either the creator was killed before, or the schema is empty.
         Err(sqlx::Error::Database(error))
             if matches!(error.code().as_deref(), Some("42P01" | "1")) =>
         {
@@ -114,7 +114,7 @@ fn missing(place: &Location) -> StoreError {
     }
 }
 
-/// Whether SQLite cannot do what it wants because nothing can be written there: `CANTOPEN` and `READONLY`.
+/// Returns whether SQLite failed because it cannot write: `CANTOPEN` or `READONLY`.
 fn is_protected(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;

@@ -20,15 +20,15 @@ const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, convers
     error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
     heartbeat_at";
 
-/// How many ids an error lists.
+/// Number of ids that an error lists.
 const CANDIDATES: usize = 5;
 
 impl Store {
-    /// Write down that a run has begun in this process.
+    /// Records that a run has begun in this process.
     ///
     /// # Errors
     ///
-    /// If there is a run of this id, the id cannot be one, or the database fails.
+    /// Fails if a run with this id exists, if the id is invalid, or if the database fails.
     pub async fn begin_run(&self, run: &NewRun) -> Result<(), StoreError> {
         check_run_id(&run.run_id)?;
         check_given("provider", &run.provider)?;
@@ -62,13 +62,13 @@ impl Store {
         }
     }
 
-    /// Records that a run is still going on. Returns whether such a run exists.
+    /// Records a heartbeat of a run. Returns whether the run exists and has not ended.
     ///
-    /// A run that was taken for interrupted, because its machine slept for example, is running again.
+    /// A run that was recorded as interrupted, for example because its machine slept, is running again.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn heartbeat(&self, run_id: &str) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "UPDATE teamster_runs SET heartbeat_at = $2, status = 'running', ended_at = NULL, \
@@ -79,11 +79,11 @@ impl Store {
         Ok(self.execute("keep a run alive", query).await? > 0)
     }
 
-    /// Records the session of a run. Returns whether the run is going on.
+    /// Records the session of a run. Returns whether the run exists and has not ended.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn set_run_session(
         &self,
         run_id: &str,
@@ -103,18 +103,18 @@ impl Store {
         Ok(self.execute("write down a run's session", query).await? > 0)
     }
 
-    /// Write down how a run ended, all of it at once.
+    /// Records the outcome of a run in one statement.
     ///
     /// # Errors
     ///
-    /// If it was never begun or has ended already, or the database fails.
+    /// Fails if the run was never begun or has ended, or if the database fails.
     pub async fn end_run(&self, outcome: &Outcome) -> Result<(), StoreError> {
         let result = &outcome.result;
         let usage = result.usage.unwrap_or_default();
         let error = outcome.error.as_ref();
         let now = to_column(self.now());
-        // The drivers know a NULL for a DOUBLE PRECISION as one for a REAL, and a statement keeps the
-        // types that it was first used with. So absence goes as a figure.
+        // The drivers bind a NULL for a DOUBLE PRECISION as one for a REAL, and a statement keeps the types of its
+        // first use. So an absent cost is bound as -1.
         let cost = result
             .total_cost_usd
             .filter(|cost| cost.is_finite() && *cost >= 0.0);
@@ -157,23 +157,23 @@ impl Store {
         }
     }
 
-    /// Whether there is a run of exactly this id.
+    /// Returns whether a run with exactly this id exists.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn run_exists(&self, run_id: &str) -> Result<bool, StoreError> {
         let query = sqlx::query("SELECT run_id FROM teamster_runs WHERE run_id = $1");
         let rows = self.fetch("look up a run", query.bind(text(run_id)));
         Ok(!rows.await?.is_empty())
     }
 
-    /// A run, by its id or by what its id begins with, if only one does. Of a turn's id, the part before its number
-    /// may be shortened: `0199.2` is `0199d1c2-….2`.
+    /// Returns a run by its id or by a unique prefix of it. In a turn's id, the part before the number may be
+    /// shortened: `0199.2` finds `0199d1c2-….2`.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Ambiguous`] if several begin so, or if the database fails.
+    /// [`StoreError::Ambiguous`] if several ids match. Also fails if the database fails.
     pub async fn run(&self, id_or_prefix: &str) -> Result<Option<RunRecord>, StoreError> {
         check_given("run id", id_or_prefix)?;
         let exact = format!("SELECT {COLUMNS} FROM teamster_runs WHERE run_id = $1");
@@ -216,17 +216,16 @@ impl Store {
         Ok(found.pop())
     }
 
-    /// Runs, those that began last first.
+    /// Returns runs, newest first.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut runs = Vec::new();
         let mut after = filter.after.clone();
-        // Whether a run is running or interrupted is known only when it was read, so some may fall out
-        // of a page.
+        // The state of a run is known only after it was read, so a page may lose some of its runs.
         while runs.len() < limit {
             let missing = (limit - runs.len()).min(500);
             let page = self.page(filter, after.as_ref(), missing).await?;
@@ -258,13 +257,13 @@ impl Store {
              AND (CAST($13 AS TEXT) IS NULL OR working_directory = $13) \
              ORDER BY started_at DESC, run_id DESC LIMIT $12"
         );
-        // One that is written down as running may be interrupted, and that is all that reading changes.
+        // A stored run that is running may read as interrupted. Reading changes no other state.
         let stored = match &filter.status {
             None => ["", ""],
             Some(RunState::Interrupted) => ["running", "interrupted"],
             Some(other) => [other.as_str(); 2],
         };
-        // What was left by other machines and before the last start of this one need not be read.
+        // Runs of other machines without a recent heartbeat, or of an earlier boot, cannot be running.
         let (heard_since, space) = match filter.status {
             Some(RunState::Running) => (self.lost_before(), Writer::this().space),
             _ => (0, None),
@@ -286,18 +285,18 @@ impl Store {
         self.fetch_runs(query).await
     }
 
-    /// A run with an older heartbeat is lost if its process cannot be checked.
+    /// Returns the time before which a last heartbeat means that a run is lost, if its process cannot be checked.
     fn lost_before(&self) -> u64 {
         self.now().saturating_sub(millis(LOST_AFTER))
     }
 
-    /// Records every interrupted run as such, with the time of its last heartbeat. Returns how many there were.
+    /// Marks all interrupted runs as such, ended at their last heartbeat. Returns their number.
     ///
-    /// This is optional: they are shown as interrupted anyway.
+    /// This is optional, because such runs read as interrupted anyway.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn mark_interrupted(&self) -> Result<u64, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM teamster_runs WHERE status = 'running'");
         let runs = self
@@ -308,7 +307,7 @@ impl Store {
             if run.status != RunState::Interrupted {
                 continue;
             }
-            // Unless it was heard of meanwhile.
+            // Only if there was no heartbeat since the read.
             let query = sqlx::query(
                 "UPDATE teamster_runs SET status = 'interrupted', ended_at = heartbeat_at, \
                  duration_ms = heartbeat_at - started_at \
@@ -321,12 +320,12 @@ impl Store {
         Ok(marked)
     }
 
-    /// Deletes the runs that ended or were interrupted before this time, in milliseconds since the Unix epoch.
-    /// Returns how many. A run whose process is alive stays.
+    /// Deletes the runs that ended or were interrupted before this time, in milliseconds since the Unix epoch. Returns
+    /// their number. Runs with a live process are kept.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn forget_runs(&self, before_ms: u64) -> Result<u64, StoreError> {
         self.mark_interrupted().await?;
         self.unmark_living().await?;
@@ -336,11 +335,11 @@ impl Store {
         self.execute("forget old runs", query).await
     }
 
-    /// Forgets the run of this id unless it is running. Returns how many runs that were: one or none.
+    /// Deletes the run with this id unless it is running. Returns the number of deleted runs, 0 or 1.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn forget_run(&self, id: &str) -> Result<u64, StoreError> {
         self.mark_interrupted().await?;
         self.unmark_living().await?;
@@ -350,8 +349,8 @@ impl Store {
         self.execute("forget a run", query).await
     }
 
-    /// Take back that a run was interrupted where its process is there after all: those who took it for
-    /// lost were on another machine, and could not see it.
+    /// Marks interrupted runs as running if their process is alive on this machine. A process of another machine, which
+    /// cannot check that, may have marked them.
     async fn unmark_living(&self) -> Result<(), StoreError> {
         let here = Writer::this();
         let Some(space) = here.space.clone() else {
@@ -413,7 +412,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     let heartbeat_at = figure(row, "heartbeat_at")?;
     let stored = row.try_get::<String, _>("status")?;
     let mut status = RunState::from_column(&stored);
-    // What is certain counts; what was heard last only where nothing can be seen.
+    // The heartbeat counts only if the process cannot be checked.
     let is_over = || match writer.presence(here) {
         Presence::Running => false,
         Presence::Ended => true,
@@ -437,7 +436,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
             Some(error.retryable(retryable))
         }
     };
-    // One of a newer program that cannot be read costs the log, and not the whole list.
+    // A log of a newer version that cannot be read is skipped, so that the run is still listed.
     let attempt_log: Vec<Attempt> = optional("attempt_log")?
         .and_then(|log| serde_json::from_str(&log).ok())
         .unwrap_or_default();
@@ -468,7 +467,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     })
 }
 
-/// What the ids of turns are like of which this is one, shortened before its number; `None` if it is none of a turn.
+/// Returns the `LIKE` pattern for a turn's id that is shortened before its number. Returns `None` for other ids.
 fn turn_pattern(id: &str) -> Option<String> {
     let (session, number) = id.rsplit_once('.')?;
     if session.is_empty() || number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
@@ -484,7 +483,8 @@ fn turn_pattern(id: &str) -> Option<String> {
     Some(format!("{pattern}%.{number}"))
 }
 
-/// The error with its code and details: as it was stored, or as rows of older versions have it, in the attempts.
+/// Returns the error with its code and details, which are stored with it, or with an attempt in rows of older
+/// versions.
 fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> AgentError {
     let last = log.last().and_then(|attempt| attempt.error.clone());
     let same =

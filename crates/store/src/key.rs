@@ -1,4 +1,4 @@
-//! By what a session is found.
+//! Keys of sessions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::column::{check_given, check_id, printable};
 
-/// Key of a program's sessions: user, place and the like. Every part is optional, and an empty
-/// one is as good as none.
+/// Key of a program's sessions: channel, user and thread. Every part is optional, and an empty part counts as absent.
 ///
-/// As text it is `channel:user:thread` with `_` for none; `:` and `%` in a part are written `%3A` and
-/// `%25`. Parts at the end may be left out.
+/// The text form is `channel:user:thread` with `_` for an absent part. `:` and `%` in a part are encoded as `%3A` and
+/// `%25`. Trailing parts may be omitted.
 ///
 /// ```
 /// use teamster_store::Conversation;
@@ -28,45 +27,45 @@ use crate::column::{check_given, check_id, printable};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Conversation {
-    /// Such as `slack`, or the name of a script.
+    /// The channel, such as `slack` or the name of a script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// The user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Which of their threads.
+    /// The thread of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
 }
 
 impl Conversation {
-    /// One without any part.
+    /// Creates a key without parts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this channel.
+    /// Sets the channel.
     #[must_use]
     pub fn channel(mut self, channel: impl Into<String>) -> Self {
         self.channel = part(channel.into());
         self
     }
 
-    /// With this user.
+    /// Sets the user.
     #[must_use]
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = part(user.into());
         self
     }
 
-    /// With this thread.
+    /// Sets the thread.
     #[must_use]
     pub fn thread(mut self, thread: impl Into<String>) -> Self {
         self.thread = part(thread.into());
         self
     }
 
-    /// The key of its session with a provider. Each has its own: a fallback's session is another CLI's.
+    /// Returns the key of the conversation's session with a provider. Each provider has its own session.
     pub fn with(&self, provider: impl Into<String>) -> SessionKey {
         SessionKey {
             conversation: self.clone(),
@@ -74,7 +73,7 @@ impl Conversation {
         }
     }
 
-    /// Its parts as columns have them.
+    /// Returns the parts as stored in columns.
     pub(crate) fn columns(&self) -> [&str; 3] {
         [&self.channel, &self.user, &self.thread].map(|part| part.as_deref().unwrap_or_default())
     }
@@ -164,12 +163,12 @@ impl FromStr for Conversation {
     }
 }
 
-/// By what a session is found: a conversation and a provider, such as `claude`.
+/// Key of a session: a conversation and a provider, such as `claude`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionKey {
-    /// With whom and where.
+    /// The conversation.
     pub conversation: Conversation,
     /// The provider of the session.
     pub provider: String,

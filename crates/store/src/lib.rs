@@ -1,7 +1,7 @@
-//! Which session belongs to which conversation, and the history of runs.
+//! Sessions by conversation, and the history of runs.
 //!
-//! A [`Store`] is a file of SQLite, a server of PostgreSQL, or memory; the same code and the same tables
-//! for all of them. Several processes may use the same one.
+//! A [`Store`] is an SQLite file, a PostgreSQL server, or memory, with the same code and tables for each. Several
+//! processes may use the same store.
 //!
 //! ```
 //! use teamster_store::{Conversation, NewRun, NewSession, RunFilter, RunState, Store};
@@ -51,28 +51,28 @@
 //!
 //! # Sessions
 //!
-//! A session is found by a [`Conversation`] (channel, user, thread) and a provider, because the session of
-//! one CLI means nothing to another: when a run falls back, each provider keeps its own. It is
-//! forgotten 7 days after its last use ([`Store::session_ttl`]). CLIs keep their sessions by
-//! directory, so [`SessionRecord::working_directory`] is where it can be resumed.
+//! A session is found by a [`Conversation`] (channel, user, thread) and a provider, because one CLI cannot resume the
+//! session of another. When a run falls back, each provider keeps its own session. A session expires 7 days after its
+//! last use ([`Store::session_ttl`]). CLIs keep their sessions by directory, so a session can be resumed only in its
+//! [`SessionRecord::working_directory`].
 //!
 //! # Runs
 //!
-//! A run is one row. Of the prompt there is only a hash; of the answer nothing.
+//! A run is one row. The row has a hash of the prompt, and no text of the answer.
 //!
-//! A killed process leaves the store consistent. Every write is one statement, so a row is as it was or
-//! as it is to be. A run whose process is gone reads as [`RunState::Interrupted`]; where the process
-//! cannot be looked at, because it is on another machine, it does so when it was not heard of for
-//! [`LOST_AFTER`]. No clean-up is needed. A run that is heard of again, because its machine only slept, is
-//! running again.
+//! A killed process leaves the store consistent: every write is one statement, so a row has either its old or its new
+//! content. A run whose process is gone reads as [`RunState::Interrupted`]. If the process cannot be checked because it
+//! is on another machine, the run reads so once its last heartbeat is older than [`LOST_AFTER`]. No clean-up is needed.
+//! If heartbeats resume, because the machine only slept, the run is running again.
 //!
-//! # What is shared
+//! # Sharing
 //!
-//! A file of SQLite is for processes of one machine: its locks do not work over most network file
-//! systems. Between machines it is a server of PostgreSQL, in a schema of its own if you like; their
-//! clocks should agree within some seconds. Tables and indexes have names that begin with `teamster_`.
+//! An SQLite file is shared by processes of one machine: its locks do not work over most network file systems. Several
+//! machines share a PostgreSQL server, optionally in a separate schema, and their clocks should agree within some
+//! seconds. Names of tables and indexes begin with `teamster_`.
 //!
-//! A program that uses sqlx's `Any` itself has to install the drivers by
+//! A program that uses sqlx's `Any` itself must install the drivers with `sqlx::any::install_default_drivers`, as this
+//! crate does. Installing other drivers panics.
 //! `sqlx::any::install_default_drivers`, as this crate does: with others it panics.
 #![warn(missing_docs)]
 

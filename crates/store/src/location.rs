@@ -1,4 +1,4 @@
-//! The location of a database, and its form in messages.
+//! Location of a database, and its text in messages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::StoreError;
 /// The location of a store.
 #[derive(Clone)]
 pub(crate) enum Location {
-    /// In this process's memory, gone with it.
+    /// Memory of this process.
     Memory,
-    /// In this file; an absolute path.
+    /// A file, by its absolute path.
     File(PathBuf),
-    /// On a server.
+    /// A server.
     Server {
-        /// As it was given, password included: never shown.
+        /// The options as given, including the password. Never shown.
         options: AnyConnectOptions,
-        /// Without the password.
+        /// The URL without the password.
         shown: String,
     },
 }
@@ -59,12 +59,12 @@ impl Location {
         file(url)
     }
 
-    /// Connection options for sqlx.
+    /// Returns the connection options for sqlx.
     pub(crate) fn options(&self) -> Result<AnyConnectOptions, sqlx::Error> {
         match self {
             Self::Memory => AnyConnectOptions::from_str("sqlite::memory:"),
             Self::File(path) => {
-                // Paths come from a `str`, so they are UTF-8.
+                // The path was parsed from a `str`, so it is UTF-8.
                 let path = path.to_string_lossy();
                 let encoded = utf8_percent_encode(&path, NON_ALPHANUMERIC);
                 AnyConnectOptions::from_str(&format!("sqlite:{encoded}"))
@@ -73,7 +73,7 @@ impl Location {
         }
     }
 
-    /// The same for what cannot be written, and is read as it is on the disk.
+    /// Returns the connection options for a read-only file, which is read without its journal.
     pub(crate) fn immutable(&self) -> Result<AnyConnectOptions, sqlx::Error> {
         let mut options = self.options()?;
         if matches!(self, Self::File(_)) {
@@ -103,8 +103,8 @@ fn sqlite(rest: &str) -> Result<Location, StoreError> {
     file(&path)
 }
 
-/// Why a name is most likely a mistyped URL and not a file, without a word of what may be a password. A
-/// file of such a name would have it for everybody to see.
+/// Returns why a name is most likely a mistyped URL rather than a file. The text does not repeat the name, which may
+/// contain a password. A file with such a name would expose it.
 fn mistyped(name: &str) -> Option<String> {
     const FILE: &str = "if a file is meant, write ./ in front";
     let explicit = ["/", "./", "../"].iter().any(|is| name.starts_with(is));
@@ -171,8 +171,7 @@ fn server(url: &str) -> Result<Location, StoreError> {
         )
     })?;
     let parsed = &options.database_url;
-    // `postgres://user:12/34@host/db`: what was meant for a password reads as host, port and path, and
-    // would be shown.
+    // In `postgres://user:12/34@host/db` the password would be parsed as port and path, and would be shown.
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let behind_authority = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
     if behind_authority.contains('@') {

@@ -1,4 +1,4 @@
-//! From a name to a database whose tables are those that this program knows.
+//! Opening a database and migrating its tables.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::StoreError;
 use crate::error::{explain, explain_migration, is_busy};
 use crate::location::Location;
 
-/// Every version of the tables, oldest first. Both databases get the same text.
+/// All versions of the tables, oldest first. Both databases use the same SQL.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (
         1,
@@ -24,22 +24,21 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (2, "errors", include_str!("../migrations/0002_errors.sql")),
 ];
 
-/// Which migrations a database has had. A name of its own, because a PostgreSQL database may be shared
-/// with other programs that use sqlx.
+/// Table of the applied migrations. Its name is specific, because a PostgreSQL database may be shared with other
+/// programs that use sqlx.
 const TABLE: &str = "teamster_migrations";
 
-/// How long to wait for a server and for a lock.
+/// Time limit of waiting for a server or a lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a server may take to say that a connection can be lent again. If it takes longer the next one
-/// is a new one, so nothing is lost.
+/// Time limit of the check that a server's connection can be reused. After it the next caller gets a new connection.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
-/// How long a server may take before it is asked why. Most take less, TLS included.
+/// Time after which a separate connection attempt finds out why a server is slow. Most servers take less, TLS included.
 const ASKED_WHY_AFTER: Duration = Duration::from_millis(500);
 
 pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
-    // Those of a program that uses sqlx too are the same ones, if it calls this too.
+    // A program that also uses sqlx gets the same drivers if it calls this too.
     sqlx::any::install_default_drivers();
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
     let options = place.options().map_err(|error| failed(&error))?;
@@ -61,7 +60,7 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
                 if ready.is_ok() {
                     give_back(connection);
                 } else {
-                    // It may hold the lock of a migration that failed, which ends with it.
+                    // The connection may hold the lock of a failed migration, which ends with it.
                     let _ = connection.close().await;
                 }
                 ready
@@ -75,15 +74,17 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
     Ok(pool)
 }
 
-/// One connection. What a store is asked takes far less time than to open a second one (with TLS some
-/// hundred milliseconds), which the pool would do before the first has come back to it.
+/// Creates a pool of one connection.
+///
+/// The statements of a store take far less time than opening a second connection, which takes some hundred
+/// milliseconds with TLS. The pool would open it before the first one is returned.
 pub(crate) fn pool(place: &Location, options: AnyConnectOptions) -> AnyPool {
     let pool = AnyPoolOptions::new()
         .max_connections(1)
-        // Who is first may wait for a lock for all of its patience, and then the next one.
+        // The first caller may wait for a lock for its whole time limit, and so may the next one.
         .acquire_timeout(3 * PATIENCE);
     let pool = match place {
-        // The database is that of its connection.
+        // A memory database lives as long as its connection.
         Location::Memory => pool.idle_timeout(None).max_lifetime(None),
         Location::File(_) => for_file(pool),
         Location::Server { .. } => pool,
@@ -91,7 +92,7 @@ pub(crate) fn pool(place: &Location, options: AnyConnectOptions) -> AnyPool {
     pool.connect_lazy_with(options)
 }
 
-/// The first connection to a server.
+/// Opens the first connection to a server.
 pub(crate) async fn reach(
     pool: &AnyPool,
     options: &AnyConnectOptions,
@@ -102,7 +103,7 @@ pub(crate) async fn reach(
     if let Ok(first) = tokio::time::timeout(ASKED_WHY_AFTER, &mut acquiring).await {
         return first.map_err(|error| failed(&error));
     }
-    // The pool tries a server that is not there again and again, and loses the reason.
+    // The pool retries an unreachable server and loses the reason.
     let connecting = AnyConnection::connect_with(options);
     let connection = tokio::time::timeout(PATIENCE, connecting)
         .await
@@ -115,32 +116,31 @@ pub(crate) async fn reach(
     acquiring.await.map_err(|error| failed(&error))
 }
 
-/// Give the connection to a server back to its pool.
+/// Returns the connection of a server to its pool.
 ///
-/// The pool asks the server for a sign of life before it takes it, in the background, and waits for that
-/// forever. It has no other connection to lend meanwhile, so a server that is stopped at this moment
-/// would leave it without any.
+/// The pool pings the server in the background before it accepts the connection, without a time limit. It has no other
+/// connection to lend meanwhile. So a server that hangs at this moment would leave the pool without a connection.
 pub(crate) fn give_back(mut connection: PoolConnection<Any>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-        // The pool needs one too. Without, the connection is closed.
+        // The pool needs a runtime as well. Without one, close the connection.
         drop(connection.detach());
         return;
     };
     let returned = connection.return_to_pool();
-    // Who does not answer in time is closed with the future.
+    // After the time limit the connection is closed with the future.
     runtime.spawn(tokio::time::timeout(SIGN_OF_LIFE, returned));
 }
 
 fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
     pool.after_connect(|connection, _| {
         Box::pin(async move {
-            // What was committed survives the death of every process; a failure of the power may
-            // cost the last commits, but never the database. FULL would cost an fsync for each of
-            // the writes of a run, and what could be lost is a line of history.
+            // A commit survives the death of every process. A power failure may cost the last commits, but
+            // not the database. FULL would cost an fsync for each write of a run, to protect a line of
+            // history.
             let patience = format!("PRAGMA busy_timeout = {}", PATIENCE.as_millis());
             for pragma in [&*patience, "PRAGMA synchronous = NORMAL"] {
-                // The pool would retry and lose the reason: the first use of a file
-                // that is no database returns it.
+                // The pool would retry a failure and lose the reason. The first use of a file that is not a
+                // database returns it.
                 let _ = sqlx::raw_sql(sqlx::AssertSqlSafe(pragma.to_owned()))
                     .execute(&mut *connection)
                     .await;
@@ -150,8 +150,8 @@ fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
     })
 }
 
-/// Make the file, and the folder that it is in, for the user alone. SQLite gives the files that it makes
-/// beside it (`-wal`, `-shm`) the same permissions. What is there already stays as it is.
+/// Creates the file and its folder for this user alone. SQLite gives the files that it creates beside it (`-wal`,
+/// `-shm`) the same permissions. Existing files are not changed.
 fn make_file(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         let mut builder = fs::DirBuilder::new();
@@ -173,19 +173,19 @@ fn make_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// See that the tables are there. Another process may be doing the same at this moment.
+/// Creates or updates the tables. Another process may do the same at this moment.
 async fn migrate_file(connection: &mut AnyConnection, place: &Location) -> Result<(), StoreError> {
     if up_to_date(connection, place).await? {
         return Ok(());
     }
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
-    // Before anything is changed.
+    // Checked before any change.
     has_tables(connection, place).await?;
     write_ahead(connection)
         .await
         .map_err(|error| failed(&error))?;
-    // sqlx has no lock for migrations of SQLite. This one waits for its turn, and then finds the work
-    // of the other done.
+    // sqlx has no lock for migrations of SQLite. This transaction waits for other processes, and then finds their
+    // migrations applied.
     let mut transaction = connection
         .begin_with("BEGIN IMMEDIATE")
         .await
@@ -194,7 +194,7 @@ async fn migrate_file(connection: &mut AnyConnection, place: &Location) -> Resul
     transaction.commit().await.map_err(|error| failed(&error))
 }
 
-/// Whether a file has tables. Those of another program are refused.
+/// Returns whether a file has tables. Refuses those of another program.
 pub(crate) async fn has_tables(
     connection: &mut AnyConnection,
     place: &Location,
@@ -220,9 +220,10 @@ pub(crate) async fn has_tables(
     Ok(!tables.is_empty())
 }
 
-/// Readers do not wait for the writer then, nor it for them. The file keeps it.
+/// Switches the file to a write-ahead log, so that readers and the writer do not wait for each other. The file keeps
+/// this mode.
 ///
-/// SQLite does not wait for its turn here, so several that open a new file at once have to.
+/// SQLite does not wait for a lock here, so processes that open a new file at once have to retry.
 async fn write_ahead(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -233,8 +234,7 @@ async fn write_ahead(connection: &mut AnyConnection) -> Result<(), sqlx::Error> 
             Err(error) if is_busy(&error) && Instant::now() < deadline => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            // Where memory cannot be shared (some network file systems) it stays at the old journal,
-            // which works too.
+            // Without shared memory (on some network file systems) the rollback journal stays, which works too.
             other => return other.map(drop),
         }
     }
@@ -247,10 +247,10 @@ pub(crate) async fn migrate(
     if up_to_date(connection, place).await? {
         return Ok(());
     }
-    // Not by sqlx's `Migrator`: a future of that is not known to be `Send`.
+    // sqlx's `Migrator` is not used, because its future is not known to be `Send`.
     let failed = |error: &MigrateError| cannot_open(place, explain_migration(error));
     let applied = async {
-        // On a server only one process at a time. It holds the lock until its connection is closed.
+        // On a server, only one process at a time. The lock is held until the connection is closed.
         connection.lock().await?;
         connection.ensure_migrations_table(TABLE).await?;
         let applied = connection.list_applied_migrations(TABLE).await?;
@@ -268,15 +268,15 @@ pub(crate) async fn migrate(
     applied.await.map_err(|error| failed(&error))
 }
 
-/// Whether there is nothing to do. Asked first, because the answer costs one query and no lock, and
-/// because who may use the tables need not have the right to make some.
+/// Returns whether the tables are up to date. This is checked first, because it costs one query and no lock, and
+/// because users of the tables need no right to create some.
 pub(crate) async fn up_to_date(
     connection: &mut AnyConnection,
     place: &Location,
 ) -> Result<bool, StoreError> {
     let applied = match connection.list_applied_migrations(TABLE).await {
         Ok(applied) => applied,
-        // No such table, most likely. Any other error recurs in the next step.
+        // Most likely the table is missing. Any other error recurs in the next step.
         Err(MigrateError::Execute(sqlx::Error::Database(error)))
             if !matches!(error.code().as_deref(), Some("11" | "26")) =>
         {

@@ -1,26 +1,26 @@
-//! Which process writes a run, and whether it is still there.
+//! Identity of the process that writes a run, and a check whether it is alive.
 //!
-//! On Linux that is known for the processes of this machine since its start, and is certain; elsewhere only
-//! the heartbeat shows it.
+//! On Linux the check is reliable for processes of this machine since its boot. Elsewhere only the heartbeat shows
+//! whether a run is alive.
 
 pub(crate) use teamster_process::Presence;
 use teamster_process::{ProcessIdentity, process_space};
 
-/// This process, as other processes can recognise it.
+/// Identity of a process that other processes can check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Writer {
-    /// Name of the machine, for a person.
+    /// Name of the machine, for display.
     pub(crate) host: String,
-    /// Scope of a process id: a boot of a machine, and the namespace there. Containers may have
-    /// the name of their host but not its process ids.
+    /// Scope of process ids: a boot of a machine and a namespace. Containers may share the name of their host but not
+    /// its process ids.
     pub(crate) space: Option<String>,
     pub(crate) pid: u32,
-    /// When the process was started, in the kernel's own unit: process ids are used again.
+    /// Start time of the process, in the kernel's own unit, because process ids are reused.
     pub(crate) started: Option<u64>,
 }
 
 impl Writer {
-    /// This process.
+    /// Returns the identity of this process.
     pub(crate) fn this() -> Self {
         let pid = std::process::id();
         Self {
@@ -31,9 +31,9 @@ impl Writer {
         }
     }
 
-    /// Whether this process exists, as seen from `here`.
+    /// Checks whether the process is alive, as seen from `here`.
     pub(crate) fn presence(&self, here: &Self) -> Presence {
-        // A process id of another space means another process.
+        // In another space the same id means another process.
         if self.space.is_none() || self.space != here.space {
             return Presence::Unknown;
         }
@@ -71,7 +71,7 @@ mod tests {
         };
         assert!(there.started.is_some());
         assert_eq!(there.presence(&here), Presence::Running);
-        // One that was stopped is there.
+        // A stopped process is still running.
         let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
         assert_eq!(there.presence(&here), Presence::Running);

@@ -1,4 +1,4 @@
-//! An observer of runs that writes their history.
+//! Observer that records runs in a store.
 
 mod writer;
 
@@ -16,29 +16,29 @@ use self::writer::{Entry, Pace, Queue};
 use crate::run::HEARTBEAT;
 use crate::{Conversation, NewRun, NewSession, Store, StoreError};
 
-/// How long a run waits for the database the first time.
+/// Default time that a run waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Most errors that are kept for [`Recorder::take_errors`].
+/// Maximum number of errors kept for [`Recorder::take_errors`].
 const KEPT_ERRORS: usize = 100;
 
-/// Keeps account of runs in a [`Store`]: an observer for the requests of one conversation.
+/// Records runs in a [`Store`]. An observer for the requests of one conversation.
 ///
-/// A run is in the history from its acceptance on, with a heartbeat every 15 seconds. Its
-/// session is written down as soon as it is known, so that nothing is lost with a process that is
-/// killed: in the history, and for the conversation, if one is named. A session that the CLI does not
-/// know any more is forgotten.
+/// A run is in the history from its acceptance on, with a heartbeat every 15 seconds. Its session is recorded as soon
+/// as it is known, in the history and for the conversation, if there is one. So a killed process loses nothing. A
+/// session that the CLI no longer finds is deleted.
 ///
-/// An error of the database never breaks a run: it is kept for [`take_errors`](Self::take_errors) and
-/// passed to [`on_error`](Self::on_error). A database that is slow does not hold it up either: when it has
-/// let the run wait once, for 2 seconds, no further call waits for it, and what is to be written is
-/// written in the background, each time on a fresh connection. What could not be written is tried again
-/// so until a minute after the end of the run. A program that ends before calls
-/// [`settled`](Self::settled), or closes the store.
+/// An error of the database never fails a run. It is kept for [`take_errors`](Self::take_errors) and passed to
+/// [`on_error`](Self::on_error).
 ///
-/// With a run that begins, sessions that have expired are deleted.
+/// A slow database does not delay a run either. After a run has once waited for 2 seconds, its further calls do not
+/// wait. Entries are then written in the background, each time on a new connection. Failed writes are retried until a
+/// minute after the end of the run. A program that ends before that calls [`settled`](Self::settled) or closes the
+/// store.
 ///
-/// Clones are the same recorder.
+/// The start of a run deletes expired sessions.
+///
+/// Clones share their state.
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -57,11 +57,11 @@ struct Shared {
     runs: Mutex<HashMap<Id, Active>>,
 }
 
-/// A run that is going on.
+/// A run that has not ended.
 #[derive(Clone)]
 struct Active {
     new: NewRun,
-    /// When it was accepted.
+    /// Time of acceptance, in milliseconds since the Unix epoch.
     accepted_at: u64,
     queue: Queue,
 }
@@ -76,7 +76,7 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Keep the history of runs in this store.
+    /// Creates a recorder for this store.
     pub fn new(store: Store) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -92,51 +92,51 @@ impl Recorder {
         }
     }
 
-    /// Keep the sessions of these runs for this conversation.
+    /// Sets the conversation whose sessions are recorded.
     #[must_use]
     pub fn conversation(mut self, conversation: Conversation) -> Self {
         self.conversation = Some(conversation);
         self
     }
 
-    /// Keep them for this long after their last use, and not for as long as the store does.
+    /// Sets the time to keep sessions after their last use. Default: that of the store.
     #[must_use]
     pub fn session_ttl(mut self, ttl: Duration) -> Self {
         self.session_ttl = Some(ttl);
         self
     }
 
-    /// Wait for the database for at most this long, before a run continues without it [default: 2 s]. At the
-    /// end of a run it is twice that: what is written there is tried once more, on a fresh connection.
+    /// Sets the time that a run waits for the database before it continues without it. Default: 2 s. At the end of a
+    /// run it is twice that, for one retry on a new connection.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Call this with every error of the database, when it happens.
+    /// Sets a callback for every error of the database.
     #[must_use]
     pub fn on_error(self, callback: impl Fn(&StoreError) + Send + Sync + 'static) -> Self {
         *lock(&self.shared.on_error) = Some(Arc::new(Box::new(callback)));
         self
     }
 
-    /// The errors of the database since this was last asked, the first hundred of them.
+    /// Takes the errors of the database since the last call, at most 100.
     pub fn take_errors(&self) -> Vec<StoreError> {
         std::mem::take(&mut *lock(&self.shared.errors))
     }
 
-    /// Say every so often that a run is still there [default: [`HEARTBEAT`]].
+    /// Sets the interval of heartbeats. Default: [`HEARTBEAT`].
     #[must_use]
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.heartbeat = every.max(Duration::from_millis(1));
         self
     }
 
-    /// Waits until all entries of this store's recorders are written or given up, and returns whether that is so.
+    /// Waits until all entries of this store's recorders are written or given up. Returns `false` after the time limit.
     ///
-    /// A run does not wait for a store that is slow, so this is for a program that ends behind it.
-    /// [`Store::close`] does the same.
+    /// A run does not wait for a slow store, so a program should call this before it exits. [`Store::close`] does the
+    /// same.
     pub async fn settled(&self, at_most: Duration) -> bool {
         self.shared.store.settled(at_most).await
     }
@@ -145,7 +145,7 @@ impl Recorder {
         lock(&self.shared.runs).get(run_id).cloned()
     }
 
-    /// The queue of a run's entries.
+    /// Opens the queue of a run's entries.
     fn queue(&self, run_id: &Id, has_row: bool) -> Queue {
         Queue::open(
             self.shared.store.clone(),
@@ -159,7 +159,7 @@ impl Recorder {
         )
     }
 
-    /// A session to keep for the conversation.
+    /// Creates the entry that stores a session for the conversation.
     fn keep(
         &self,
         provider: &str,
@@ -179,7 +179,7 @@ impl Recorder {
         })
     }
 
-    /// The sessions that CLIs did not find.
+    /// Creates the entries that delete the sessions that CLIs did not find.
     fn forget(&self, outcome: &Outcome, active: Option<&Active>) -> Vec<Entry> {
         let Some(conversation) = &self.conversation else {
             return Vec::new();
@@ -207,7 +207,7 @@ impl Recorder {
                     used_before,
                 });
             };
-            // The id that the CLI reported, and the requested one: only the first provider's is known here.
+            // The id that the CLI reported, and the requested one, which is known only for the first provider.
             let requested = active
                 .filter(|active| &active.new.provider == provider)
                 .and_then(|active| active.new.session_id.as_deref());
@@ -217,7 +217,7 @@ impl Recorder {
             if reported.or(requested).is_none()
                 && let Some(active) = active
             {
-                // It was there before this run; what others have put there since stays.
+                // The session existed before this run. A session that was stored since is kept.
                 forget(None, Some(active.accepted_at));
             }
         }
@@ -238,7 +238,7 @@ impl Shared {
     }
 }
 
-/// The outcome without its text, so that no copy of a long answer waits for the database.
+/// Returns the outcome without its text, so that pending entries hold no copy of a long answer.
 fn without_text(outcome: &Outcome) -> Outcome {
     let from = &outcome.result;
     let result = RunResult::default()

@@ -15,13 +15,13 @@ use crate::StoreError;
 /// Interval of a run's heartbeats.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How long after its last word a run counts as interrupted, where its process cannot be looked at: on
-/// another machine, or not on Linux. Else it runs for as long as its process is there. The clocks of machines that share a
-/// database must not differ by more than the difference to [`HEARTBEAT`].
+/// Age of the last heartbeat after which a run counts as interrupted, if its process cannot be checked: on another
+/// machine, or not on Linux. Where its process can be checked, the run counts as running while the process exists. The
+/// clocks of machines that share a database must not differ by more than the difference to [`HEARTBEAT`].
 pub const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// A hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is
-/// never stored.
+/// Returns a hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is never
+/// stored.
 ///
 /// ```
 /// let hash = teamster_store::prompt_hash("What does this crate do?");
@@ -38,13 +38,13 @@ pub fn prompt_hash(prompt: &str) -> String {
     })
 }
 
-/// A run that begins.
+/// The record of a run's start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewRun {
-    /// Its id, which no other run has.
+    /// Unique id of the run.
     pub run_id: String,
-    /// Of its prompt; see [`prompt_hash`].
+    /// Hash of the prompt; see [`prompt_hash`].
     pub prompt_hash: String,
     /// The provider that is tried first.
     pub provider: String,
@@ -54,14 +54,14 @@ pub struct NewRun {
     pub session_id: Option<String>,
     /// The conversation that it belongs to, as text.
     pub conversation: Option<String>,
-    /// Where the agent works; it is stored as an absolute path.
+    /// Working directory of the agent. Stored as an absolute path.
     pub working_directory: Option<PathBuf>,
-    /// When it began, in milliseconds since the Unix epoch. Now by default.
+    /// Start time, in milliseconds since the Unix epoch. Default: now.
     pub started_at: Option<u64>,
 }
 
 impl NewRun {
-    /// A run of this prompt, of which only the hash is kept.
+    /// Creates the record of a run with this prompt, of which only the hash is kept.
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>, prompt: &str) -> Self {
         Self {
             run_id: run_id.into(),
@@ -75,7 +75,7 @@ impl NewRun {
         }
     }
 
-    /// A run with these parameters. Where no directory is given, the agent works in that of this process.
+    /// Creates the record of a run with these parameters. If no directory is given, it is that of this process.
     pub fn from_params(
         run_id: impl Into<String>,
         provider: impl Into<String>,
@@ -92,10 +92,9 @@ impl NewRun {
 
 /// State of a run.
 ///
-/// The words of a run that is over are those of `status` in `run:end`, which the database and
-/// `teamster runs --json` have had from the beginning: `success` for
-/// [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error` for every other
-/// [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`].
+/// The names of final states are those of `status` in `run:end`, also in the database and in
+/// `teamster runs --json`: `success` for [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error`
+/// for every other [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -105,22 +104,22 @@ impl NewRun {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {
-    /// It has begun and is going on.
+    /// The run has begun and not ended.
     Running,
-    /// The agent finished well.
+    /// The agent completed successfully.
     Success,
-    /// It did not; see the error.
+    /// The run failed; see its error.
     Error,
     /// The caller stopped it.
     Aborted,
-    /// It has begun, and its process is gone: killed, crashed or switched off.
+    /// The process of the run is gone: killed, crashed or switched off.
     Interrupted,
     /// A value added by a newer version of this program.
     #[serde(untagged)]
     Other(Word),
 }
 
-/// A word that this version does not know. What is longer than 32 bytes is cut off.
+/// A name that this version does not know, truncated to 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
     bytes: [u8; 32],
@@ -135,9 +134,9 @@ impl Word {
         Self { bytes, length }
     }
 
-    /// The word.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
-        // It was cut between two characters.
+        // It was cut at a character boundary.
         std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 }
@@ -177,7 +176,7 @@ impl schemars::JsonSchema for Word {
 }
 
 impl RunState {
-    /// All that this version knows.
+    /// All states that this version knows.
     pub const ALL: [Self; 5] = [
         Self::Running,
         Self::Success,
@@ -186,7 +185,7 @@ impl RunState {
         Self::Interrupted,
     ];
 
-    /// Its name, as it is stored and shown.
+    /// Returns the name of the state, as stored and displayed.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Running => "running",
@@ -198,7 +197,7 @@ impl RunState {
         }
     }
 
-    /// Accepts any value, also of a newer program.
+    /// Parses any value, including those of newer versions.
     pub(crate) fn from_column(word: &str) -> Self {
         let shown = crate::column::printable(word);
         word.parse()
@@ -243,30 +242,31 @@ impl std::str::FromStr for RunState {
 pub struct RunRecord {
     /// Its id.
     pub run_id: String,
-    /// Where it stands.
+    /// State of the run.
     pub status: RunState,
-    /// The provider that works on it, or worked on it last.
+    /// The current or last provider of the run.
     pub provider: String,
     /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session in which it works, or which it shall resume.
+    /// The session of the run, or the one to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The conversation that it belongs to, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// Where the agent works.
+    /// Working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
     /// SHA-256 of the prompt, in hexadecimal.
     pub prompt_hash: String,
-    /// When it began, in milliseconds since the Unix epoch.
+    /// Start time, in milliseconds since the Unix epoch.
     pub started_at: u64,
-    /// When it ended. Of an interrupted run, when it was last heard of, once that was written down.
+    /// End time, in milliseconds since the Unix epoch. For an interrupted run it is the last heartbeat, once that was
+    /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
-    /// How long it took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// Usage of all attempts together.
@@ -278,25 +278,25 @@ pub struct RunRecord {
     /// Turns of all attempts, as the CLIs count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
-    /// Why it did not succeed. Its code and details are known where it is the error of the last attempt.
+    /// The error of a run that failed. Its code and details are known if it is the error of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
-    /// How many attempts there were; 0 while it runs.
+    /// Number of attempts; 0 while the run is running.
     pub attempts: u32,
-    /// Each of them, in order.
+    /// The attempts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempt_log: Vec<Attempt>,
-    /// The machine that it runs on.
+    /// Name of the machine that the run is on.
     pub host: String,
-    /// The process there that has it in hand.
+    /// Id of the process that owns the run.
     pub pid: u32,
-    /// When it was last heard of, in milliseconds since the Unix epoch.
+    /// Time of the last heartbeat, in milliseconds since the Unix epoch.
     pub heartbeat_at: u64,
 }
 
 impl RunRecord {
-    /// A run in this state that began at this time (milliseconds since the Unix epoch), of which nothing else is
-    /// known.
+    /// Creates a record with these fields, and without the optional ones. `started_at` is in milliseconds since the
+    /// Unix epoch.
     pub fn new(
         run_id: impl Into<String>,
         provider: impl Into<String>,
@@ -327,7 +327,7 @@ impl RunRecord {
         }
     }
 
-    /// Its place in the order of [`Store::runs`](crate::Store::runs), to go on behind it.
+    /// Returns the run's position in the order of [`Store::runs`](crate::Store::runs), for the next page.
     pub fn cursor(&self) -> RunCursor {
         RunCursor {
             started_at: self.started_at,
@@ -336,7 +336,7 @@ impl RunRecord {
     }
 }
 
-/// A place in the order of [`Store::runs`](crate::Store::runs).
+/// A position in the order of [`Store::runs`](crate::Store::runs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunCursor {
     pub(crate) started_at: u64,
@@ -344,7 +344,7 @@ pub struct RunCursor {
 }
 
 impl RunCursor {
-    /// The place of the run of this id that began at this time.
+    /// Creates the position of the run with this id and start time, in milliseconds since the Unix epoch.
     pub fn new(started_at: u64, run_id: impl Into<String>) -> Self {
         Self {
             started_at,
@@ -353,7 +353,7 @@ impl RunCursor {
     }
 }
 
-/// Which runs to list. By default all.
+/// Filter of runs. Default: all.
 ///
 /// ```
 /// use teamster_store::{RunFilter, RunState};
@@ -365,26 +365,26 @@ impl RunCursor {
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct RunFilter {
-    /// At most so many.
+    /// Maximum number of runs. Default: no limit.
     pub limit: Option<u32>,
-    /// Of this provider.
+    /// Only runs of this provider.
     #[setters(into)]
     pub provider: Option<String>,
-    /// In this state.
+    /// Only runs in this state.
     pub status: Option<RunState>,
-    /// Of this conversation.
+    /// Only runs of this conversation.
     #[setters(into)]
     pub conversation: Option<String>,
-    /// Of this session.
+    /// Only runs of this session.
     #[setters(into)]
     pub session_id: Option<String>,
-    /// In this directory, as the run has it.
+    /// Only runs in this directory, as recorded with the run.
     pub working_directory: Option<PathBuf>,
-    /// Begun at this time or later, in milliseconds since the Unix epoch.
+    /// Only runs that started at this time or later, in milliseconds since the Unix epoch.
     pub since_ms: Option<u64>,
-    /// Begun before this time.
+    /// Only runs that started before this time, in milliseconds since the Unix epoch.
     pub until_ms: Option<u64>,
-    /// Behind this one: the next page.
+    /// Only runs after this position, as the next page.
     pub after: Option<RunCursor>,
 }
 

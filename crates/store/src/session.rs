@@ -1,4 +1,4 @@
-//! Which session belongs to which conversation.
+//! Sessions by conversation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use sqlx::any::AnyRow;
 use crate::column::{check_given, figure, path_from_column, path_to_column, text, to_column};
 use crate::{Conversation, SessionKey, Store, StoreError};
 
-/// A session that is kept.
+/// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionRecord {
-    /// By what it is found.
+    /// Key of the session.
     pub key: SessionKey,
     /// The session, in the provider's words.
     pub session_id: String,
-    /// The model that it worked with last, if known.
+    /// The last model of the session, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where it works. CLIs keep sessions by directory: from another one this one is not found.
+    /// Working directory. CLIs keep sessions by directory, so the session is found only there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
-    /// Since when it belongs to the key, in milliseconds since the Unix epoch.
+    /// Time from which the session belongs to the key, in milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// When it was last used.
+    /// Time of the last use, in milliseconds since the Unix epoch.
     pub updated_at: u64,
-    /// When it is forgotten, unless it is used before.
+    /// Expiry unless the session is used before, in milliseconds since the Unix epoch.
     pub expires_at: u64,
 }
 
 impl SessionRecord {
-    /// A session that was found by this key at this time, and is kept until then (milliseconds since the Unix
-    /// epoch).
+    /// Creates a record of a session that was stored at `created_at` and expires at `expires_at`, both in milliseconds
+    /// since the Unix epoch.
     pub fn new(
         key: SessionKey,
         session_id: impl Into<String>,
@@ -63,16 +63,16 @@ impl SessionRecord {
 pub struct NewSession {
     /// The session, in the provider's words.
     pub session_id: String,
-    /// The model that it works with.
+    /// The model of the session.
     pub model: Option<String>,
-    /// Where it works; it is stored as an absolute path.
+    /// Working directory. Stored as an absolute path.
     pub working_directory: Option<PathBuf>,
-    /// How long it is kept from now on. That of the store by default.
+    /// Time to keep the session from now on. Default: that of the store.
     pub ttl: Option<Duration>,
 }
 
 impl NewSession {
-    /// A session of which nothing else is known.
+    /// Creates a session with this id alone.
     pub fn new(session_id: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
@@ -82,21 +82,21 @@ impl NewSession {
         }
     }
 
-    /// With this model.
+    /// Sets the model.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// In this directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.working_directory = Some(directory.into());
         self
     }
 
-    /// Kept for this long.
+    /// Sets the time to keep the session.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
@@ -104,26 +104,26 @@ impl NewSession {
     }
 }
 
-/// Which sessions to list. By default all that have not expired.
+/// Filter of sessions. Default: all that have not expired.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct SessionFilter {
-    /// Of this provider.
+    /// Only sessions of this provider.
     #[setters(into)]
     pub provider: Option<String>,
-    /// Of this channel.
+    /// Only sessions of this channel.
     #[setters(into)]
     pub channel: Option<String>,
-    /// Of this user.
+    /// Only sessions of this user.
     #[setters(into)]
     pub user: Option<String>,
-    /// Of this thread.
+    /// Only sessions of this thread.
     #[setters(into)]
     pub thread: Option<String>,
-    /// Those that have expired, too.
+    /// True to include expired sessions.
     pub expired: bool,
-    /// At most so many. All by default.
+    /// Maximum number of sessions. Default: no limit.
     pub limit: Option<u32>,
 }
 
@@ -131,11 +131,11 @@ const COLUMNS: &str = "channel_id, user_id, thread_id, provider, session_id, mod
                        working_directory, created_at, updated_at, expires_at";
 
 impl Store {
-    /// The session of a conversation with a provider, if there is one that has not expired.
+    /// Returns the session of a conversation with a provider, if there is one that has not expired.
     ///
     /// # Errors
     ///
-    /// If the key cannot be one, or the database fails.
+    /// Fails if the key is invalid or the database fails.
     pub async fn session(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
         key.check()?;
         let [channel, user, thread] = key.conversation.columns();
@@ -153,11 +153,11 @@ impl Store {
         Ok(found.into_iter().next())
     }
 
-    /// Keep the session of a conversation, in place of what was kept before. Its expiry starts over.
+    /// Stores the session of a conversation, replacing the previous one. Its expiry starts over.
     ///
     /// # Errors
     ///
-    /// If the key or the session's id cannot be one, or the database fails.
+    /// Fails if the key or the session's id is invalid, or if the database fails.
     pub async fn put_session(
         &self,
         key: &SessionKey,
@@ -166,7 +166,7 @@ impl Store {
         self.put_session_of(key, session, None).await
     }
 
-    /// The same for a session that was known at that time, unless another has been put there since.
+    /// Stores a session that was known at `known_at`, unless another one was stored since.
     pub(crate) async fn put_session_of(
         &self,
         key: &SessionKey,
@@ -204,17 +204,17 @@ impl Store {
         self.execute("keep a session", query).await.map(drop)
     }
 
-    /// Forgets the session of a conversation. Returns whether there was one.
+    /// Deletes the session of a conversation. Returns whether there was one.
     ///
     /// # Errors
     ///
-    /// If the key cannot be one, or the database fails.
+    /// Fails if the key is invalid or the database fails.
     pub async fn remove_session(&self, key: &SessionKey) -> Result<bool, StoreError> {
         self.remove(key, None, None).await
     }
 
-    /// Forget it only if it is this one, or was last used before that time: what others have put there
-    /// meanwhile stays.
+    /// Deletes the session of a conversation, optionally only if it has this id or was last used before this time.
+    /// The conditions keep a session that was stored meanwhile.
     pub(crate) async fn remove(
         &self,
         key: &SessionKey,
@@ -238,22 +238,22 @@ impl Store {
         Ok(removed > 0)
     }
 
-    /// Forgets all expired sessions. Returns how many.
+    /// Deletes all expired sessions. Returns their number.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn expire(&self) -> Result<u64, StoreError> {
         let query = sqlx::query("DELETE FROM teamster_sessions WHERE expires_at <= $1")
             .bind(to_column(self.now()));
         self.execute("forget expired sessions", query).await
     }
 
-    /// The sessions that are kept, last used first.
+    /// Returns the stored sessions, last used first.
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// Fails if the database fails.
     pub async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM teamster_sessions WHERE provider = COALESCE($1, provider) \

@@ -1,4 +1,4 @@
-//! The store itself: where it is, its clock, how it asks.
+//! The store: its location, clock and execution of queries.
 
 use std::fmt;
 use std::future::Future;
@@ -17,23 +17,21 @@ use crate::error::explain;
 use crate::location::Location;
 use crate::{StoreError, existing, open};
 
-/// How long a session is kept after its last use by default: 7 days.
+/// Default time that a session is kept after its last use: 7 days.
 pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 
-/// Which session belongs to which conversation, and the history of runs.
+/// Sessions by conversation, and the history of runs.
 ///
-/// A handle: clones are the same store, and share one connection. Several processes may have the same
-/// store open.
+/// Clones are handles to the same store and share one connection. Several processes may open the same store.
 ///
-/// Every write is one statement, so after a crash each row is as it was before or as it is
-/// after.
+/// Every write is one statement, so after a crash each row has either its old or its new content.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) pool: AnyPool,
     place: Arc<Location>,
     session_ttl: Duration,
     clock: Clock,
-    /// How many batches of recorders are not written yet.
+    /// Number of batches of recorders that are not written yet.
     unwritten: Arc<watch::Sender<usize>>,
 }
 
@@ -50,31 +48,30 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Open a store, or make it. Its tables are brought up to date; any number of processes may do so
-    /// at once.
+    /// Opens a store, or creates it. Creates or updates its tables. Any number of processes may do so at once.
     ///
-    /// | `url` | |
+    /// | `url` | Store |
     /// |---|---|
-    /// | a path, `sqlite:PATH`, `sqlite:///absolute/path` | a file of SQLite, made if it is not there, for this user alone |
-    /// | `sqlite::memory:` | gone when the last handle is |
-    /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a server. `?sslmode=verify-full` asks for TLS, `?options=-csearch_path%3DNAME` for a schema. What is not in the URL comes from `PGHOST`, `PGUSER`, `PGPASSWORD`, … and `~/.pgpass` |
+    /// | a path, `sqlite:PATH`, `sqlite:///absolute/path` | an SQLite file, created for this user alone if missing |
+    /// | `sqlite::memory:` | memory, dropped with the last handle |
+    /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a server. `?sslmode=verify-full` requires TLS, `?options=-csearch_path%3DNAME` selects a schema. Missing parts come from `PGHOST`, `PGUSER`, `PGPASSWORD`, … and `~/.pgpass` |
     ///
     /// # Errors
     ///
-    /// What cannot be opened, is no database, belongs to another program or to a newer version of this
-    /// one is refused, and is not changed. See [`StoreError`].
+    /// Fails if the location cannot be opened, is not a database, or belongs to another program or to a newer version
+    /// of this one. It is not changed then. See [`StoreError`].
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
         let pool = open::open(&place).await?;
         Ok(Self::new(pool, place))
     }
 
-    /// The same as [`open`](Self::open), for those who do not want to wait for a server that does not
-    /// answer, or for a file that another program keeps locked.
+    /// Opens a store as [`open`](Self::open) does, with a time limit for a server that does not answer or a file that
+    /// another program keeps locked.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Slow`] if it takes longer; else as [`open`](Self::open).
+    /// [`StoreError::Slow`] after the time limit; otherwise as [`open`](Self::open).
     pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
         match tokio::time::timeout(at_most, open::open(&place)).await {
@@ -87,15 +84,13 @@ impl Store {
         }
     }
 
-    /// Open a store that is there, for those who want to read it. Nothing is made: no file, no folder, no
-    /// table. What can only be read (a file or a medium that is write-protected) can be read; all else
-    /// is as with [`open`](Self::open).
+    /// Opens an existing store for reading. Creates no file, folder or table.
     ///
-    /// Memory is always there, and empty.
+    /// A write-protected file or medium can be read too. Memory always exists, and is empty.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] if there is no store; else as [`open`](Self::open).
+    /// [`StoreError::Missing`] if there is no store; otherwise as [`open`](Self::open).
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
         let pool = existing::open(&place).await?;
@@ -112,36 +107,35 @@ impl Store {
         }
     }
 
-    /// How long a session is kept after its last use [default: [`DEFAULT_SESSION_TTL`]].
+    /// Sets the time that a session is kept after its last use. Default: [`DEFAULT_SESSION_TTL`].
     #[must_use]
     pub fn session_ttl(mut self, ttl: Duration) -> Self {
         self.session_ttl = ttl;
         self
     }
 
-    /// Take the time from this clock, in milliseconds since the Unix epoch, and not by that of the
-    /// system. For tests.
+    /// Sets the clock, which returns milliseconds since the Unix epoch. Default: the system clock. For tests.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Where it is, for a person: without a password.
+    /// Returns the location as text for a person, without a password.
     pub fn place(&self) -> String {
         self.place.to_string()
     }
 
-    /// Close all connections, of all clones. SQLite then moves what is in the journal to the file.
+    /// Closes all connections of all clones. SQLite then moves its journal to the file.
     ///
-    /// What a [`Recorder`](crate::Recorder) has still to write is waited for before, for some seconds at
-    /// most. Without one nothing is lost by not closing.
+    /// Waits for pending writes of a [`Recorder`](crate::Recorder) first, for at most 10 s. Without a recorder, nothing
+    /// is lost if this is not called.
     pub async fn close(&self) {
         self.settled(open::PATIENCE).await;
         self.pool.close().await;
     }
 
-    /// Waits until recorders have nothing left to write, and returns whether that is so.
+    /// Waits until recorders have no pending writes. Returns `false` after the time limit.
     pub(crate) async fn settled(&self, at_most: Duration) -> bool {
         let mut unwritten = self.unwritten.subscribe();
         let settled =
@@ -158,13 +152,13 @@ impl Store {
     async fn borrow(&self) -> Result<Borrowed, sqlx::Error> {
         Ok(Borrowed {
             connection: Some(self.pool.acquire().await?),
-            // Memory is gone with its connection.
+            // A memory database is lost with its connection.
             reusable: matches!(*self.place, Location::Memory),
             is_remote: matches!(*self.place, Location::Server { .. }),
         })
     }
 
-    /// The time in milliseconds since the Unix epoch.
+    /// Returns the time in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         (self.clock)()
     }
@@ -173,7 +167,7 @@ impl Store {
         self.session_ttl
     }
 
-    /// Make an error of one of the database.
+    /// Converts an error of the database.
     pub(crate) fn failed(&self, doing: &'static str, error: &sqlx::Error) -> StoreError {
         StoreError::Query {
             doing,
@@ -182,7 +176,7 @@ impl Store {
         }
     }
 
-    /// Executes, and returns how many rows were changed.
+    /// Executes a statement and returns the number of changed rows.
     pub(crate) fn execute<'a>(
         &'a self,
         doing: &'static str,
@@ -201,7 +195,7 @@ impl Store {
         })
     }
 
-    /// All rows.
+    /// Returns all rows of a query.
     pub(crate) fn fetch<'a>(
         &'a self,
         doing: &'static str,
@@ -218,7 +212,7 @@ impl Store {
     }
 }
 
-/// A batch that is not written yet.
+/// Guard of a batch that is not written yet.
 pub(crate) struct Unwritten(Arc<watch::Sender<usize>>);
 
 impl Drop for Unwritten {
@@ -227,10 +221,10 @@ impl Drop for Unwritten {
     }
 }
 
-/// The connection, for one statement.
+/// The connection, borrowed for one statement.
 ///
-/// If the answer is not waited for, the server or the disk may never give it. The pool would wait for it
-/// before it lent the connection again, so such a one is dropped, and the next gets a fresh one.
+/// If the caller stops waiting for an answer, the server or the disk may never give it. The pool would wait for it
+/// before it lends the connection again. So such a connection is dropped, and the next borrower gets a new one.
 struct Borrowed {
     connection: Option<PoolConnection<Any>>,
     reusable: bool,
@@ -239,7 +233,7 @@ struct Borrowed {
 
 impl Borrowed {
     fn connection(&mut self) -> Result<&mut AnyConnection, sqlx::Error> {
-        // It is there until this is dropped.
+        // Present until the drop.
         self.connection
             .as_deref_mut()
             .ok_or(sqlx::Error::PoolClosed)
@@ -259,12 +253,12 @@ impl Drop for Borrowed {
         match self.connection.take() {
             Some(connection) if !self.reusable => drop(connection.detach()),
             Some(connection) if self.is_remote => open::give_back(connection),
-            // The pool takes it.
+            // Dropping the connection returns it to the pool.
             _ => {}
         }
     }
 }
 
-/// Boxed, because the compiler cannot see of sqlx's own futures that a task may have them.
+/// A boxed future, because the compiler cannot prove that sqlx's own futures are `Send` in a task.
 pub(crate) type StoreFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -1,5 +1,5 @@
-//! The queue of one run's entries and the task that writes them: a run must not wait for a slow database,
-//! and one failure must not lose its entries.
+//! The queue of one run's entries and the task that writes them. A run does not wait for a slow database, and a failed
+//! write does not lose its entries.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,13 +15,13 @@ use super::Shared;
 use crate::store::Unwritten;
 use crate::{NewRun, NewSession, SessionKey, Store, StoreError};
 
-/// The limit of one write for which no caller waits.
+/// Time limit of a write that no caller waits for.
 const IN_BACKGROUND: Duration = Duration::from_secs(10);
 
 /// The first and the longest pause before a retry.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
-/// How long to retry after the end of a run.
+/// Time after the end of a run in which writes are retried.
 const BEHIND_THE_END: Duration = Duration::from_mins(1);
 
 /// Callers wait this much longer than the writer, so they receive its error instead of a timeout.
@@ -51,7 +51,7 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// The operation, for error messages.
+    /// Returns the operation, for error messages.
     fn doing(&self) -> &'static str {
         match self {
             Self::Begin(_) => "write down a run",
@@ -64,7 +64,8 @@ impl Entry {
         }
     }
 
-    /// Entries of one table are written in their order: one that fails holds up those behind it.
+    /// Returns the index of the entry's table. Entries of one table are written in order, so a failed one delays those
+    /// behind it.
     fn table(&self) -> usize {
         match self {
             Self::Begin(_) | Self::Session { .. } | Self::Beat | Self::End(_) => 0,
@@ -76,7 +77,7 @@ impl Entry {
 /// An entry that is neither written nor given up yet.
 struct Pending {
     entry: Entry,
-    /// It was tried: it may have been written nevertheless. Its error was reported.
+    /// True if a write was tried: it may have succeeded nevertheless. Its error was reported.
     tried: bool,
     _unwritten: Option<Arc<Unwritten>>,
 }
@@ -99,12 +100,11 @@ pub(super) struct Pace {
     pub(super) heartbeat: Duration,
 }
 
-/// The sender of one run's entries. Its task ends when the last clone is dropped and nothing is left to
-/// write.
+/// The sender of one run's entries. Its task ends when the last clone is dropped and no entries are pending.
 #[derive(Clone)]
 pub(super) struct Queue {
     batches: mpsc::UnboundedSender<Batch>,
-    /// The database does not keep up: calls no longer wait for it.
+    /// True if the database is too slow. Calls then no longer wait for it.
     behind: Arc<AtomicBool>,
     store: Store,
     patience: Duration,
@@ -160,7 +160,7 @@ impl Queue {
             unwritten: Arc::new(self.store.begin_write()),
             done,
         };
-        // The task is there for as long as there is a queue, unless its runtime is gone.
+        // The task lives as long as the queue, unless its runtime is gone.
         let _ = self.batches.send(batch);
         if is_waited_for && timeout_at(deadline + GRACE, is_done).await.is_err() {
             self.behind.store(true, Relaxed);
@@ -174,7 +174,7 @@ struct Writer {
     shared: Weak<Shared>,
     run_id: Id,
     row: Row,
-    /// In the order of arrival.
+    /// Pending entries, in the order of arrival.
     pending: Vec<Pending>,
     behind: Arc<AtomicBool>,
     pace: Pace,
@@ -227,7 +227,7 @@ impl Writer {
         }
     }
 
-    /// When to go on with what is left. Where an answer was given up there is a fresh connection now.
+    /// Returns the time of the next retry. After a timeout it is now, because the next write uses a new connection.
     fn after(&self, pause: Duration) -> Instant {
         let is_behind = self.behind.load(Relaxed);
         Instant::now() + if is_behind { Duration::ZERO } else { pause }
@@ -247,12 +247,12 @@ impl Writer {
         if batch.is_waited_for {
             let (each, until) = (self.pace.patience, Some(batch.deadline));
             self.write(each, until).await;
-            // The end is the last entry of a run, and perhaps of this process.
+            // The end is the last entry of a run, and possibly of this process.
             if self.pending.iter().any(is_end) {
                 self.write(each, until).await;
             }
         }
-        // A caller that stopped waiting has noted that already.
+        // A caller that stopped waiting has already recorded that.
         let _ = batch.done.send(());
         if expire && self.pending.is_empty() {
             self.add(Entry::Expire, None);
@@ -275,8 +275,8 @@ impl Writer {
         let mut is_stuck = false;
         let mut held_up = [false; 2];
         let mut left = Vec::new();
-        // They count as unwritten until it is known whether the database keeps up: a caller that waits for the
-        // last one then submits the next.
+        // Written entries count as unwritten until it is known whether the database keeps up: a caller that waits for
+        // the last one then submits the next.
         let mut done = Vec::new();
         for mut pending in mem::take(&mut self.pending) {
             let table = pending.entry.table();
