@@ -93,7 +93,7 @@ fn unsupported_parameters_are_refused() {
     }
 }
 
-/// The messages to it at its start and by `session/new`.
+/// Returns the messages sent to the agent up to `session/new`.
 fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
     let agent = agent("x");
     let mut assembler = SessionAssembler::new(agent.protocol(options), false);
@@ -137,7 +137,7 @@ fn servers_and_directories_are_reported_by_the_protocol() {
         params["mcpServers"],
         json!([{"name": "s", "command": "cmd", "args": ["a"], "env": [{"name": "K", "value": "secret"}]}])
     );
-    // It takes none.
+    // Without the capability, no session is opened.
     assert_eq!(sent(&options, &json!({})).len(), 1);
 }
 

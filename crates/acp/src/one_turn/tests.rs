@@ -14,7 +14,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 #[derive(Clone, Default)]
 struct Fake {
     log: Log,
-    /// Sessions and streams that are there.
+    /// Number of live sessions and streams.
     alive: Arc<AtomicUsize>,
 }
 

@@ -1,4 +1,4 @@
-//! The lines here are made up, after what agents print.
+//! The lines are made up, based on the output of real agents.
 
 mod extensions;
 mod orders;
@@ -16,7 +16,7 @@ use crate::dialect::Plain;
 
 const SESSION: &str = "s1";
 
-/// A protocol, and what an agent would say to it.
+/// A protocol with a scripted agent.
 struct Talk {
     assembler: SessionAssembler,
 }
@@ -41,7 +41,7 @@ impl Talk {
         }
     }
 
-    /// With a session that is ready.
+    /// Creates one with a session that is ready.
     fn ready() -> Self {
         Self::ready_with(settings(), json!({}))
     }
@@ -60,7 +60,7 @@ impl Talk {
         );
     }
 
-    /// All that was written since this was called before.
+    /// Returns all messages written since the last call.
     fn written(&mut self) -> Vec<Value> {
         let bytes = self.assembler.exchange(Exchange::take_written);
         bytes
@@ -70,7 +70,7 @@ impl Talk {
             .collect()
     }
 
-    /// The number of the one request that was written, which must be this.
+    /// Returns the id of the only written request, whose method must be `method`.
     fn request(&mut self, method: &str) -> u64 {
         let written = self.written();
         let [request] = written.as_slice() else {
@@ -114,7 +114,7 @@ impl Talk {
         self.ended()
     }
 
-    /// The events of the turn, which must be over.
+    /// Returns the events of the turn, which must have ended.
     fn ended(&mut self) -> Vec<AgentEvent> {
         assert!(self.assembler.is_over());
         self.assembler.end_turn(0);

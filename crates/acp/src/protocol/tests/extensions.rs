@@ -1,11 +1,11 @@
-//! Extensions of dialects. The lines are made up, after the output of agents.
+//! Extensions of dialects. The lines are made up, based on the output of real agents.
 
 use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::tool::ToolCall;
 
-/// An agent that prints arguments piece by piece, and figures in extensions.
+/// An agent that prints arguments in pieces, and usage in extensions.
 struct Writes(Arc<Mutex<Vec<Value>>>);
 
 impl Dialect for Writes {
@@ -60,7 +60,7 @@ fn a_call_is_passed_on_when_its_arguments_are_complete() {
     );
     assert_eq!(tools(&mut talk), [json!({"command": "ls"})]);
 
-    // One that ends without them is not lost.
+    // A call that ends without arguments is still emitted.
     talk.update(
         json!({"sessionUpdate": "tool_call", "toolCallId": "d", "title": "x",
                        "kind": "other", "status": "failed"}),
