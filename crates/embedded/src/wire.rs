@@ -1,4 +1,4 @@
-//! The wire protocols of model services: requests to JSON, streams to answers. No I/O.
+//! Wire protocols of model services: encoding of requests and decoding of streams. This module does no I/O.
 
 mod anthropic;
 mod chat;
@@ -28,14 +28,14 @@ pub(crate) enum WireKind {
     Anthropic,
     /// OpenAI Responses.
     Responses,
-    /// OpenAI Chat Completions, which most other services speak too.
+    /// OpenAI Chat Completions, which most other services support too.
     Chat,
     /// Gemini `streamGenerateContent`.
     Gemini,
 }
 
 impl WireKind {
-    /// Its code.
+    /// Returns the implementation.
     pub(crate) fn wire(self) -> &'static dyn Wire {
         match self {
             Self::Anthropic => &anthropic::Anthropic,
@@ -53,10 +53,10 @@ pub(crate) struct ModelRequest<'a> {
     pub(crate) system: &'a str,
     pub(crate) messages: &'a [Message],
     pub(crate) tools: &'a [ToolSpec],
-    /// The tool that the model has to call.
+    /// Tool that the model must call.
     pub(crate) forced_tool: Option<&'a str>,
     pub(crate) effort: Option<Effort>,
-    /// The most tokens of an answer.
+    /// Maximum tokens of the answer.
     pub(crate) max_tokens: u32,
 }
 
@@ -97,7 +97,7 @@ impl Effort {
         }
     }
 
-    /// The tokens that reasoning may take, for services that want a number.
+    /// Returns the token budget for reasoning, for services that need a number.
     pub(crate) fn tokens(self) -> u32 {
         match self {
             Self::Low => 2_048,
@@ -107,7 +107,7 @@ impl Effort {
     }
 }
 
-/// A piece of an answer as it arrives.
+/// A chunk of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Delta {
     Text(String),
@@ -125,7 +125,7 @@ pub(crate) enum StopReason {
 }
 
 impl StopReason {
-    /// Its name in results.
+    /// Returns its name in results.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::End => "end_turn",
@@ -136,48 +136,52 @@ impl StopReason {
     }
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Completed {
     pub(crate) answer: Answer,
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,
-    /// The model that answered, in the service's words.
+    /// Service's name for the model that answered.
     pub(crate) model: Option<String>,
 }
 
-/// A protocol.
+/// A wire protocol.
 pub(crate) trait Wire: Send + Sync + fmt::Debug {
-    /// The path below the service's address.
+    /// Returns the path below the service's base URL.
     fn path(&self, model: &str) -> String;
 
-    /// Headers that carry the key, and others of the protocol's.
+    /// Returns the headers with the key, and other headers of the protocol.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
-    /// The body of a request.
+    /// Returns the body of a request.
     fn encode(&self, request: &ModelRequest<'_>) -> Value;
 
-    /// A decoder for one stream.
+    /// Returns a decoder for one stream.
     fn decoder(&self) -> Box<dyn AnswerDecoder>;
 }
 
-/// Turns the events of one stream into an answer.
+/// Decodes the events of one stream to an answer.
 pub(crate) trait AnswerDecoder: Send {
-    /// Takes one event, whose data is JSON. Pieces of the answer go to `out`. An error is the service's own.
+    /// Decodes one event. Chunks of the answer go to `out`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the service's error if the event is one.
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure>;
 
-    /// Whether the protocol's own end has come.
+    /// Returns whether the protocol's end marker was received.
     fn has_ended(&self) -> bool;
 
-    /// The answer, as far as it was received.
+    /// Returns the answer, as far as it was received.
     fn finish(self: Box<Self>) -> Completed;
 }
 
-/// Reads one stream: bytes in, pieces and the answer out.
+/// Reads one stream: decodes bytes to chunks and to the answer.
 pub(crate) struct AnswerReader {
     sse: Sse,
     decoder: Box<dyn AnswerDecoder>,
-    /// An event that is no JSON was seen.
+    /// True once an event was not valid JSON.
     malformed: bool,
 }
 
@@ -190,7 +194,7 @@ impl AnswerReader {
         }
     }
 
-    /// Takes bytes as they come.
+    /// Decodes the next bytes of the stream.
     pub(crate) fn bytes(&mut self, bytes: &[u8], out: &mut Vec<Delta>) -> Result<(), Failure> {
         self.sse.push(bytes);
         while let Some(event) = self.sse.next_event() {
@@ -213,18 +217,18 @@ impl AnswerReader {
         }
     }
 
-    /// Whether the answer has come to its own end.
+    /// Returns whether the answer is complete.
     pub(crate) fn has_ended(&self) -> bool {
         self.decoder.has_ended()
     }
 
-    /// The stream is over: the answer, or why there is none.
+    /// Ends the stream. Returns the answer, or the failure if there is none.
     pub(crate) fn finish(mut self, out: &mut Vec<Delta>) -> Result<Completed, Failure> {
         let (last, rest) = std::mem::take(&mut self.sse).finish();
         if let Some(event) = last {
             self.event(&event, out)?;
         }
-        // Gemini puts an error as bare JSON between the events.
+        // Gemini sends an error as bare JSON between the events.
         if let Ok(Value::Object(body)) = serde_json::from_str(rest.trim())
             && body.contains_key("error")
         {
@@ -240,17 +244,17 @@ impl AnswerReader {
     }
 }
 
-/// A text field of an object, or nothing.
+/// Returns a string field of an object. Empty if there is none.
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A count in an object, however deep.
+/// Returns a count at a JSON pointer.
 fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// The arguments of a call from their text: JSON, or the text itself where it is none.
+/// Parses the arguments of a call. Returns the text itself if it is not JSON.
 fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
@@ -258,7 +262,7 @@ fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// The arguments of a call as an object: a text that is no JSON is kept in a field.
+/// Returns the arguments of a call as an object. Text that is not JSON is put in the field `invalid`.
 fn as_object(input: &Value) -> Value {
     match input {
         Value::Object(_) => input.clone(),

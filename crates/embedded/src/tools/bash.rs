@@ -1,4 +1,4 @@
-//! `bash`: a command, run by the process engine.
+//! `bash`: a command that is run by the process engine.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -14,19 +14,19 @@ use teamster_process::{CliRuntime, EnvPolicy};
 
 use super::{Output, ToolContext, count, text};
 
-/// The longest timeout of a command, and the default one, in milliseconds.
+/// Maximum and default timeout of a command, in milliseconds.
 pub(super) const MOST_MS: u64 = 3_600_000;
 const USUAL_MS: usize = 120_000;
-/// How much of a command's output is kept, in bytes: its end.
+/// Maximum bytes kept of a command's output. The beginning is discarded.
 const MOST_OUTPUT: usize = 8 << 20;
-/// The longest command, in bytes: the system takes no longer argument.
+/// Maximum length of a command in bytes, because of the system's limit for an argument.
 const LONGEST: usize = 100_000;
 
 static INFO: CliInfo = CliInfo::new("bash", "bash", "bash");
 static CAN: Capabilities = Capabilities::none();
 
-/// A command as the process engine sees it. What it writes goes to its standard output, of which the engine
-/// keeps the end; the stream of events, its standard error, stays empty.
+/// A command as the process engine sees it. Its output goes to stdout, of which the engine keeps the end. The event
+/// stream is on stderr and stays empty.
 struct Command {
     script: String,
 }
@@ -41,8 +41,8 @@ impl CliProvider for Command {
     }
 
     fn launch(&self, _params: &ExecuteParams) -> Result<Launch, AgentError> {
-        // Both streams in one, in the order in which they are written; the stream of events stays open as long
-        // as the command. That is an argument of its own, so it needs no quotes.
+        // Merge both streams, to keep the order of the writes. Keep the event stream open while the command runs. The
+        // command is a separate argument, so it needs no quoting.
         let args = ["-c", "exec 198>&2 2>&1; eval \"$1\"", "bash", &self.script];
         Ok(Launch {
             args: args.map(OsString::from).into(),
@@ -57,7 +57,7 @@ impl CliProvider for Command {
     }
 }
 
-/// A stream of events that has none.
+/// Decoder of an event stream that stays empty.
 struct Nothing;
 
 impl Decoder for Nothing {
@@ -93,7 +93,7 @@ pub(super) async fn call(
     config.record_to = None;
     config.observer = None;
     config.stderr_tail_bytes = MOST_OUTPUT;
-    // Also for one that closes its output.
+    // The limit also holds for a command that closes its output.
     config.exit_grace = Some(limit);
     let is_hidden = |name: &String| context.hidden.contains(&name.as_str());
     if let EnvPolicy::Clean { allow } = &mut config.env_policy {
@@ -127,7 +127,7 @@ pub(super) async fn call(
     let (result, is_late) = tokio::select! {
         result = &mut run => (result, false),
         () = tokio::time::sleep(limit) => {
-            // With all that it started.
+            // Stops the command and all its processes.
             end.cancel();
             (run.await, true)
         }
@@ -155,7 +155,7 @@ pub(super) async fn call(
         is_error,
         ..Output::text(written)
     };
-    // The stream has what the command wrote; the model also gets how it ended.
+    // The stream has only the command's output. The model also gets the exit status.
     let ending = match (&note, failed) {
         (Some(note), _) => note.clone(),
         (None, Some(code)) => format!("exit code {code}"),

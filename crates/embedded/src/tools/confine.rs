@@ -1,23 +1,23 @@
-//! Paths that stay in the directories of a run.
+//! Confinement of paths to the directories of a run.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The directories that tools may use, without symbolic links.
+/// Directories that tools may use, with symbolic links resolved.
 #[derive(Debug)]
 pub(crate) struct Roots(Vec<PathBuf>);
 
 impl Roots {
-    /// The working directory first. There must be one.
+    /// Takes the directories, of which the first is the working directory. The list must not be empty.
     pub(crate) fn new(directories: Vec<PathBuf>) -> Self {
         Self(directories)
     }
 
-    /// Where the agent works.
+    /// Returns the working directory.
     pub(crate) fn working(&self) -> &Path {
         self.0.first().map_or(Path::new("."), PathBuf::as_path)
     }
 
-    /// The real place of a path that is there, if it is in one of the directories.
+    /// Resolves an existing path and checks that it is inside one of the directories.
     pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, String> {
         let real = self.absolute(path)?;
         let real = real
@@ -26,7 +26,7 @@ impl Roots {
         self.inside(path, real)
     }
 
-    /// The real place of a path that may not be there yet, if it is in one of the directories.
+    /// Resolves a path that may not exist yet and checks that it is inside one of the directories.
     pub(crate) fn new_or_existing(&self, path: &str) -> Result<PathBuf, String> {
         let absolute = self.absolute(path)?;
         let mut missing = Vec::new();
@@ -39,12 +39,12 @@ impl Roots {
                         missing.push(name.to_owned());
                         place = parent;
                     }
-                    // Below something that is not there, `..` could lead anywhere.
+                    // Reject `..` below a missing folder, because its target is unknown.
                     _ => return Err(format!("{path}: a folder in it does not exist")),
                 },
             }
         }
-        // A link that leads to nothing ends here.
+        // Fails for a dangling link.
         let mut real = place
             .canonicalize()
             .map_err(|error| format!("{path}: {error}"))?;
@@ -55,13 +55,13 @@ impl Roots {
         self.inside(path, real)
     }
 
-    /// A path as the model is shown it.
+    /// Returns a path as it is shown to the model.
     pub(crate) fn shown(&self, real: &Path) -> String {
         let shown = real.strip_prefix(self.working()).unwrap_or(real);
         shown.display().to_string()
     }
 
-    /// Whether a real path is in one of the directories.
+    /// Returns whether a resolved path is inside one of the directories.
     pub(crate) fn holds(&self, real: &Path) -> bool {
         self.0.iter().any(|root| real.starts_with(root))
     }

@@ -14,14 +14,14 @@ use teamster_process::{FileMode, replace_file};
 use super::{Output, Roots, count, text};
 use crate::conversation::Input;
 
-/// The largest file that is read, in bytes.
+/// Maximum size of a file to read, in bytes.
 const LARGEST: u64 = 32 << 20;
-/// The largest image that is given to a model, in bytes.
+/// Maximum size of an image for the model, in bytes.
 const LARGEST_IMAGE: u64 = 8 << 20;
-/// How many lines are read at once.
+/// Default number of lines to read.
 const LINES: usize = 2000;
 
-/// The media type of an image by the end of its name.
+/// Returns the media type of an image, based on its file extension.
 pub(crate) fn image_type(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {
@@ -82,7 +82,7 @@ fn bytes(path: &str, real: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("{path} is a folder; find its files with glob"));
     }
     if !about.is_file() {
-        // Of a pipe or a device there may be no end.
+        // A pipe or device may never end.
         return Err(format!("{path} is no regular file"));
     }
     if about.len() > LARGEST {
@@ -162,7 +162,7 @@ pub(super) fn edit(roots: &Roots, input: &Value) -> Result<Output, String> {
     })
 }
 
-/// Puts new content in the place of a file, whole or not at all. Its mode stays.
+/// Replaces a file atomically and keeps its mode.
 fn replace(path: &str, real: &Path, content: &str) -> Result<(), String> {
     replace_file(real, content.as_bytes(), FileMode::Kept)
         .map_err(|error| format!("{path}: {error}"))

@@ -15,14 +15,14 @@ use teamster_core::text::excerpt;
 
 use super::{Output, Roots, count, text};
 
-/// The most lines and files that are given.
+/// Default limit of lines, and limit of files.
 const LINES: usize = 200;
 const FILES: usize = 500;
-/// The longest piece of a line that is given, in bytes.
+/// Maximum length of a line in the output, in bytes.
 const LONGEST_LINE: usize = 400;
-/// The longest line that is searched, in bytes: what is longer is searched in pieces.
+/// Maximum length of a line to search, in bytes. A longer line is searched in pieces.
 const LONGEST_READ: u64 = 1 << 20;
-/// A file with a NUL byte in so many bytes at its begin is no text.
+/// Number of bytes at the start of a file that are checked for NUL. A file with one is binary.
 const LOOK: usize = 8 << 10;
 
 pub(super) fn grep(
@@ -81,7 +81,6 @@ pub(super) fn grep(
             lines += 1;
             let line = excerpt(&String::from_utf8_lossy(line), LONGEST_LINE);
             // Writing to a string cannot fail.
-            // Writing to a string cannot fail.
             let _ = writeln!(found, "{shown}:{number}:{line}");
         }
     }
@@ -108,7 +107,7 @@ pub(super) fn glob(
             found.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), path));
         }
     }
-    // The newest first, and of the same time by name.
+    // Newest first, then by name.
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let paths: Vec<_> = (found.iter().take(FILES))
         .map(|(_, path)| roots.shown(path))
@@ -129,7 +128,7 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
         .map_err(|error| format!("`{pattern}`: {}", error.kind()))
 }
 
-/// The files below a place, less what is ignored. Links are not followed.
+/// Returns the files below a path, without ignored ones. Links are not followed.
 fn files<'r>(roots: &'r Roots, start: &Path) -> impl Iterator<Item = PathBuf> + use<'r> {
     let walk = WalkBuilder::new(start)
         .hidden(false)

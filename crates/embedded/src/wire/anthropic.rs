@@ -9,7 +9,7 @@ use super::{
 };
 use crate::conversation::{Answer, Block, Call, CallResult, Input, Message};
 
-/// The version of the protocol.
+/// Version of the protocol.
 const VERSION: &str = "2023-06-01";
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Wire for Anthropic {
         let mut messages: Vec<Value> = (request.messages.iter())
             .filter_map(|message| encode(message, request.model))
             .collect();
-        // What comes before these marks is read from a cache the next time.
+        // Cache the prompt up to this block for the next request.
         if let Some(block) = messages
             .last_mut()
             .and_then(|message| message["content"].as_array_mut()?.last_mut())
@@ -61,7 +61,7 @@ impl Wire for Anthropic {
             body["tools"] = request.tools.iter().map(tool).collect();
         }
         match (request.forced_tool, request.effort) {
-            // The service refuses to think where a tool is forced.
+            // The service rejects reasoning with a forced tool.
             (Some(name), _) => body["tool_choice"] = json!({"type": "tool", "name": name}),
             (None, Some(effort)) => {
                 let budget = effort.tokens();
@@ -84,7 +84,7 @@ fn encode(message: &Message, model: &str) -> Option<Value> {
         Message::Assistant(answer) => ("assistant", blocks(answer, model)),
         Message::Tool { results } => ("user", results.iter().map(result).collect()),
     };
-    // An empty answer is none: the service takes no message without content.
+    // Skip an empty answer: the service rejects messages without content.
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
@@ -100,7 +100,7 @@ fn input(input: &Input) -> Value {
 
 fn result(result: &CallResult) -> Value {
     let mut content: Vec<_> = result.content.iter().map(input).collect();
-    // Nor a text that is empty.
+    // The service rejects empty text.
     content.retain(|block| block["type"] != "text" || block["text"] != "");
     json!({
         "type": "tool_result",
@@ -126,7 +126,7 @@ fn blocks(answer: &Answer, model: &str) -> Vec<Value> {
     answer.blocks.iter().filter_map(block).collect()
 }
 
-/// A content block of the stream, in the making.
+/// An incomplete content block of the stream.
 #[derive(Debug)]
 enum Open {
     Text(String),
@@ -140,7 +140,7 @@ enum Open {
         arguments: String,
         initial: Value,
     },
-    /// One that is sent back as it came, such as reasoning that is not shown.
+    /// A block to be sent back unchanged, such as hidden reasoning.
     Other(Value),
 }
 
@@ -204,7 +204,7 @@ impl Decoder {
     }
 
     fn usage(&mut self, usage: &Value) {
-        // Each event has the figures until then; those that it leaves out stay.
+        // The counts are cumulative. Keep those that an event omits.
         let figures = usage.as_object().into_iter().flatten();
         let figures = figures.filter(|(_, figure)| figure.is_u64());
         self.usage
@@ -291,14 +291,14 @@ impl AnswerDecoder for Decoder {
     }
 }
 
-/// Adds a piece unless it is empty.
+/// Appends a chunk, unless it is empty.
 pub(super) fn push(out: &mut Vec<Delta>, delta: fn(String) -> Delta, piece: &str) {
     if !piece.is_empty() {
         out.push(delta(piece.to_owned()));
     }
 }
 
-/// Figures of a protocol that counts cached tokens as a part of the input.
+/// Converts the usage of a protocol whose input tokens include cached ones.
 pub(super) fn usage_of(
     body: &Value,
     [input, output, cache_read, cache_write, reasoning]: [&str; 5],

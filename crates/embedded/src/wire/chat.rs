@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: `POST …/chat/completions`. Ollama and most other services speak it too.
+//! OpenAI Chat Completions: `POST …/chat/completions`. Ollama and most other services support it too.
 
 use serde_json::{Value, json};
 
@@ -59,13 +59,13 @@ impl Wire for Chat {
     }
 }
 
-/// A key as most services want it.
+/// Returns the key as a bearer token, as most services expect it.
 pub(super) fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     let bearer = |key: &str| ("authorization", format!("Bearer {key}"));
     key.map(bearer).into_iter().collect()
 }
 
-/// Arguments of a call in a stored answer, as text again.
+/// Returns the arguments of a stored call as text.
 pub(super) fn arguments_text(input: &Value) -> String {
     match input {
         Value::String(text) => text.clone(),
@@ -110,7 +110,7 @@ fn encode(message: &Message, out: &mut Vec<Value>) {
                         .map(|(media_type, data)| image(media_type, data)),
                 );
             }
-            // The result of a tool is text here.
+            // Images follow in a user message, because a tool result can only be text.
             if !images.is_empty() {
                 out.push(json!({"role": "user", "content": images}));
             }
@@ -119,7 +119,7 @@ fn encode(message: &Message, out: &mut Vec<Value>) {
 }
 
 fn inputs(content: &[Input]) -> Value {
-    // Not every service takes a list where there is only text.
+    // Send text alone as a string, because not every service accepts a list.
     if let [Input::Text { text }] = content {
         return text.clone().into();
     }
@@ -157,7 +157,7 @@ impl Decoder {
     fn call(&mut self, call: &Value) {
         let last = self.calls.last().map_or(0, |call| call.index);
         let id = text(call, "id");
-        // Some services leave the index out.
+        // Some services omit the index.
         let index = call["index"].as_u64().unwrap_or_else(|| {
             let is_new = !id.is_empty() && self.calls.iter().all(|known| known.id != id);
             last + u64::from(is_new && !self.calls.is_empty())
@@ -197,7 +197,7 @@ impl AnswerDecoder for Decoder {
         }
         let choice = &data["choices"][0];
         let delta = &choice["delta"];
-        // Three names for the same, by service.
+        // Services use different names for reasoning.
         for field in ["reasoning_content", "reasoning"] {
             let piece = text(delta, field);
             self.reasoning.push_str(piece);

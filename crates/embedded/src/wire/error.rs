@@ -1,4 +1,4 @@
-//! Failures of model services: what they mean and when to ask again.
+//! Failures of model services: classification and retry delays.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use teamster_core::ErrorKind;
 use teamster_core::text::excerpt;
 
-/// How much of a body is shown that is no JSON, in bytes.
+/// Maximum bytes of a non-JSON body in an error message.
 const MOST_SHOWN: usize = 400;
 
 /// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
-    /// The service's own words, or ours.
+    /// Message of the service, or a generated one.
     pub(crate) message: String,
-    /// How long the service wants to be left alone.
+    /// Delay that the service requests before a retry.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -29,7 +29,7 @@ impl Failure {
         }
     }
 
-    /// The stream ended before the answer did.
+    /// Creates the failure of a stream that ended before the answer.
     pub(crate) fn broken_off() -> Self {
         Self::new(
             ErrorKind::Network,
@@ -37,7 +37,7 @@ impl Failure {
         )
     }
 
-    /// The answer came to its end, but a piece of it could not be read.
+    /// Creates the failure of a complete answer with an unreadable event.
     pub(crate) fn malformed() -> Self {
         Self::new(
             ErrorKind::Protocol,
@@ -46,8 +46,8 @@ impl Failure {
     }
 }
 
-/// The failure for an HTTP status other than 2xx. `header` gives a header by its name in lower case; times in
-/// headers are compared with `now`.
+/// Returns the failure for an HTTP status other than 2xx. `header` looks up a header by its lower-case name. Dates in
+/// headers are relative to `now`.
 pub(crate) fn http_failure(
     status: u16,
     header: &dyn Fn(&str) -> Option<String>,
@@ -72,9 +72,9 @@ pub(crate) fn http_failure(
     failure
 }
 
-/// The failure for an error in JSON: the body of a response, or an event of a stream.
+/// Returns the failure for a JSON error: the body of a response, or an event of a stream.
 pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
-    // Gemini can answer with a list of one.
+    // Gemini may send a list with one item.
     let body = body.get(0).unwrap_or(body);
     let error = match body.get("error") {
         Some(error) if error.is_object() => error,
@@ -94,7 +94,7 @@ pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
 
 fn kind(status: Option<u16>, error: &Value, message: &str) -> ErrorKind {
     let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
-    // Gemini has the same message for a limit of a minute and for one of a day.
+    // Gemini uses the same message for per-minute and per-day limits.
     let details = error.get("details").map(Value::to_string);
     let details = details.unwrap_or_default().to_lowercase();
     if details.contains("perday") {
@@ -121,7 +121,7 @@ fn kind(status: Option<u16>, error: &Value, message: &str) -> ErrorKind {
     }
 }
 
-/// `RetryInfo` in the details of Gemini's errors.
+/// Returns the delay of `RetryInfo` in the details of Gemini's errors.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?;
@@ -129,7 +129,7 @@ fn retry_delay(error: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// Returns the delay of `retry-after-ms`, or of `retry-after` in seconds or as a date.
 fn retry_after(header: &dyn Fn(&str) -> Option<String>, now: Timestamp) -> Option<Duration> {
     let millis = header("retry-after-ms").and_then(|it| it.trim().parse::<f64>().ok());
     if let Some(millis) = millis {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_error_can_be_a_mere_text() {
-        // As Ollama has it.
+        // The format of Ollama.
         let failed = failure(404, &[], r#"{"error":"model 'x' not found"}"#);
         assert_eq!(failed.kind, ErrorKind::ModelNotFound);
         assert_eq!(failed.message, "model 'x' not found");

@@ -32,7 +32,7 @@ impl Wire for Gemini {
             thinking["thinkingBudget"] = effort.tokens().into();
         }
         let mut body = json!({"contents": contents});
-        // The others refuse the settings for it.
+        // Older models reject the settings for reasoning.
         if !request.model.starts_with("gemini-2.0") && !request.model.starts_with("gemini-1") {
             body["generationConfig"] = json!({"thinkingConfig": thinking});
         }
@@ -114,7 +114,7 @@ fn blocks(answer: &Answer, model: &str) -> Vec<Value> {
             signature: None,
         } if text.is_empty() => None,
         Block::Text { text, signature } => Some(signed(json!({"text": text}), signature)),
-        // The service wants no thoughts back, only the signatures of other parts.
+        // The service expects no reasoning back, only the signatures of other parts.
         Block::Reasoning { .. } => None,
         Block::Call(call) => {
             let mut part = json!({"functionCall": {
@@ -130,7 +130,7 @@ fn blocks(answer: &Answer, model: &str) -> Vec<Value> {
     answer.blocks.iter().filter_map(block).collect()
 }
 
-/// How ids begin that we made for calls without one.
+/// Prefix of ids that are generated for calls without one.
 const OWN_ID: &str = "call-of-";
 
 #[derive(Debug, Default)]
@@ -172,7 +172,7 @@ impl Decoder {
         }
         push(out, Delta::Text, piece);
         match self.blocks.last_mut() {
-            // A signed part stays by itself.
+            // A signed part stays separate.
             Some(Block::Text {
                 text,
                 signature: known @ None,
@@ -245,7 +245,7 @@ impl AnswerDecoder for Decoder {
         let mut usage = Usage::default();
         usage.input_tokens =
             count(body, "/promptTokenCount").map(|all| all.saturating_sub(cached.unwrap_or(0)));
-        // Reasoning is beside the output here.
+        // Output tokens exclude reasoning here, so add it.
         usage.output_tokens =
             count(body, "/candidatesTokenCount").map(|all| all + thoughts.unwrap_or(0));
         usage.cache_read_tokens = cached;

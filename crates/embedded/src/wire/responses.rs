@@ -1,4 +1,4 @@
-//! OpenAI Responses: `POST /v1/responses`, without state on the service's side.
+//! OpenAI Responses: `POST /v1/responses`, without state at the service.
 
 use serde_json::{Value, json};
 use teamster_core::Usage;
@@ -31,7 +31,7 @@ impl Wire for Responses {
         let mut body = json!({
             "model": request.model,
             "stream": true,
-            // Nothing stays at the service; what it has to know again is in the request.
+            // The service stores nothing; each request has the whole conversation.
             "store": false,
             "input": input,
         });
@@ -68,7 +68,7 @@ impl Wire for Responses {
     }
 }
 
-/// Whether a model reasons: the others refuse the settings for it.
+/// Returns whether a model supports reasoning. Other models reject the settings for it.
 fn reasons(model: &str) -> bool {
     !model.starts_with("gpt-4") && !model.starts_with("gpt-3")
 }
@@ -130,13 +130,13 @@ struct Decoder {
     usage: Usage,
     model: Option<String>,
     stop: StopReason,
-    /// The item whose reasoning is being streamed, and its part.
+    /// Item and part of the reasoning that is being streamed.
     part: Option<(u64, u64)>,
     ended: bool,
 }
 
 impl Decoder {
-    /// An item that is complete.
+    /// Adds a complete item.
     fn item(&mut self, item: &Value) {
         match text(item, "type") {
             "message" => {
@@ -158,7 +158,7 @@ impl Decoder {
                 let mut native = item.clone();
                 let is_signed = !text(item, "encrypted_content").is_empty();
                 if let Some(fields) = native.as_object_mut() {
-                    // A field of answers only.
+                    // Valid in answers only.
                     fields.shift_remove("status");
                 }
                 self.blocks.push(Block::Reasoning {

@@ -1,9 +1,9 @@
-//! Server-sent events from bytes, however they are cut.
+//! Parser of server-sent events.
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Its data; several lines are joined by newlines.
+    /// Data of the event. Several lines are joined by newlines.
     pub(crate) data: String,
 }
 
@@ -11,23 +11,23 @@ pub(crate) struct SseEvent {
 #[derive(Debug, Default)]
 pub(crate) struct Sse {
     buf: Vec<u8>,
-    /// Where the next line begins in `buf`.
+    /// Start of the next line in `buf`.
     at: usize,
     data: Option<String>,
-    /// Lines that belong to no event.
+    /// Lines outside of events.
     rest: String,
 }
 
-/// How much is kept of lines that belong to no event, in bytes.
+/// Maximum bytes kept of lines outside of events.
 const MOST_REST: usize = 64 << 10;
 
 impl Sse {
-    /// Takes bytes.
+    /// Appends the next bytes of the stream.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.buf.extend_from_slice(bytes);
     }
 
-    /// The next event that is complete.
+    /// Returns the next complete event.
     pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
         while let Some(length) = self.buf[self.at..].iter().position(|b| *b == b'\n') {
             let end = self.at + length;
@@ -61,7 +61,7 @@ impl Sse {
                 }
                 none => *none = Some(value.to_owned()),
             },
-            // Comments, names, ids: the data names the event.
+            // Ignore comments, event names and ids: the data identifies the event.
             "" | "event" | "id" | "retry" => {}
             _ => {
                 if self.rest.len() + line.len() < MOST_REST {
@@ -73,7 +73,7 @@ impl Sse {
         None
     }
 
-    /// The stream is over: an event without its empty line, and the lines that belong to no event.
+    /// Ends the stream. Returns a last event without its empty line, and the lines outside of events.
     pub(crate) fn finish(mut self) -> (Option<SseEvent>, String) {
         let last = String::from_utf8_lossy(&self.buf[self.at..]).into_owned();
         if !last.is_empty() {
