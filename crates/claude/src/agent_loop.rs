@@ -1,11 +1,11 @@
-//! Claude Code in an agent loop.
+//! Support for agent loops.
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{LoopContext, LoopSettings, LoopSupport};
 
 pub(crate) const SUPPORT: LoopSupport = {
     let mut support = LoopSupport::new();
-    // For long sessions.
+    // Suits long sessions.
     support.model = Some("opusplan");
     support.mcp_file = Some((&["--mcp-config"], &["--strict-mcp-config"]));
     support.browser = Some("--chrome");
@@ -17,7 +17,8 @@ pub(crate) const SUPPORT: LoopSupport = {
     support
 };
 
-/// Beside the user's own settings: of the skills only the agent's, and hooks that append a line to the log.
+/// Returns the settings of a loop, in addition to the user's. They allow only the agent's skills, and add hooks that
+/// append lines to the log.
 fn settings(context: &LoopContext<'_>) -> Value {
     let LoopContext {
         skills,
@@ -33,11 +34,11 @@ fn settings(context: &LoopContext<'_>) -> Value {
     }
     let log = match log.to_str() {
         Some(log) => shell_words::quote(log).into_owned(),
-        // There is no other way to write it in JSON.
+        // JSON cannot represent the path.
         None => format!("\"$CLAUDE_PROJECT_DIR\"/{log_in_directory}"),
     };
     let hook = |event: &str, note: &str| {
-        // A shell that cannot open the log ends with 2, and from such a hook no prompt reaches the agent.
+        // Ignore failures: a shell that cannot open the log exits with 2, and such a hook blocks the prompt.
         let command = format!(
             "date -u '+[%Y-%m-%dT%H:%M:%SZ] hook:{event} - {note}' >> {log} 2>/dev/null || true"
         );
@@ -58,14 +59,15 @@ fn settings(context: &LoopContext<'_>) -> Value {
     settings
 }
 
-/// A command that lets Claude Code use these skills only: it reads the call, and refuses it with exit code 2.
+/// Returns a hook command that limits Claude Code to these skills. It reads the call, and denies other skills with
+/// exit code 2.
 ///
-/// A rule `deny: ["Skill"]` would not do. It goes before every rule that allows, so that the tool itself is
-/// gone, for these skills too (measured with 2.1.197 and 2.1.330: "No such tool available: Skill").
+/// A rule `deny: ["Skill"]` does not work: it precedes all rules that allow, so the tool is missing for these skills
+/// too (measured with 2.1.197 and 2.1.330: "No such tool available: Skill").
 fn only_these(skills: &[String]) -> String {
     let mut command = "grep -qF".to_owned();
     for skill in skills {
-        // A quote within a text of the call has a backslash before it, so only a name is found.
+        // Quotes inside strings of the call are escaped, so the pattern matches only the field.
         for between in ["", " "] {
             let pattern = format!("\"skill\":{between}{}", Value::from(skill.as_str()));
             command.push_str(" -e ");
@@ -110,7 +112,7 @@ mod tests {
         );
         let command = &written["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
         let code_for = |input: &str| {
-            // A call as Claude Code 2.1.197 gives it to a hook, shortened.
+            // The format of a call to a hook in Claude Code 2.1.197, shortened.
             let call = format!(r#"{{"tool_name":"Skill","tool_input":{input},"tool_use_id":"x"}}"#);
             let file = directory.path().join("call");
             fs::write(&file, call).unwrap();
@@ -126,7 +128,7 @@ mod tests {
             code_for(r#"{"skill":"x","args":"\"skill\":\"send\""}"#),
             Some(2)
         );
-        // The command of a hook, as a shell runs it.
+        // Run the hook's command with a shell.
         let command = &written["hooks"]["SessionStart"][0]["hooks"][0]["command"];
         let status = std::process::Command::new("sh")
             .args(["-c", command.as_str().unwrap()])
@@ -152,7 +154,7 @@ mod tests {
         let ended = shell.args(["-c", &command(&nowhere)]).output().unwrap();
         assert_eq!(ended.status.code(), Some(0));
 
-        // A name that JSON cannot have.
+        // A path that JSON cannot represent.
         let directory = tempfile::tempdir().unwrap();
         let odd = directory
             .path()

@@ -1,24 +1,24 @@
-//! Parses MCP servers, denied tools and a session from a command line: a recorded one, or the
-//! caller's own arguments.
+//! Parser of MCP servers, denied tools and the session in command lines, either recorded or from the caller's extra
+//! arguments.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use teamster_core::ExecuteParams;
 
-/// The flags that a decoder must know of.
+/// Flags that the decoder needs.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Flags {
-    /// The names of MCP servers, where they are in the arguments themselves.
+    /// Names of MCP servers that are configured inline.
     pub(crate) servers: Vec<String>,
-    /// The rules that take tools from the agent, as they stand there: in one there may be several.
+    /// Values of the flags that deny tools. One value may have several rules.
     pub(crate) denied_tools: Vec<String>,
-    /// The session that is resumed.
+    /// Id of the resumed session.
     pub(crate) resumed: Option<String>,
 }
 
 impl Flags {
-    /// Reads words after the program's name. Both flags take any number of values, up to the next
-    /// word that begins with `-`; joined by `=`, one.
+    /// Parses arguments, without the program's name. The flags for MCP servers and denied tools take any number of
+    /// values up to the next word that begins with `-`, or a single value after `=`.
     pub(crate) fn of(words: &[String]) -> Self {
         let mut flags = Self::default();
         let mut words = words.iter().map(String::as_str).peekable();
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// Reads a recorded command line into the parameters. Of servers only their names.
+/// Adds the flags of a recorded command line to the parameters. Of MCP servers, only the names are kept.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let flags = Flags::of(argv.get(1..).unwrap_or_default());
     if !flags.servers.is_empty() {
@@ -70,7 +70,7 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     params.session_id = flags.resumed.or(params.session_id.take());
 }
 
-/// The names of the servers in a configuration; of the path of a file none.
+/// Returns the names of the servers in an inline configuration. Empty for the path of a file.
 fn servers(config: &str) -> Vec<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -24,7 +24,7 @@ pub(crate) const CREDENTIALS: Credentials = Credentials::in_places(
                 "/env/ANTHROPIC_AUTH_TOKEN",
             ]),
         },
-        // Beside the folder, unless the variable is set.
+        // In the home directory, unless the variable is set.
         CredentialFile {
             location: FileLocation::User {
                 variable: "CLAUDE_CONFIG_DIR",

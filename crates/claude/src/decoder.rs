@@ -1,4 +1,4 @@
-//! From the lines of `claude --output-format stream-json` to events.
+//! Decoder of `claude --output-format stream-json`.
 
 mod background;
 mod blocks;
@@ -35,43 +35,42 @@ use messages::{BlockKind, Lane};
 use tools::Tools;
 use wire::{ControlLine, RateLimitLine};
 
-/// The model's name on lines that the CLI writes in the model's place.
+/// Model name of messages that the CLI generates itself.
 const SYNTHETIC: &str = "<synthetic>";
-/// Written by the CLI in place of an answer without text.
+/// Text that the CLI writes for an answer without text.
 const NO_CONTENT: &str = "(no content)";
-/// How much of a text that is no answer a notice shows, in bytes.
+/// Maximum length of text in a notice, in bytes.
 const NOTICE_BYTES: usize = 1000;
 
-/// Decodes the output of one run. Made for lines with and without partial messages, and for both
-/// in one run.
+/// Decodes the output of one run. The run may have lines with and without partial messages.
 #[derive(Debug)]
 pub struct ClaudeDecoder {
     session: Option<Session>,
     servers: Servers,
-    /// The main agent first, then sub-agents.
+    /// Messages by agent: the main agent first, then sub-agents.
     lanes: Vec<Lane>,
     tools: Tools,
     background: Background,
     turns: Turns,
-    /// A message that the CLI wrote in the model's place, until the next line shows its meaning.
+    /// Message that the CLI generated, until the next line shows its meaning.
     pending: Option<Synthetic>,
-    /// Why a hook held the prompt back.
+    /// Reason why a hook blocked the prompt.
     blocked: Option<String>,
-    /// The session that is resumed in this run.
+    /// Id of the session that the run resumes.
     resumed: Option<String>,
-    /// Where the CLI keeps the sessions of all projects.
+    /// Folder of the sessions of all projects.
     projects: Option<PathBuf>,
 }
 
-/// A line that the CLI wrote in the model's place.
+/// A message that the CLI generated in place of the model.
 #[derive(Debug)]
 struct Synthetic {
     text: String,
-    /// The CLI's word for what failed. Without it the text may be the output of a slash command.
+    /// The CLI's code for a failure. Without it, the text may be the output of a slash command.
     error: Option<String>,
-    /// Its closer word.
+    /// The CLI's more specific code for the failure.
     api_error: Option<String>,
-    /// HTTP status of the service's answer.
+    /// HTTP status of the service's response.
     status: Option<u16>,
 }
 
@@ -134,7 +133,7 @@ impl Decoder for ClaudeDecoder {
 }
 
 impl ClaudeDecoder {
-    /// A decoder for one run with these parameters.
+    /// Creates a decoder for a run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self {
             servers: Servers::new(params),
@@ -145,7 +144,7 @@ impl ClaudeDecoder {
         }
     }
 
-    /// A decoder for one run of which nothing is known.
+    /// Creates a decoder for a run with unknown parameters.
     pub fn new() -> Self {
         Self {
             session: None,
@@ -161,8 +160,8 @@ impl ClaudeDecoder {
         }
     }
 
-    /// Takes a line that is JSON of a known type. `None` if it is not; then no more has happened
-    /// than that its session was taken note of.
+    /// Decodes a line if it is JSON of a known type. Otherwise returns `None`; the only possible effect is that its
+    /// session was recorded.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         match kind.as_ref() {
@@ -215,16 +214,16 @@ impl ClaudeDecoder {
         Some(())
     }
 
-    /// Keeps what the CLI wrote in the model's place until the next line: before a failed result
-    /// it is that error, before anything else it is an error that was overcome, and without an
-    /// error it is the output of a slash command.
+    /// Keeps a message that the CLI generated until the next line. Before a failed result, it is that error. Before
+    /// anything else, it is an error that was recovered from. Without an error code, it is the output of a slash
+    /// command.
     fn synthetic(&mut self, synthetic: Synthetic) {
         if synthetic.text != NO_CONTENT || synthetic.error.is_some() {
             self.pending = Some(synthetic);
         }
     }
 
-    /// The run continues after the message that the CLI wrote in the model's place.
+    /// Emits the generated message, because the run continues after it.
     fn settle_pending(&mut self, out: &mut Events) {
         let Some(synthetic) = self.pending.take() else {
             return;
@@ -258,11 +257,11 @@ impl ClaudeDecoder {
             && !lane.has_text
             && let Some(text) = line.result.as_deref()
         {
-            // Text that came in no message, such as a structured answer.
+            // Text that is in no message, such as a structured answer.
             lane.emit_plain(text, out);
         }
         lane.has_text = false;
-        // What broke off stays as it is: a later turn does not take its place.
+        // An incomplete message keeps its text: a later turn does not replace it.
         lane.stop();
         let pending = self.pending.take();
         let error = pending.and_then(|p| p.error);
@@ -304,7 +303,7 @@ impl ClaudeDecoder {
         )));
     }
 
-    /// The lane of the agent that a tool call started; the main agent's without one.
+    /// Returns the index of the lane for the agent that a tool call started, or for the main agent without a call.
     fn lane(&mut self, parent: Option<&str>) -> usize {
         let Some(parent) = parent else { return 0 };
         let known = self.lanes[1..]
@@ -319,8 +318,7 @@ impl ClaudeDecoder {
         }
     }
 
-    /// A line names its session. Normally `init` has come before; if that line was lost, the id is
-    /// still worth having.
+    /// Records the session that a line names. Normally `init` has named it before; this handles a missing `init`.
     fn session_seen(&mut self, id: Option<&str>, out: &mut Events) {
         if let Some(id) = id
             && self.session.as_ref().is_none_or(|s| *s.session_id != *id)
@@ -336,7 +334,7 @@ impl ClaudeDecoder {
     }
 }
 
-/// The CLI asks the program that runs it.
+/// Handles a control request of the CLI.
 fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
     let request = line.request;
     if request.subtype.as_deref() != Some("can_use_tool") {
@@ -353,14 +351,14 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
     Some(())
 }
 
-/// Milliseconds since the Unix epoch, of a time in seconds (as the CLI gives it) or milliseconds.
+/// Returns milliseconds since the Unix epoch, given seconds (as the CLI prints them) or milliseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the range is checked"
 )]
 fn epoch_ms(time: f64) -> Option<u64> {
-    /// The year 5138 in seconds, 1973 in milliseconds: between them no time of interest lies.
+    /// The year 5138 in seconds, or 1973 in milliseconds. Smaller values are seconds.
     const SECONDS_END: f64 = 1e11;
     match time {
         t if !(0.0..1e15).contains(&t) => None,

@@ -21,16 +21,17 @@ use crate::{CAPABILITIES, INFO};
 pub(crate) use mcp::tool_name as mcp_tool_name;
 pub(crate) use session::launch_session;
 
-/// The CLI refuses a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
+/// The CLI rejects a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 
-/// A system prompt above so many bytes goes into a file: Linux takes no argument of 128 KiB.
+/// Maximum size of a system prompt that is passed as an argument, in bytes. A larger one is passed in a file. Linux
+/// limits an argument to 128 KiB.
 const LARGEST_SYSTEM_PROMPT_ARGUMENT: usize = 32 * 1024;
 
-/// The CLI's own tools that change nothing.
+/// Built-in tools without side effects.
 const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch,WaitForMcpServers";
 
-/// The CLI sets these for its own children; one that finds them believes that it is such a child.
+/// Variables that the CLI sets for its child processes. A CLI that inherits them assumes that it is such a child.
 const MARKS_OF_A_SESSION: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -40,12 +41,12 @@ const MARKS_OF_A_SESSION: &[&str] = &[
     "CLAUDE_CODE_SSE_PORT",
 ];
 
-/// The CLI gives up on a stalled answer after 298 s (measured) and asks again; the usual limit of
-/// 5 minutes would end it just then.
+/// Default idle limit. The CLI gives up on a stalled answer after 298 s (measured) and retries it; the general
+/// default of 5 minutes would end the run at that time.
 const IDLE: Duration = Duration::from_mins(6);
 
-/// On SIGINT, unlike on SIGTERM, the CLI ends its running shell commands, which are out of reach in
-/// sessions of their own, and reports it in its last lines.
+/// First step of stopping. On SIGINT, unlike on SIGTERM, the CLI ends its running shell commands and reports that in
+/// its last lines. Those commands have their own process sessions, so group signals do not reach them.
 const STOP_FIRST: StopStep = StopStep {
     signal: Signal::Interrupt,
     grace: Duration::from_secs(1),
@@ -61,12 +62,12 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(started(params, args, stdin))
 }
 
-/// The flags before the caller's own arguments.
+/// Returns the flags that precede the caller's extra arguments.
 fn flags(params: &ExecuteParams) -> Args {
     let mut args = Args::new();
     args.add("-p");
     args.add("--output-format=stream-json");
-    // Without it the CLI refuses stream-json.
+    // Required by the CLI for stream-json.
     args.add("--verbose");
     args.add("--include-partial-messages");
     options(params, &mut args);
@@ -97,7 +98,7 @@ fn started(params: &ExecuteParams, args: Args, stdin: Stdin) -> Launch {
     }
 }
 
-/// The system prompt: as an argument, or in a file if it is large.
+/// Adds the system prompt, as an argument or in a file if it is large.
 fn system_prompt(params: &ExecuteParams, args: &mut Args) {
     let (flag, text) = match &params.system_prompt {
         Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
@@ -122,7 +123,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         PermissionMode::ReadOnly => args.value("--tools", READ_ONLY_TOOLS),
         PermissionMode::AcceptEdits => args.value("--permission-mode", "acceptEdits"),
         PermissionMode::Bypass => args.value("--permission-mode", "bypassPermissions"),
-        // The default; `check` has refused what is not known.
+        // Nothing for the default. `check` has rejected unknown modes.
         _ => {}
     }
     for tool in &params.allowed_tools {
@@ -154,7 +155,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// The prompt, as an argument or on stdin: given both, the CLI would read it twice.
+/// Passes the prompt as an argument or on stdin. With both, the CLI would read it twice.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = not_a_command(&params.prompt, params.slash_commands);
     if !params.images.is_empty() {
@@ -166,14 +167,14 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
-    // What follows `--` is never a flag.
+    // Words after `--` are never flags.
     args.add("--");
     args.add(prompt.into_owned());
     Ok(Stdin::Closed)
 }
 
-/// The prompt; with a space before a leading `/`, without which the CLI would take it for one of
-/// its commands (measured: with it, it goes to the model).
+/// Returns the prompt with a space before a leading `/`. Without the space, the CLI would parse it as a command
+/// (measured: with it, the prompt goes to the model).
 pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> Cow<'_, str> {
     if prompt.starts_with('/') && !slash_commands {
         Cow::Owned(format!(" {prompt}"))
@@ -182,7 +183,7 @@ pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> Cow<'_, str> 
     }
 }
 
-/// The content of a message in stream-json: the images and the prompt.
+/// Returns the content of a message in stream-json: the images and the prompt.
 pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentError> {
     let mut content = Vec::with_capacity(images.len() + 1);
     for image in images {
@@ -208,7 +209,7 @@ pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentErro
     Ok(Value::Array(content))
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Rejects parameters that the CLI would reject or misinterpret. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params
@@ -243,7 +244,7 @@ fn is_root() -> bool {
     false
 }
 
-/// Whether the user declared this a sandbox. It is never set for them.
+/// Returns whether the user has declared this machine a sandbox. It is never declared for them.
 fn is_sandbox(params: &ExecuteParams) -> bool {
     match params.env.get("IS_SANDBOX") {
         Some(value) => !value.is_empty(),

@@ -1,7 +1,7 @@
 //! Claude Code (`claude`) as a `teamster` provider.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/claude.md`.
+//! `docs/providers/claude.md` describes the mapping of its output to events, the source of each count, and known
+//! problems of the CLI.
 #![warn(missing_docs)]
 
 mod agent_loop;

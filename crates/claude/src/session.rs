@@ -1,10 +1,9 @@
 //! Many turns in one process: `claude -p --input-format stream-json`.
 //!
-//! The CLI reads messages and requests line by line. A message is a turn of its own, or it is taken into
-//! the turn that is being played, or joined with others into the next one, as it happens to come; so
-//! what the CLI calls a turn, from `init` to `result`, differs from the turns of the caller. Each message has an
-//! id, by which the CLI reports that it has taken the message in. A turn of the session is over with the
-//! `result` at which none is waiting any more.
+//! The CLI reads messages and requests line by line. Depending on the timing, a message becomes a separate turn,
+//! joins the active turn, or joins other messages in the next turn. The CLI's turns, from `init` to `result`,
+//! therefore differ from the caller's turns. Each message has an id, by which the CLI reports that it has received
+//! the message. The caller's turn ends with the `result` at which no message is waiting.
 
 mod ids;
 mod lines;
@@ -40,99 +39,99 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
     can
 };
 
-/// Talks to one process.
+/// Connection to one process.
 pub(crate) struct ClaudeSession {
     decoder: ClaudeDecoder,
     exchange: Exchange,
     ids: Ids,
     slash_commands: bool,
-    /// The tools were chosen at the start, and stay so.
+    /// The tools are fixed when the process starts.
     read_only: bool,
-    /// The turn of the caller. Without one, the CLI may still play one of its own.
+    /// Turn of the caller. Without one, the CLI may still be in a turn of its own.
     playing: Option<Playing>,
-    /// Messages that the CLI has not taken in yet.
+    /// Messages that the CLI has not received yet.
     waiting: Vec<Waiting>,
-    /// A message was taken in between two turns of the CLI: one begins.
+    /// True if a message was received between two turns of the CLI, so that one begins.
     begins: bool,
-    /// The turn is to be interrupted.
+    /// Interruption of the turn, if requested.
     interrupt: Option<Interrupt>,
-    /// The last end of a turn reported an interruption.
+    /// True if the last turn was interrupted.
     interrupted: bool,
-    /// Requests that the CLI has not answered.
+    /// Requests without a response of the CLI.
     requests: HashMap<String, Request>,
-    /// Questions of the CLI's that were not answered.
+    /// Requests of the CLI without an answer.
     questions: HashMap<u64, Question>,
     last_question: u64,
     clearing: Option<Clearing>,
-    /// Orders waiting for the conversation to be cleared, or for the end of the turn before that.
+    /// Orders that wait until the conversation is cleared, or until the end of the turn before that.
     held: VecDeque<Order>,
-    /// The session, once the CLI has written something of it down.
+    /// Session id, once the CLI has saved the session.
     resumable: Option<Id>,
 }
 
-/// A turn of the caller.
+/// Turn of the caller.
 #[derive(Debug, Default)]
 struct Playing {
-    /// Its message was written.
+    /// True once its message was written.
     sent: bool,
     over: bool,
-    /// It ended without the CLI's word.
+    /// True if it failed without a result of the CLI.
     failed: bool,
     /// Sums of the CLI's turns in it, and the end of the last one.
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     last_end: Option<Box<TurnEnd>>,
-    /// A hook blocked a message in the turn, after the prompt had been answered.
+    /// True if a hook blocked a message of the turn after the prompt was answered.
     held_back: bool,
-    /// Why the last one failed, as long as it may not have been the last.
+    /// Error of the last CLI turn, while another may follow.
     last_error: Option<Box<ErrorEvent>>,
 }
 
-/// A message that the CLI has not taken in yet.
+/// Message that the CLI has not received yet.
 #[derive(Debug)]
 struct Waiting {
     uuid: String,
     is_prompt: bool,
-    /// The CLI's next turn began when this was waiting: it is for this, too.
+    /// True if the message was waiting when the CLI's next turn began, which then includes it.
     due: bool,
-    /// The CLI was asked to give it back, and had it no more.
+    /// True if a request to withdraw it was too late.
     taken: bool,
 }
 
 #[derive(Debug)]
 struct Interrupt {
-    /// The CLI has heard of it.
+    /// True once the CLI has confirmed it.
     answered: bool,
-    /// It ends the agents that the turn was waiting for.
+    /// True if it ends background agents that the turn was waiting for.
     ends_agents: bool,
 }
 
-/// A request of ours.
+/// Request of the session to the CLI.
 #[derive(Debug)]
 enum Request {
     Interrupt,
-    /// To give a message back.
+    /// Withdraws the message with this id.
     Cancel(String),
-    /// To change something, for this order.
+    /// Changes a setting, for this order.
     Change(OrderId),
     End,
 }
 
-/// A question of the CLI's, whether a tool may be used.
+/// Request of the CLI: permission for a tool, or input for an MCP server.
 #[derive(Debug)]
 struct Question {
     request_id: String,
     tool_name: String,
     input: Value,
     suggestions: Vec<Value>,
-    /// An MCP server asks for input.
+    /// True if an MCP server requests input.
     is_of_server: bool,
 }
 
 #[derive(Debug)]
 struct Clearing {
     order: OrderId,
-    /// The session that is left.
+    /// The session before clearing.
     from: Option<Id>,
 }
 
@@ -164,12 +163,12 @@ impl ClaudeSession {
         }
     }
 
-    /// Whether a turn of the caller is active.
+    /// Returns whether a turn of the caller is active.
     fn is_playing(&self) -> bool {
         self.playing.as_ref().is_some_and(|turn| !turn.over)
     }
 
-    /// Nothing that is still wanted will come.
+    /// Fails all pending orders and discards pending requests, because the process has ended.
     fn settle_all(&mut self, why: &AgentError) {
         let changes = self
             .requests
@@ -201,7 +200,7 @@ impl Decoder for ClaudeSession {
         let turn = self.playing.take().unwrap_or_default();
         let mut summary = self.decoder.finish(exit, out);
         if broke_off {
-            // Independent of the CLI's own turns in it.
+            // The CLI's own turns in it do not count.
             summary.ended_with_error = None;
             summary.final_message = None;
             if let Some(error) = turn.last_error {
@@ -268,7 +267,7 @@ impl SessionProtocol for ClaudeSession {
     }
 }
 
-/// The error for a request that the CLI refused.
+/// Creates the error for a request that the CLI rejected.
 fn refused(what: &str, error: &str) -> AgentError {
     let message = format!("Claude Code refused {what}: {error}");
     AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, message)

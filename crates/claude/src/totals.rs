@@ -1,4 +1,4 @@
-//! Totals of a session, as the CLI prints and keeps them.
+//! Totals of a session, as the CLI prints and stores them.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use teamster_core::{ModelUsage, Usage};
 /// Usage of a session before the run.
 #[derive(Debug, Default)]
 pub(crate) enum Baseline {
-    /// There was none.
+    /// The session is new.
     #[default]
     New,
-    /// This much was used in it, or nothing if the CLI keeps no account of it.
+    /// The session's totals; empty if the CLI stores none.
     Resumed(SessionTotals),
-    /// It was resumed, and its file was not found.
+    /// The session was resumed, and its file was not found.
     Unknown,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct SessionTotals {
 }
 
 impl SessionTotals {
-    /// Whether the CLI keeps totals of it, and so continues from there.
+    /// Returns whether the CLI stores its totals, and therefore continues from them.
     pub(crate) fn is_kept(&self) -> bool {
         *self != Self::default()
     }
 }
 
-/// Tokens in the model's own convention: cached tokens are beside `input_tokens`.
+/// Tokens as the service counts them: `input_tokens` excludes cached tokens.
 #[derive(Deserialize, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "they are the names on the wire")]
 pub(crate) struct ApiUsage {
@@ -52,7 +52,7 @@ impl From<ApiUsage> for Usage {
     }
 }
 
-/// One model in `modelUsage`: running totals of the process, and later of the whole session.
+/// One model in `modelUsage`: running totals of the process, or of the session in later versions.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelUsageLine {

@@ -1,12 +1,12 @@
 //! The CLI's session files.
 //!
-//! Every session has a file `projects/<directory>/<id>.jsonl` in the CLI's folder, to which a resumed
-//! run appends. It is only read here. At the end of a run, versions that continue from the totals of the
-//! session (seen from 2.1.290 on) leave a line `cost-state` with the totals so far.
+//! Each session has a file `projects/<directory>/<id>.jsonl` in the CLI's folder, to which a resumed run appends.
+//! This module only reads it. At the end of a run, versions that continue from the session's totals (seen from
+//! 2.1.290 on) append a `cost-state` line with the current totals.
 //!
-//! The messages of its sub-agents are in files of their own in `projects/<directory>/<id>/subagents`,
-//! those of a workflow in `workflows/<workflow>` there. Each is written when it has come, with all its
-//! figures, in one line for each of its blocks.
+//! The messages of sub-agents are in separate files in `projects/<directory>/<id>/subagents`, those of a workflow in
+//! its subfolder `workflows/<workflow>`. A message is written once it is complete, with its usage, in one line per
+//! block.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ use teamster_core::{ExecuteParams, Id, Usage};
 
 use crate::totals::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
 
-/// How much of a file is read at a time, from its end on, in bytes.
+/// Number of bytes read at a time, from the end of the file.
 const PIECE: u64 = 1 << 20;
-/// Contained in the lines of answers.
+/// Text that lines of answers contain.
 const ANSWERS: &[&str] = &["\"type\":\"assistant\""];
 /// Prefix of a line with totals.
 const COST_STATE: &[u8] = b"{\"type\":\"cost-state\",";
 
-/// The totals of the session that is resumed or forked, before the run.
+/// Returns the totals of the resumed or forked session before the run.
 pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
     let Some(id) = params.session_id.as_deref() else {
         let resumes = |arg: &String| {
@@ -48,7 +48,7 @@ pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
     }
 }
 
-/// The files of a session's sub-agents.
+/// Returns the files of a session's sub-agents.
 pub(crate) fn sub_agents(projects: &Path, session: &str) -> Option<RecordFiles> {
     if !is_uuid(session) {
         return None;
@@ -60,19 +60,19 @@ pub(crate) fn sub_agents(projects: &Path, session: &str) -> Option<RecordFiles> 
     Some(RecordFiles::new(projects, paths, ANSWERS))
 }
 
-/// Usage of an answer, if the line of such a file is one: its message's id, and the figures.
+/// Returns the message id and usage in a line of such a file, if it is an answer.
 pub(crate) fn answer(line: &str) -> Option<(Id, Usage)> {
     let line: AnswerLine<'_> = serde_json::from_str(line).ok()?;
     let message = line.message.filter(|_| line.kind == "assistant")?;
     Some((Id::from(message.id?), message.usage?.into()))
 }
 
-/// Where the CLI keeps the sessions of all projects.
+/// Returns the folder with the sessions of all projects.
 pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
     Some(folder(params)?.join("projects"))
 }
 
-/// The CLI's folder: `CLAUDE_CONFIG_DIR`, or `.claude` in the user's home.
+/// Returns the CLI's folder: `CLAUDE_CONFIG_DIR`, or `.claude` in the user's home.
 fn folder(params: &ExecuteParams) -> Option<PathBuf> {
     let variable = |name: &str| {
         let value = match params.env.get(name) {
@@ -91,8 +91,8 @@ fn folder(params: &ExecuteParams) -> Option<PathBuf> {
     })
 }
 
-/// The file of a session. Its folder is named after the working directory; ids are unique, so all are
-/// looked through.
+/// Returns the file of a session. Its folder depends on the working directory. Ids are unique, so all folders are
+/// searched.
 fn find(projects: &Path, id: &str) -> Option<PathBuf> {
     let name = format!("{id}.jsonl");
     let folders = fs::read_dir(projects).ok()?.flatten();
@@ -100,12 +100,12 @@ fn find(projects: &Path, id: &str) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// The last totals in a session's file; nothing, if a version wrote it that does not keep them there.
-/// `None` if the file cannot be read.
+/// Returns the last totals in a session's file; empty if the version that wrote it does not store them. `None` if the
+/// file is unreadable.
 fn totals(path: &Path) -> Option<SessionTotals> {
     let mut file = File::open(path).ok()?;
     let mut end = file.metadata().ok()?.len();
-    // The beginning of the line that was cut by the last piece.
+    // Beginning of the line that the last piece cut.
     let mut rest = Vec::new();
     while end > 0 {
         let start = end.saturating_sub(PIECE);
@@ -133,7 +133,7 @@ fn totals(path: &Path) -> Option<SessionTotals> {
     Some(SessionTotals::default())
 }
 
-/// `cost-state`: what the session used, over all its runs.
+/// `cost-state`: usage of the session over all its runs.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CostState {
@@ -144,7 +144,7 @@ struct CostState {
     model_usage: BTreeMap<String, ModelUsageLine>,
 }
 
-/// A message in a file of a sub-agent.
+/// Message in the file of a sub-agent.
 #[derive(Deserialize)]
 struct AnswerLine<'a> {
     #[serde(rename = "type", borrow)]

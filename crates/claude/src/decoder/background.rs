@@ -1,4 +1,4 @@
-//! Work beside the main agent: commands and agents in the background.
+//! Background work: commands and agents.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use teamster_core::provider::Activity;
 
 use super::wire::{Launched, Origin, SystemLine};
 
-/// The turn of the CLI, and what it waits for before it exits.
+/// State of the CLI's turn, and the background work that it waits for before it exits.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     /// Open tasks, by their id.
     tasks: HashMap<String, Task>,
     in_turn: bool,
-    /// A task has reported since the last turn: the CLI begins another turn to inform the model.
+    /// True if a task has ended since the last turn. The CLI then starts another turn to inform the model.
     reported: bool,
     /// Agents that the main agent started in the background.
     launched: HashSet<String>,
-    /// Those that have ended, and that the model does not know of yet. In order.
+    /// Background agents that have ended and that the model does not know about yet, in order.
     unreported: Vec<Ended>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Background {
 enum Task {
     /// An agent, or a workflow of agents.
     Agent,
-    /// A command, or anything else that may run for as long as it likes.
+    /// A command, or anything else without a time limit.
     Other,
 }
 
@@ -42,7 +42,7 @@ impl Background {
         self.in_turn = true;
     }
 
-    /// A turn is over. `origin`: its trigger, if the CLI reports it.
+    /// Ends a turn. `origin` is its trigger, if the CLI reports it.
     pub(super) fn turn_ends(&mut self, origin: Option<&Origin<'_>>) {
         self.in_turn = false;
         self.reported = false;
@@ -50,7 +50,7 @@ impl Background {
             && origin.is_of_a_task()
             && !self.unreported.is_empty()
         {
-            // Versions before 2.1.300 do not say which; they report in order.
+            // Versions before 2.1.300 do not identify the task; they report in order.
             let run = origin.run_id.as_deref();
             let same = |ended: &Ended| run.is_some() && ended.run_id.as_deref() == run;
             let at = self.unreported.iter().position(same).unwrap_or(0);
@@ -68,22 +68,22 @@ impl Background {
         }
     }
 
-    /// Whether a turn has begun whose end has not come.
+    /// Returns whether a turn is active.
     pub(super) fn in_turn(&self) -> bool {
         self.in_turn
     }
 
-    /// Whether agents are at work, or one has ended and the model will learn of it in a turn to come.
+    /// Returns whether agents are active, or one has ended and a later turn will inform the model.
     pub(super) fn agents_at_work(&self) -> bool {
         !self.unreported.is_empty() || self.tasks.values().any(|task| *task == Task::Agent)
     }
 
-    /// The CLI waits for its next message: no turn is to come by itself.
+    /// Handles `idle`: the CLI waits for its next message and starts no turn by itself.
     pub(super) fn idle(&mut self) {
         self.unreported.clear();
     }
 
-    /// `task_started`.
+    /// Handles `task_started`.
     pub(super) fn started(&mut self, line: &SystemLine<'_>) {
         let Some(task) = line.task_id.as_deref() else {
             return;
@@ -95,7 +95,7 @@ impl Background {
         self.tasks.insert(task.to_owned(), kind);
     }
 
-    /// The result of the main agent's call reports work in the background.
+    /// Records a background task from the result of the main agent's call.
     pub(super) fn launched(&mut self, result: &RawValue) {
         let launched: Option<Launched<'_>> = serde_json::from_str(result.get()).ok();
         let Some(launched) = launched.filter(|it| it.status.as_deref() == Some("async_launched"))
@@ -107,7 +107,7 @@ impl Background {
         }
     }
 
-    /// `task_notification`: a task has ended.
+    /// Handles `task_notification`, the end of a task.
     pub(super) fn ended(&mut self, line: &SystemLine<'_>) {
         let Some(task) = line.task_id.as_deref() else {
             return;
@@ -122,7 +122,7 @@ impl Background {
         }
     }
 
-    /// `task_updated`, which also reports that a task was killed.
+    /// Handles `task_updated`, which also reports killed tasks.
     pub(super) fn updated(&mut self, line: &SystemLine<'_>) {
         let status = line.patch.as_ref().and_then(|p| p.status.as_deref());
         if let (Some(task), Some("killed")) = (line.task_id.as_deref(), status) {
@@ -133,11 +133,11 @@ impl Background {
 
     fn removed(&mut self, task: &str, stopped: bool) {
         let was_known = self.tasks.remove(task).is_some();
-        // One that was stopped for the CLI to exit gets no turn.
+        // A task that is stopped because the CLI exits triggers no turn.
         self.reported |= was_known && !self.in_turn && !stopped;
     }
 
-    /// A message in the user's name, which may inform the model of a task that has ended.
+    /// Handles a user message of the CLI, which may inform the model of the end of a task.
     pub(super) fn message(&mut self, text: &str) {
         if !text.starts_with("<task-notification>") {
             return;

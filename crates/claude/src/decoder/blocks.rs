@@ -1,4 +1,4 @@
-//! `assistant` and `user` lines: whole content blocks.
+//! `assistant` and `user` lines, which have complete content blocks.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::wire::{Block, Content, Message, MessageLine, TombstoneLine};
 use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, Synthetic, tools};
 
 impl ClaudeDecoder {
-    /// Takes what it knows of the line. `false` if there is more in it.
+    /// Decodes the known content of an `assistant` line. Returns `false` if there is more.
     pub(super) fn assistant(&mut self, line: MessageLine<'_>, out: &mut Events) -> bool {
         self.session_seen(line.session_id.as_deref(), out);
         self.settle_pending(out);
@@ -66,8 +66,7 @@ impl ClaudeDecoder {
         known
     }
 
-    /// A message that was printed is no part of the conversation any more. Its calls stay: they may
-    /// have run.
+    /// Handles a message that was removed from the conversation. Its tool calls stay, because they may have run.
     pub(super) fn tombstone(&mut self, line: TombstoneLine<'_>, out: &mut Events) {
         self.settle_pending(out);
         let Some(removed) = line.message.filter(|removed| removed.kind == "assistant") else {
@@ -92,7 +91,7 @@ impl ClaudeDecoder {
         }
     }
 
-    /// `false` for a kind of block that is not known.
+    /// Decodes a block. Returns `false` for an unknown kind.
     fn assistant_block(
         &mut self,
         lane: usize,
@@ -117,7 +116,7 @@ impl ClaudeDecoder {
                 self.lanes[lane].other_block(id, out);
                 self.tool_result(lane, block, None, out);
             }
-            // Its text is not to be read, but the message is really there.
+            // The reasoning is encrypted, but the block confirms the message.
             "redacted_thinking" => self.lanes[lane].other_block(id, out),
             _ => return false,
         }
@@ -180,13 +179,13 @@ impl ClaudeDecoder {
         }
     }
 
-    /// Takes what it knows of the line. `false` if there is more in it.
+    /// Decodes the known content of a `user` line. Returns `false` if there is more.
     pub(super) fn user(&mut self, line: MessageLine<'_>, out: &mut Events) -> bool {
         if let Content::Text(text) = &line.message.content {
             self.background.message(text);
         }
         if line.is_replay {
-            // A message that the caller sent, echoed.
+            // Echo of a message of the caller.
             return true;
         }
         self.session_seen(line.session_id.as_deref(), out);
@@ -195,7 +194,7 @@ impl ClaudeDecoder {
         let lane = self.lane(line.parent_tool_use_id.as_deref());
         let mut known = true;
         match line.message.content {
-            // A summary that the CLI sends in the caller's name.
+            // A summary that the CLI sends as the user.
             Content::Nothing | Content::Text(_) => {}
             Content::Blocks(blocks) => {
                 for block in blocks {
@@ -205,7 +204,7 @@ impl ClaudeDecoder {
                         }
                         self.tool_result(lane, block, line.tool_use_result, out);
                     } else if let Some(text) = block.text {
-                        // What the CLI sends to the model by itself; a sub-agent's is its task.
+                        // Text that the CLI sends to the model by itself. A sub-agent's text is its task.
                         if !sub_agent {
                             let text = excerpt(&text, NOTICE_BYTES);
                             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
@@ -220,7 +219,7 @@ impl ClaudeDecoder {
     }
 }
 
-/// The text or the reasoning of a block.
+/// Returns the text or reasoning of a block.
 fn text_of<'a>(block: &'a Block<'_>) -> Option<(BlockKind, &'a str)> {
     match &*block.kind {
         "text" => Some((BlockKind::Text, block.text.as_deref()?)),

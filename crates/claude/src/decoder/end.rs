@@ -1,16 +1,14 @@
-//! Turns and what they used: usage, cost, and the end of the run.
+//! Turns and their end: usage and cost.
 //!
-//! The CLI gives three sets of figures. `usage` of a `result` is that turn's, of the main model's
-//! streamed requests only; `modelUsage`, `total_cost_usd` and `duration_api_ms` are running totals
-//! of the process, over all models, helpers and sub-agents. The running totals are complete where
-//! `usage` is not (it is zero after a request that was repeated without streaming), and a one-shot
-//! run is one process: so they are the usage of the run.
+//! The CLI reports three sets of counts. `usage` of a `result` covers one turn, and only the main model's streamed
+//! requests. `modelUsage`, `total_cost_usd` and `duration_api_ms` are running totals of the process, over all models,
+//! helpers and sub-agents. The running totals are complete where `usage` is not: it is zero after a request that was
+//! retried without streaming. A one-shot run is one process, so its usage is the running totals.
 //!
-//! A later version (seen in 2.1.330) continues from the totals of the resumed session, and
-//! reports beside the totals the usage of the process since its last result: there, the sum of that is
-//! the usage of the run.
+//! Later versions (seen in 2.1.330) continue from the totals of the resumed session. In addition, they report the
+//! usage of the process since its last result. With these versions, the sum of that is the usage of the run.
 //!
-//! In a session of many turns each turn is a run: its usage is the increase of the totals.
+//! In a session of many turns, each turn is a run. Its usage is the increase of the totals.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,27 +30,27 @@ use crate::totals::{Baseline, ModelUsageLine};
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     summary: RunSummary,
-    /// Running figures of finished messages, and of the message that streams.
+    /// Usage of complete messages, and of the message that is being streamed.
     finished: Usage,
     streaming: Usage,
-    /// Usage of sub-agents, in all and with each answer: their figures come more than once.
+    /// Usage of sub-agents: the sum, and the last count of each answer. Counts are reported repeatedly.
     sub_agents: Usage,
     answers: HashMap<Id, Usage>,
     stop_reason: Option<String>,
-    /// A message began whose figures have not come: the CLI books a message at its end only.
+    /// True if a message without usage began. The CLI counts a message only at its end.
     unbooked: bool,
     /// Running totals at the end of the last turn.
     total: Totals,
-    /// Totals from before the CLI's count started over.
+    /// Totals from before the CLI's count was reset.
     carried: Totals,
-    /// Where the turn that is being played began.
+    /// Totals at the start of the current turn.
     before: Before,
     /// Whether earlier usage is unknown.
     unknown: Unknown,
-    /// Where the session began in this process, if it did and the CLI counts by process: what is more
-    /// than that is the session's.
+    /// Totals at the start of the session, if it began in this process and the CLI counts by process. The increase
+    /// since then is the session's usage.
     session_from: Option<Usage>,
-    /// Running totals of each model, and of the time, at the end of the last turn.
+    /// Running totals of each model and of the time at the end of the last turn.
     by_model: BTreeMap<String, ModelUsage>,
     api_ms: Option<f64>,
     denied: HashSet<Id>,
@@ -66,19 +64,19 @@ enum Unknown {
     No,
     /// The first result will show it.
     Maybe,
-    /// They do, so of this run only what the main model used is known.
+    /// They do. Only the main model's usage of this run is known.
     Yes,
 }
 
-/// A limit of the account that was reached.
+/// A limit of the account that was exceeded.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
-    /// When it resets, in milliseconds since the Unix epoch.
+    /// Time of the reset, in milliseconds since the Unix epoch.
     resets_at: Option<u64>,
 }
 
 impl Turns {
-    /// For a run in a session of which this is known.
+    /// Creates the state for a run, given the earlier usage of its session.
     pub(super) fn new(baseline: Baseline) -> Self {
         let mut turns = Self::default();
         match baseline {
@@ -111,7 +109,7 @@ impl Turns {
         self.unbooked = true;
     }
 
-    /// The end of a message has its real figures. Returns those of the run so far.
+    /// Handles the final usage of a message. Returns the usage of the run so far.
     pub(super) fn message_delta(
         &mut self,
         stop_reason: Option<&str>,
@@ -123,7 +121,7 @@ impl Turns {
         let at_start = std::mem::take(&mut self.streaming);
         let at_end = Usage::from(usage?);
         self.unbooked = false;
-        // Figures missing at the end are those of the start.
+        // Use the counts of the start for those missing at the end.
         let message = Usage::default()
             .input_tokens(at_end.input_tokens.or(at_start.input_tokens))
             .output_tokens(at_end.output_tokens.or(at_start.output_tokens))
@@ -133,8 +131,7 @@ impl Turns {
         Some(self.so_far()).filter(|usage| !usage.is_empty())
     }
 
-    /// Takes what an answer of a sub-agent used, as far as it is known by now. Returns the figures of
-    /// the run so far if that is news.
+    /// Records the usage of a sub-agent's answer. Returns the usage of the run so far if it has increased.
     pub(super) fn sub_agent_used(&mut self, answer: &Id, usage: Usage) -> Option<Usage> {
         let known = self.answers.entry(answer.clone()).or_default();
         if usage.total_tokens() <= known.total_tokens() {
@@ -145,12 +142,12 @@ impl Turns {
         Some(self.so_far())
     }
 
-    /// Usage of the run before the CLI reports it at the end of a turn.
+    /// Returns the usage of the run before the CLI reports it at the end of a turn.
     fn so_far(&self) -> Usage {
         self.finished.plus(self.sub_agents)
     }
 
-    /// Whether this call is heard for the first time to be denied: every result repeats them.
+    /// Records a denied call. Returns whether it is new: every result repeats the denials.
     pub(super) fn first_denial(&mut self, tool_id: &Id) -> bool {
         self.denied.insert(tool_id.clone())
     }
@@ -159,12 +156,12 @@ impl Turns {
         self.limit = Some(Limit { resets_at });
     }
 
-    /// Whether no turn has ended yet.
+    /// Returns whether no turn has ended yet.
     pub(super) fn none_ended(&self) -> bool {
         self.summary.ended_with_error.is_none()
     }
 
-    /// The end of a turn. `error` is the CLI's word for what failed, `stopped` why a hook ended it.
+    /// Ends a turn. `error` is the CLI's code for the failure, `stopped` the error if a hook ended the turn.
     pub(super) fn result(
         &mut self,
         mut line: ResultLine<'_>,
@@ -191,7 +188,7 @@ impl Turns {
             (Some(before), _) => api_ms
                 .map(|now| to_ms(if now < before { now } else { now - before }))
                 .or(summary.api_duration_ms),
-            // Of this run alone there is no figure.
+            // The duration of this run alone is unknown.
             (None, Some(_)) => None,
             (None, None) => api_ms.map(to_ms).or(summary.api_duration_ms),
         };
@@ -221,7 +218,7 @@ impl Turns {
         match stopped {
             Some(error) => out.error(error),
             None if failed => self.failed(&line, error, out),
-            // The answer is there; it is only that no more came of it.
+            // The answer is complete; the hook only prevented more.
             None if line.terminal_reason.as_deref() == Some("stop_hook_prevented") => {
                 let message = "a Stop hook ended the run";
                 out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
@@ -268,18 +265,18 @@ impl Turns {
         out.error(error);
     }
 
-    /// Books what the process used since its last result.
+    /// Adds the usage of the process since its last result.
     fn book(
         &mut self,
         models: &BTreeMap<String, ModelUsageLine>,
         line: &ResultLine<'_>,
     ) -> (Option<Usage>, Option<f64>) {
         if std::mem::take(&mut self.unbooked) && models.is_empty() {
-            // It asked the model and broke off: that was not free, the CLI just does not know.
+            // A request was cut off: it had a cost that the CLI does not report.
             return (None, None);
         }
         let (usage, cost) = if models.is_empty() {
-            // After work in the background, several results come at once, and the first has it all.
+            // After background work, several results come at once, and the first one has all usage.
             let usage = match total(&line.model_usage) {
                 Some(total) => difference(total, total),
                 None => line.usage.map(Usage::from).unwrap_or_default(),
@@ -315,7 +312,7 @@ impl Turns {
         (Some(usage).filter(|u| !u.is_empty()), cost)
     }
 
-    /// The running totals, if they have more than this run used: what was before it in the session.
+    /// Returns the session's usage, if it exceeds that of the run.
     fn of_session(&self, line: &ResultLine<'_>) -> Option<Usage> {
         let total = if line.model_usage_since_last_result.is_some() {
             total(&line.model_usage).unwrap_or_default()
@@ -327,7 +324,7 @@ impl Turns {
         has_earlier.then_some(total)
     }
 
-    /// All that the process used.
+    /// Returns the total usage of the process.
     fn all(&self) -> Totals {
         Totals {
             usage: self.carried.usage.plus(self.total.usage),
@@ -335,7 +332,7 @@ impl Turns {
         }
     }
 
-    /// This turn's own part of the running totals.
+    /// Returns this turn's share of the running totals.
     fn spend(&mut self, line: &ResultLine<'_>) -> (Option<Usage>, Option<f64>) {
         let turn_usage = line.usage.map(Usage::from).unwrap_or_default();
         let models: BTreeMap<_, _> = line
@@ -355,7 +352,7 @@ impl Turns {
             cost: line.total_cost_usd.unwrap_or(self.total.cost),
         };
         if std::mem::take(&mut self.unbooked) && total.is_no_more_than(self.total) {
-            // It asked the model and broke off: that was not free, the CLI just does not know.
+            // A request was cut off: it had a cost that the CLI does not report.
             return (None, None);
         }
         if self.unknown == Unknown::Maybe {
@@ -375,7 +372,7 @@ impl Turns {
         let own = difference(all.usage, before.totals.usage);
         if self.unknown == Unknown::Yes {
             self.by_model = models;
-            // Without a stream, the CLI does not count a request here.
+            // The CLI does not count a request without streaming here.
             let known = |usage: &Usage| usage.total_tokens().is_some_and(|sum| sum > 0);
             self.summary.usage = Some(own).filter(known);
             return (Some(turn).filter(known), None);
@@ -392,8 +389,8 @@ impl Turns {
         (Some(turn).filter(|u| !u.is_empty()), cost)
     }
 
-    /// Takes the first totals of a resumed session of which nothing is known: either they are this turn's,
-    /// or what is more was used before.
+    /// Handles the first totals of a resumed session with unknown usage. Totals that exceed those of the turn include
+    /// earlier usage.
     fn look_for_start(&mut self, total: Totals, turn: Usage) {
         self.unknown = Unknown::No;
         if figures(total.usage, turn).any(|(total, turn)| total > turn) {
@@ -403,9 +400,8 @@ impl Turns {
         }
     }
 
-    /// The run is over. `pending` is the CLI's last message in the model's place; `in_turn`: the
-    /// end of a turn is missing, independent of earlier turns; `at_work`: that, or agents were
-    /// still at work.
+    /// Ends the run. `pending` is the last message that the CLI generated. `in_turn` is true if the end of a turn is
+    /// missing. `at_work` is true if that is so or background work was unfinished.
     pub(super) fn finish(
         &mut self,
         pending: Option<Synthetic>,
@@ -424,7 +420,7 @@ impl Turns {
             status,
         }) = pending
         {
-            // The result that should have repeated it never came.
+            // The result with this error is missing.
             let evidence = Evidence {
                 status,
                 word: Some(&word),
@@ -446,12 +442,12 @@ impl Turns {
         summary
     }
 
-    /// The session is the process's own from here on: nothing of it was before.
+    /// Marks the start of a new session in this process.
     pub(super) fn session_begins(&mut self) {
         self.session_from = Some(self.all().usage);
     }
 
-    /// Further lines are of another turn.
+    /// Starts the next turn.
     pub(super) fn next_turn(&mut self) {
         self.before = Before {
             totals: self.all(),
@@ -459,7 +455,7 @@ impl Turns {
             api_ms: self.api_ms,
         };
         if self.unknown == Unknown::Yes {
-            // What was before is in the totals now.
+            // Earlier usage is now part of the totals.
             self.unknown = Unknown::No;
         }
         self.summary = RunSummary::default();

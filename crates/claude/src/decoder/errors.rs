@@ -2,16 +2,16 @@
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// The CLI's data on a failure.
+/// Information of the CLI about a failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence<'a> {
-    /// HTTP status of the service's answer.
+    /// HTTP status of the service's response.
     pub(super) status: Option<u16>,
-    /// The CLI's word for it, such as `rate_limit`.
+    /// The CLI's code, such as `rate_limit`.
     pub(super) word: Option<&'a str>,
-    /// The CLI's closer word, such as `connection_failed`. Not in 2.1.197.
+    /// The CLI's more specific code, such as `connection_failed`. Absent in 2.1.197.
     pub(super) api_error: Option<&'a str>,
-    /// The service's word for its error, such as `overloaded_error`. Not in 2.1.197.
+    /// The service's error type, such as `overloaded_error`. Absent in 2.1.197.
     pub(super) api_error_type: Option<&'a str>,
     /// `subtype` of the result.
     pub(super) subtype: Option<&'a str>,
@@ -19,14 +19,14 @@ pub(super) struct Evidence<'a> {
     pub(super) terminal_reason: Option<&'a str>,
     /// `stop_reason` of the result.
     pub(super) stop_reason: Option<&'a str>,
-    /// It is repeated by the CLI, so it is a matter of the service or the connection.
+    /// True if the CLI retries the request, which means a failure of the service or the connection.
     pub(super) is_retry: bool,
-    /// The message for a person.
+    /// Message for people.
     pub(super) text: &'a str,
 }
 
 impl Evidence<'_> {
-    /// The kind of error, from the strongest evidence to the weakest: fields, then text.
+    /// Returns the kind of error, from the strongest evidence to the weakest: fields, then text.
     pub(super) fn kind(&self) -> ErrorKind {
         match self.subtype {
             Some("error_max_turns") => return ErrorKind::MaxTurns,
@@ -46,7 +46,7 @@ impl Evidence<'_> {
         if let Some(kind) = self.api_error.and_then(kind_of_api_error) {
             return kind;
         }
-        // One status or word has several meanings; the text distinguishes them.
+        // A status or code may have several meanings; the text distinguishes them.
         if let Some(kind) = kind_of_text(self.text) {
             return kind;
         }
@@ -72,22 +72,22 @@ impl Evidence<'_> {
             return kind;
         }
         match self.word {
-            // No answer from the service: the connection failed, or the CLI did.
+            // Without a status, the connection or the CLI failed.
             Some("server_error") => ErrorKind::Overloaded,
-            // Of a retry it means that there was no answer; of a result, that the CLI has no word.
+            // For a retry, it means that there was no response; for a result, that the CLI has no code.
             Some("unknown") if self.is_retry => ErrorKind::Network,
             _ => ErrorKind::Internal,
         }
     }
 
-    /// The error, with `message` for a person.
+    /// Creates the error with `message` for people.
     pub(super) fn error(&self, message: String) -> AgentError {
         AgentError::new(ErrorCode::CliError, self.kind(), message)
     }
 }
 
-/// Classifies `api_error` as explained by the program itself. Words that add nothing to the fields
-/// beside them are left to those.
+/// Classifies `api_error` according to the CLI's own description. Returns `None` for codes that add nothing to the
+/// other fields.
 fn kind_of_api_error(word: &str) -> Option<ErrorKind> {
     Some(match word {
         "connection_failed"
@@ -129,8 +129,8 @@ fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// Classifies messages that are more specific than the fields beside them. All were seen in the
-/// output of the real program or are among the messages that it carries.
+/// Classifies messages that are more specific than the other fields. All were seen in the CLI's output or are in its
+/// program.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         ("No conversation found", ErrorKind::SessionNotFound),
@@ -145,7 +145,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Failed to authenticate", ErrorKind::Auth),
         ("Unable to connect to API", ErrorKind::Network),
         ("Connection closed mid-response", ErrorKind::Network),
-        // "Connection dropped", "lost mid-response", "refused", with or without the system's word.
+        // "Connection dropped", "lost mid-response", "refused", with or without the system's error.
         ("API Error: Connection ", ErrorKind::Network),
         ("Connection to the API was lost", ErrorKind::Network),
         ("Request timed out", ErrorKind::Network),
@@ -155,7 +155,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, PATTERNS)
 }
 
-/// Classifies a failure that was only explained on stderr.
+/// Classifies a failure that was only reported on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         ("MCP config", ErrorKind::Mcp),
@@ -294,7 +294,7 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(refused.kind(), ErrorKind::Network);
-        // An unknown one is ignored.
+        // An unknown code is ignored.
         let unknown = Evidence {
             api_error: Some("new"),
             ..refused
@@ -332,7 +332,7 @@ mod tests {
             kind_of_stderr("Error: Session ID 1 is already in use."),
             Some(ErrorKind::Invalid)
         );
-        // Also the message of `--resume` for an id that is no UUID, which "requires" something too.
+        // `--resume` also prints this for an id that is not a UUID. It matches "requires" too.
         assert_eq!(
             kind_of_stderr(
                 "Error: --resume requires a valid session ID or session title when used with --print."

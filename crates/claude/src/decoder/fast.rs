@@ -1,7 +1,7 @@
-//! Fast path for the most frequent line: a delta of the main agent, exactly as the CLI
-//! prints it. It is recognised by its fixed parts, without a JSON parser.
+//! Fast path for the most frequent line: a delta of the main agent, exactly as the CLI prints it. It is recognised by
+//! its fixed parts, without a JSON parser.
 //!
-//! A line that differs in any way is left to the parser; a test holds that both give the same.
+//! Any other line is left to the parser. A test ensures that both give the same result.
 
 use std::borrow::Cow;
 
@@ -13,28 +13,28 @@ const THINKING: &[u8] = br#","delta":{"type":"thinking_delta","thinking":""#;
 const INPUT: &[u8] = br#","delta":{"type":"input_json_delta","partial_json":""#;
 const AFTER_VALUE: &[u8] = br#""}},"session_id":""#;
 const AFTER_SESSION: &[u8] = br#"","parent_tool_use_id":null,"uuid":""#;
-/// From some version on (seen in 2.1.330) the message's id follows.
+/// Later versions (seen in 2.1.330) append the message's id.
 const AFTER_UUID: &[u8] = br#"","api_message_id":""#;
 const END: &[u8] = br#""}"#;
-/// Length of a UUID as text.
+/// Length of a UUID in text form.
 const UUID: usize = 36;
 const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID;
 
-/// A delta.
+/// A decoded delta.
 #[derive(Debug, PartialEq)]
 pub(super) enum FastDelta<'a> {
     Text(u64, Cow<'a, str>),
     Thinking(u64, Cow<'a, str>),
-    /// A piece of a tool's input, which comes again in full.
+    /// Part of a tool's input, which is repeated in full later.
     Input,
 }
 
-/// The delta in `line`, if it is one of the main agent in this session.
+/// Returns the delta in `line`, if it is one of the main agent in this session.
 pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a>> {
     let rest = line.strip_prefix(HEAD)?.strip_suffix(END)?;
     let rest = without_message_id(rest)?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
-    // Few digits: no overflow, and `01` is not JSON.
+    // Few digits cannot overflow, and `01` is not valid JSON.
     if digits == 0 || digits > 9 || (digits > 1 && rest[0] == b'0') {
         return None;
     }
@@ -57,7 +57,7 @@ pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a
     }
 }
 
-/// The line up to the end of its UUID. `None` if the message's id is an unusual one.
+/// Returns the line up to the end of its UUID. `None` if the message's id has unusual characters.
 fn without_message_id(line: &[u8]) -> Option<&[u8]> {
     let last = memrchr(b'"', line)? + 1;
     let Some(rest) = line[..last].strip_suffix(AFTER_UUID) else {
@@ -68,7 +68,7 @@ fn without_message_id(line: &[u8]) -> Option<&[u8]> {
 }
 
 fn is_tail(tail: &[u8], session_id: &str) -> bool {
-    // Without an early end, so that it compiles to a few vector instructions.
+    // No early exit, so that it compiles to vector instructions.
     let plain = |text: &[u8; UUID]| {
         text.iter().fold(true, |plain, b| {
             plain & (b.wrapping_sub(b'0') < 10 || (b | 0x20).wrapping_sub(b'a') < 6 || *b == b'-')
@@ -86,7 +86,7 @@ fn is_tail(tail: &[u8], session_id: &str) -> bool {
         && plain(uuid)
 }
 
-/// The value of a JSON string, given what is between its quotes.
+/// Returns the value of a JSON string, given the text between its quotes.
 fn string(inner: &[u8]) -> Option<Cow<'_, str>> {
     if inner.iter().any(|b| *b < 0x20) {
         return None;

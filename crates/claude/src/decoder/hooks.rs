@@ -1,4 +1,4 @@
-//! Hooks of the user's that end a turn.
+//! User hooks that end a turn.
 
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -6,14 +6,14 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use super::NOTICE_BYTES;
 use super::wire::ResultLine;
 
-/// Separates the prompt in the message of a hook that blocked it.
+/// Text before the prompt in the message of a hook that blocked it.
 const PROMPT: &str = "\n\nOriginal prompt:";
 
-/// The error of a turn that a hook ended before the agent had done, which the CLI calls a success.
-/// `blocked` is the reason for blocking a prompt.
+/// Returns the error of a turn that a hook ended before the agent was done. The CLI reports such a turn as a success.
+/// `blocked` is the reason if a hook blocked the prompt.
 pub(super) fn stopped(line: &ResultLine<'_>, blocked: Option<String>) -> Option<AgentError> {
     let message = match blocked {
-        // No prompt is in an error.
+        // Errors must not contain the prompt.
         Some(words) => {
             let words = words.split_once(PROMPT).map_or(&*words, |(words, _)| words);
             excerpt(words.trim(), NOTICE_BYTES)

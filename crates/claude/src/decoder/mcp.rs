@@ -1,5 +1,4 @@
-//! MCP servers: whose tool a call is of, which tools the run denies, and notices of servers that
-//! did not come up.
+//! MCP servers: tool names, denied tools, and notices about servers that are missing.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -9,23 +8,23 @@ use teamster_core::{ExecuteParams, Id, McpServerStatus, McpTool};
 use crate::command_line::Flags;
 use crate::launch::mcp_tool_name;
 
-/// How the name of an MCP server's tool begins.
+/// Prefix of the names of MCP tools.
 const PREFIX: &str = "mcp__";
 
-/// State of MCP servers beside the CLI's own list of them.
+/// State of MCP servers in addition to the CLI's list.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    /// The names of this run's own.
+    /// Names of the run's own servers.
     ours: Vec<String>,
-    /// The names of others that the command line holds.
+    /// Names of other servers on the command line.
     given: Vec<String>,
-    /// The rules that take tools from the agent.
+    /// Rules that deny tools.
     denied: Vec<String>,
-    /// Calls of such tools: how they were named.
+    /// Calls of denied tools, with the tool's name.
     denied_calls: HashMap<Id, String>,
-    /// Servers and problems that were reported.
+    /// Servers that were reported, with the problem.
     reported: HashSet<(String, &'static str)>,
-    /// Servers of the run that the CLI does not have were reported.
+    /// True once the run's servers missing from the CLI's list were reported.
     left_out_reported: bool,
 }
 
@@ -51,15 +50,16 @@ impl Servers {
         }
     }
 
-    /// Server and tool in a name like `mcp__server__tool`. A server's own name may hold `__` too, so
-    /// those that are known are tried first: of those that may have tools, and then of all, the one
-    /// with the longest name. `listed` is the CLI's own list.
+    /// Splits a name like `mcp__server__tool` into server and tool. `listed` is the CLI's list of servers.
+    ///
+    /// A server's name may contain `__`, so known servers are tried first. Servers that may have tools take
+    /// precedence, then longer names.
     pub(super) fn tool(&self, name: &str, listed: &[McpServerStatus]) -> Option<McpTool> {
         let rest = name.strip_prefix(PREFIX)?;
         let is_listed = |name: &String| listed.iter().any(|server| server.name == *name);
         let others = self.ours.iter().chain(&self.given);
         let others = others.filter(|name| !is_listed(name));
-        // One that needs a login has tools for that.
+        // A server that needs a login has tools for that.
         let may = |status: &str| !matches!(status, "failed" | "disabled");
         let known = listed
             .iter()
@@ -70,7 +70,7 @@ impl Servers {
             let tool = rest.strip_prefix(&mapped)?.strip_prefix("__")?;
             (!mapped.is_empty()).then_some((may, mapped.len(), server, tool))
         });
-        // The first of several that fit as well.
+        // The first of several equal matches.
         let best = fits.min_by_key(|&(may, length, ..)| (!may, Reverse(length)));
         let (server, tool) = match best {
             Some((_, _, server, tool)) => (server, tool),
@@ -81,23 +81,23 @@ impl Servers {
         Some(McpTool::new(server, tool))
     }
 
-    /// A tool was called. If the run denies it, its result will not say so: to the CLI, it is just not
-    /// there.
+    /// Records a call. If the run denies the tool, the result does not mention it: the CLI treats the tool as
+    /// missing.
     pub(super) fn called(&mut self, id: &Id, name: &str) {
         if self.denied.iter().any(|rule| denies(rule, name)) {
             self.denied_calls.insert(id.clone(), name.to_owned());
         }
     }
 
-    /// The tool of a call that failed with this output, if it is not there because the run denies it.
+    /// Returns the tool of a failed call, if it is missing because the run denies it.
     pub(super) fn denied(&mut self, id: &Id, output: &str) -> Option<String> {
         let name = self.denied_calls.remove(id)?;
         let (_, rest) = output.split_once("No such tool available: ")?;
         rest.starts_with(&name).then_some(name)
     }
 
-    /// Servers that did not come up and were not reported before: their names and why.
-    /// `odd` are those on the CLI's list whose state cannot be read.
+    /// Returns the servers that are missing and were not reported before, with the problem. `odd` are listed servers
+    /// whose status is unreadable.
     pub(super) fn missing(
         &mut self,
         listed: &[McpServerStatus],
@@ -108,11 +108,11 @@ impl Servers {
             let why = match server.status.as_str() {
                 "failed" => "failed to start",
                 "needs-auth" => "needs a login first",
-                // The user's own may well be.
+                // The user may have disabled their own servers on purpose.
                 "disabled" if self.ours.contains(&server.name) => "is switched off",
                 _ => continue,
             };
-            // Once in a run, also if it came up in between.
+            // Reported once per run, even if the server was connected in between.
             if self.reported.insert((server.name.clone(), why)) {
                 missing.push((server.name.clone(), why));
             }
@@ -127,9 +127,10 @@ impl Servers {
     }
 }
 
-/// A server's name as it stands in the names of its tools, by the CLI's own rule: what is neither an
-/// ASCII letter nor a digit, `_` or `-` becomes `_`, one for each unit of UTF-16; of the service's
-/// connectors, several `_` become one, and none stays at either end.
+/// Returns a server's name as it appears in the names of its tools.
+///
+/// This is the CLI's rule: each UTF-16 unit other than an ASCII letter, a digit, `_` or `-` becomes `_`. For the
+/// service's connectors, consecutive `_` are merged, and those at both ends are removed.
 fn in_tool_names(server: &str) -> String {
     let mut name = String::with_capacity(server.len());
     for c in server.chars() {
@@ -146,8 +147,8 @@ fn in_tool_names(server: &str) -> String {
     name
 }
 
-/// Whether a rule takes a tool from the agent. The CLI takes what stands before the first `__` for the
-/// server, in the rule and in the tool's name; a rule without more is for all of its tools.
+/// Returns whether a rule denies a tool. The CLI takes the part before the first `__` as the server, in the rule and
+/// in the tool's name. A rule without a tool applies to all tools of the server.
 fn denies(rule: &str, tool: &str) -> bool {
     let (Some(of_rule), Some(of_tool)) = (rule.strip_prefix(PREFIX), tool.strip_prefix(PREFIX))
     else {
@@ -161,7 +162,7 @@ fn denies(rule: &str, tool: &str) -> bool {
         .is_some_and(|(server, _)| server == of_rule)
 }
 
-/// Whether a text matches the pattern, in which `*` is for any text.
+/// Returns whether a text matches a pattern, in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, pattern)) = pattern.split_once('*') else {
         return pattern == text;

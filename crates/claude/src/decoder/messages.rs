@@ -1,37 +1,37 @@
-//! Text once: the same text comes as deltas, as a whole block, and again in the result.
+//! Messages without duplicate text: the same text comes as deltas, as a complete block, and in the result.
 //!
-//! Each message of each agent is followed block by block. Deltas are passed on as they come; a
-//! whole block (an `assistant` line) then only adds what its deltas lacked. A message that never
-//! ended and whose place another takes was dropped by the CLI: its text is retracted.
+//! This module tracks the blocks of each agent's messages. Deltas are emitted as they come. A complete block (an
+//! `assistant` line) then only adds what its deltas lacked. The CLI drops a message that never ended and is replaced
+//! by another. The text of such a message is retracted.
 
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
 
 use teamster_core::provider::surrogates::Joiner;
 
-/// How many messages of one agent are remembered: late lines refer to the last one or two.
+/// Number of messages remembered per agent. Late lines refer to the last one or two.
 const REMEMBERED: usize = 8;
 
-/// The messages of the main agent or of one sub-agent.
+/// Messages of the main agent or of one sub-agent.
 #[derive(Debug)]
 pub(super) struct Lane {
     parent: Option<Id>,
     messages: Vec<Message>,
-    /// Whether any text was pushed since this was last set to `false`.
+    /// True if text was emitted since the caller last set this to `false`.
     pub(super) has_text: bool,
 }
 
 #[derive(Debug)]
 struct Message {
     id: Option<Id>,
-    /// It began as a stream whose end has not come.
+    /// True while the end of the stream has not come.
     streaming: bool,
-    /// The model has reported its stop reason.
+    /// True once the model has reported the stop reason.
     finished: bool,
-    /// It broke off, and its blocks from this index on will never be completed.
+    /// Index of the first block that will never be completed, because the message was cut off.
     abandoned_from: Option<u64>,
     blocks: Vec<Block>,
-    /// Its complete blocks so far, in order.
+    /// Complete blocks so far, in order.
     complete: Vec<(BlockKind, String)>,
 }
 
@@ -39,14 +39,14 @@ struct Message {
 struct Block {
     index: u64,
     kind: BlockKind,
-    /// Text of its deltas; emptied when the complete block came.
+    /// Text of its deltas; emptied when the complete block comes.
     text: String,
     joiner: Joiner,
-    /// The whole block came.
+    /// True once the complete block came.
     confirmed: bool,
 }
 
-/// The blocks whose text is passed on.
+/// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,
@@ -68,49 +68,49 @@ impl Lane {
         self.parent.as_ref()
     }
 
-    /// A turn is over: no line refers to its messages any more.
+    /// Discards the messages of a turn that has ended.
     pub(super) fn forget(&mut self) {
         self.messages.clear();
         self.has_text = false;
     }
 
-    /// A message begins to stream.
+    /// Begins a message that streams.
     pub(super) fn start(&mut self, id: Option<Id>, out: &mut Events) {
         self.supersede(id.as_ref(), out);
         self.add(id, true);
     }
 
-    /// The model has reported the stop reason of the streaming message.
+    /// Records that the model has reported the stop reason.
     pub(super) fn finished(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.finished = true;
         }
     }
 
-    /// The CLI ends the message that streams. Up to 2.1.290 one that broke off has only
-    /// this end: it has no stop reason, and another message may take its place.
+    /// Handles the CLI's end of the streaming message. Up to 2.1.290, a message that was cut off has only this end:
+    /// it has no stop reason, and another message may replace it.
     pub(super) fn closed(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.streaming &= !message.finished;
         }
     }
 
-    /// The message that streams has ended.
+    /// Ends the streaming message.
     pub(super) fn stop(&mut self) {
         if let Some(message) = self.messages.last_mut() {
             message.streaming = false;
         }
     }
 
-    /// The message that streams broke off; whole blocks of `from` and above will never come. As long
-    /// as nothing takes its place, its text is kept: there is no other.
+    /// Marks the streaming message as cut off: its blocks from index `from` on will never be completed. Its text is
+    /// kept unless another message replaces it.
     pub(super) fn abandon(&mut self, from: u64) {
         if let Some(message) = self.messages.last_mut() {
             message.abandoned_from = Some(from);
         }
     }
 
-    /// A block of the streaming message begins, with text that it may already have.
+    /// Begins a block of the streaming message, which may already have text.
     pub(super) fn start_block(
         &mut self,
         index: u64,
@@ -125,7 +125,7 @@ impl Lane {
         }
     }
 
-    /// A delta of a block of the streaming message. It may begin or end within a surrogate pair.
+    /// Adds a delta to a block of the streaming message. It may begin or end within a surrogate pair.
     pub(super) fn delta(&mut self, index: u64, kind: BlockKind, text: &[u8], out: &mut Events) {
         let message = self.current();
         let block = message.block(index, kind);
@@ -138,7 +138,7 @@ impl Lane {
         self.emit(id, kind, text, out);
     }
 
-    /// A whole block of text or thinking.
+    /// Handles a complete block of text or reasoning.
     pub(super) fn whole_block(
         &mut self,
         id: Option<&Id>,
@@ -156,7 +156,7 @@ impl Lane {
         let emitted = match block {
             Some(emitted) => emitted,
             None => match message.unlike(kind) {
-                // Its deltas differ: the whole block wins.
+                // The deltas differ; the complete block wins.
                 Some(unlike) => {
                     unlike.confirmed = true;
                     if message.id.is_some() {
@@ -165,7 +165,7 @@ impl Lane {
                     0
                 }
                 None => {
-                    // No delta of it came. One that still comes is a copy.
+                    // No delta of it came. A later one is a duplicate.
                     message.blocks.push(Block {
                         confirmed: true,
                         ..Block::new(u64::MAX, kind)
@@ -178,7 +178,7 @@ impl Lane {
         self.emit(id, kind, text[emitted..].to_owned(), out);
     }
 
-    /// A whole block of another kind: the message is really there.
+    /// Handles a complete block of another kind, which confirms the message.
     pub(super) fn other_block(&mut self, id: Option<&Id>, out: &mut Events) {
         let at = self.find_or_add(id, out);
         let message = &mut self.messages[at];
@@ -195,14 +195,14 @@ impl Lane {
         }
     }
 
-    /// Text of the CLI itself: it belongs to no message.
+    /// Emits text of the CLI itself, which belongs to no message.
     pub(super) fn emit_plain(&mut self, text: &str, out: &mut Events) {
         self.emit(None, BlockKind::Text, text.to_owned(), out);
     }
 
-    /// Retracts the streaming message if another one takes its place: the CLI drops a message that
-    /// broke off before its first whole block, and asks the model again. Of one that broke off later
-    /// it may drop the rest, and reports it.
+    /// Retracts the streaming message if another one replaces it. The CLI drops a message that was cut off before its
+    /// first complete block, and retries the request. If the message was cut off later, the CLI may drop its
+    /// remaining blocks, and then reports that.
     fn supersede(&mut self, by: Option<&Id>, out: &mut Events) {
         let Some(at) = self.messages.len().checked_sub(1) else {
             return;
@@ -227,7 +227,7 @@ impl Lane {
         }
     }
 
-    /// Retracts these whole blocks of a message, and its incomplete ones.
+    /// Retracts these complete blocks of a message, and its incomplete ones.
     pub(super) fn remove(&mut self, id: &Id, blocks: &[(BlockKind, &str)], out: &mut Events) {
         let found = self
             .messages
@@ -323,7 +323,7 @@ impl Lane {
 
 impl Message {
     fn block(&mut self, index: u64, kind: BlockKind) -> &mut Block {
-        // The block that streams is nearly always the last one.
+        // Nearly always the last block.
         let at = match self.blocks.iter().rposition(|b| b.index == index) {
             Some(at) => at,
             None => {
@@ -334,8 +334,8 @@ impl Message {
         &mut self.blocks[at]
     }
 
-    /// The block whose deltas have this complete text, or its beginning. Blocks of white space alone
-    /// get no whole copy, so they may stand before it.
+    /// Returns the block whose deltas match this complete text or its beginning. Blocks of white space have no
+    /// complete copy, so they are skipped.
     fn streamed(&mut self, kind: BlockKind, text: &str) -> Option<&mut Block> {
         let last = self.blocks.len().checked_sub(1)?;
         let at = self.blocks.iter().enumerate().position(|(at, b)| {
@@ -347,7 +347,7 @@ impl Message {
         Some(&mut self.blocks[at])
     }
 
-    /// A block with text in deltas of which no complete copy has come.
+    /// Returns a block with text from deltas but without a complete copy.
     fn unlike(&mut self, kind: BlockKind) -> Option<&mut Block> {
         self.blocks
             .iter_mut()

@@ -1,4 +1,4 @@
-//! Lines that only say something: what a user wants to know of, and what is bookkeeping.
+//! Classification of informational lines: notices for the user, and bookkeeping.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::NOTICE_BYTES;
 use super::system::word;
 use super::wire::{ActiveGoal, OsNotification, RefusalContinuation, SystemLine};
 
-/// The message of a line for a user. `None` for an unknown subtype; an empty text is no message.
+/// Returns the notice of a line. `None` for an unknown subtype; an empty text is no notice.
 pub(super) fn notice(line: &SystemLine<'_>) -> Option<(NoticeLevel, String)> {
     let subtype = line.subtype.as_deref()?;
     let level = match subtype {
@@ -36,7 +36,7 @@ fn text(subtype: &str, line: &SystemLine<'_>) -> Option<String> {
         "informational" | "away_summary" | "permission_retry" | "scheduled_task_fire" => {
             or_empty(&line.content)
         }
-        // The result reports that it refused; the reason is only here.
+        // The result only reports the refusal; the reason is here.
         "model_refusal_no_fallback" => or_empty(&line.api_refusal_explanation),
         "vcs_state_changed" => {
             let branch = line.branch.as_deref();
@@ -80,15 +80,15 @@ fn text(subtype: &str, line: &SystemLine<'_>) -> Option<String> {
             let text = line.text.as_deref().or(line.title.as_deref());
             format!("{plugin}: {}", text.unwrap_or_default())
         }
-        // Every request of an `api_error` also has an `api_retry`.
+        // Every `api_error` is accompanied by an `api_retry`.
         "api_error" | "plugin_install" => String::new(),
         _ if BOOKKEEPING.contains(&subtype) => String::new(),
         _ => return None,
     })
 }
 
-/// Progress and bookkeeping. `thinking` repeats what was streamed; the lines of `ui_` draw what plugins
-/// show in the CLI's own screens.
+/// Subtypes for progress and bookkeeping. `thinking` repeats streamed text. The `ui_` lines concern plugins in the
+/// CLI's own screens.
 const BOOKKEEPING: &[&str] = &[
     "background_tasks_changed",
     "cloud_session_delta",
@@ -127,8 +127,8 @@ const BOOKKEEPING: &[&str] = &[
     "upgrade_relay_marker",
 ];
 
-/// Types of lines that are no events: answers to the program that runs the CLI, what became of its messages,
-/// signs of life, and what draws the CLI's own screens. What an `attachment` holds is in the result.
+/// Types of lines without events: responses to the caller, the state of its messages, keep-alives, and data for the
+/// CLI's own screens. The content of an `attachment` is also in the result.
 const SILENT: &[&str] = &[
     "apply_flag_settings",
     "attachment",
@@ -152,12 +152,12 @@ const SILENT: &[&str] = &[
     "transcript_mirror",
 ];
 
-/// Whether lines of this type are no events.
+/// Returns whether lines of this type have no events.
 pub(super) fn is_silent(kind: &str) -> bool {
     SILENT.contains(&kind)
 }
 
-/// The message of a line that the CLI prints for its own screens. `None` for an unknown type.
+/// Returns the notice of a line for the CLI's own screens. `None` for an unknown type.
 pub(super) fn of_surface(kind: &str, text: &str) -> Option<String> {
     let message = match kind {
         "os_notification" => parse::<OsNotification<'_>>(text)?.message.into_owned(),

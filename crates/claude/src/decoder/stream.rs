@@ -1,4 +1,4 @@
-//! `stream_event` lines: messages as they are written.
+//! `stream_event` lines: messages while they are written.
 
 use teamster_core::provider::Events;
 use teamster_core::provider::surrogates::Chars;

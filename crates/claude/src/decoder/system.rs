@@ -1,4 +1,4 @@
-//! `system` lines: the session, retries, hooks, work in the background.
+//! `system` lines: session, retries, hooks and background work.
 
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
@@ -12,7 +12,7 @@ use super::wire::{McpServerLine, SystemLine};
 use super::{ClaudeDecoder, NOTICE_BYTES};
 
 impl ClaudeDecoder {
-    /// `None` for a subtype that is not known.
+    /// Decodes a `system` line. `None` for an unknown subtype.
     pub(super) fn system(&mut self, line: SystemLine<'_>, out: &mut Events) -> Option<()> {
         match line.subtype.as_deref()? {
             "init" => self.init(line, out),
@@ -50,7 +50,7 @@ impl ClaudeDecoder {
                     self.session_is(session, out);
                 }
             }
-            // The result that follows is that error.
+            // The following result is that error.
             "informational" if line.prevent_continuation => {
                 self.blocked = Some(line.content.unwrap_or_default().into_owned());
             }
@@ -72,7 +72,7 @@ impl ClaudeDecoder {
         self.background.turn_begins();
         let mut mcp_servers = Vec::new();
         let mut odd_servers = Vec::new();
-        // One that is odd costs no other.
+        // An unreadable server must not hide the others.
         let servers = line.mcp_servers.unwrap_or_default().into_iter();
         for McpServerLine { name, status } in servers.filter_map(|s| parse(s.get())) {
             match status {
@@ -84,7 +84,7 @@ impl ClaudeDecoder {
             .model(line.model)
             .tools(line.tools)
             .mcp_servers(Some(mcp_servers).filter(|servers| !servers.is_empty()));
-        // Every turn begins with an init line; only a change is worth an event.
+        // Every turn begins with `init`; emit only changes.
         if self.session.as_ref() == Some(&session) {
             return;
         }
@@ -158,7 +158,7 @@ fn retry(line: &SystemLine<'_>, out: &mut Events) {
     )));
 }
 
-/// `error` of a retry is a word; of other lines it may be anything.
+/// Returns the `error` of a line if it is a string, as in retries.
 pub(super) fn word(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }

@@ -1,4 +1,4 @@
-//! Tools: their kinds, their names, and their results as text.
+//! Tools: kinds, names, and results as text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,33 +12,33 @@ use teamster_core::{
 
 use super::wire::{Block, Content, FileResult, Source, TaskLine, TaskResult};
 
-/// How much of a failed tool's output is kept as the reason of a denial, in bytes.
+/// Maximum bytes of a failed tool's output that are kept as the reason of a denial.
 const REASON_BYTES: usize = 500;
 
 /// State of tool calls.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    /// The calls of the turn.
+    /// Calls of the turn.
     seen: HashSet<Id>,
-    /// Details to read from the results of the open calls.
+    /// Details to read from the results of open calls.
     open: HashMap<Id, Details>,
-    /// The main agent's tasks, with their ids.
+    /// Tasks of the main agent, with their ids.
     tasks: Vec<(String, PlanEntry)>,
-    /// Why calls failed.
+    /// Errors of failed calls.
     failures: HashMap<Id, String>,
 }
 
-/// The structured part of a result.
+/// Kind of the structured part of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Details {
-    /// A file was written; its path by the call.
+    /// A written file, with the path from the call.
     File(Option<String>),
-    /// How the list of tasks changed.
+    /// A change of the task list.
     Tasks,
 }
 
 impl Tools {
-    /// A call began. Sub-agents have lists of tasks of their own, which are not followed.
+    /// Begins a call. Sub-agents have separate task lists, which are not tracked.
     pub(super) fn started(
         &mut self,
         id: &Id,
@@ -61,7 +61,7 @@ impl Tools {
         self.open.insert(id.clone(), details);
     }
 
-    /// A call ended. What it did, if the structured part of its result has it.
+    /// Ends a call. Returns its effect, if the structured part of its result has one.
     pub(super) fn ended(
         &mut self,
         id: &Id,
@@ -111,32 +111,32 @@ impl Tools {
         )))
     }
 
-    /// Why a call failed, in the words that the model got.
+    /// Returns the error of a failed call, as the model received it.
     pub(super) fn failure(&mut self, id: &Id) -> Option<String> {
         self.failures.remove(id)
     }
 
-    /// Whether this call was seen in the turn.
+    /// Returns whether this call was made in the turn.
     pub(super) fn has_seen(&self, id: &str) -> bool {
         self.seen.contains(id)
     }
 
-    /// A turn is over, and its calls with it.
+    /// Discards the calls of a turn that has ended.
     pub(super) fn forget_turn(&mut self) {
         self.seen.clear();
         self.open.clear();
         self.failures.clear();
     }
 
-    /// The session is over, and its list of tasks with it.
+    /// Discards the calls and tasks of a session that has ended.
     pub(super) fn forget_session(&mut self) {
         self.forget_turn();
         self.tasks.clear();
     }
 }
 
-/// A file that was written. Of a sub-agent's call the CLI prints no structured result, so what it wrote
-/// is in its input, and whether that is new in what the model got.
+/// Returns the change of a written file. The CLI prints no structured result for a sub-agent's call. Then the path
+/// comes from the input, and the output shows whether the file is new.
 fn file_change(
     id: &Id,
     path: Option<String>,
@@ -163,8 +163,7 @@ fn file_change(
     )))
 }
 
-/// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
-/// there for the versions that do.
+/// Returns the kind of a built-in tool. Names of removed tools are for older versions.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "Read" | "NotebookRead" | "ListMcpResourcesTool" | "ReadMcpResourceTool" => ToolKind::Read,
@@ -175,7 +174,7 @@ pub(super) fn kind(name: &str) -> ToolKind {
         "Glob" | "Grep" | "LS" | "WebSearch" | "web_search" | "ToolSearch" => ToolKind::Search,
         "WebFetch" | "web_fetch" => ToolKind::Fetch,
         "Agent" | "Task" | "SendMessage" | "TaskOutput" | "TaskStop" | "Workflow" => ToolKind::Task,
-        // `StructuredOutput` is how the model gives an answer that fits a schema.
+        // `StructuredOutput` submits an answer that fits a schema.
         "TodoWrite" | "TodoRead" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskUpdate"
         | "EnterPlanMode" | "ExitPlanMode" | "StructuredOutput" => ToolKind::Think,
         _ if name.starts_with("mcp__") => ToolKind::Mcp,
@@ -183,7 +182,7 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// The to-do list in the input of `TodoWrite`.
+/// Returns the to-do list in the input of `TodoWrite`.
 pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     if tool != "TodoWrite" {
         return None;
@@ -197,7 +196,7 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     input.get("todos")?.as_array()?.iter().map(entry).collect()
 }
 
-/// A tool's result as text.
+/// Returns a tool's result as text.
 pub(super) fn output(content: Content<'_>) -> String {
     match content {
         Content::Nothing => String::new(),
@@ -228,7 +227,7 @@ fn part(block: Block<'_>) -> String {
     }
 }
 
-/// Placeholder for an image or a document: its type and size.
+/// Returns a placeholder for an image or a document, with its type and size.
 fn placeholder(kind: &str, source: &Source<'_>) -> String {
     match (&source.data, &source.url) {
         (None, Some(url)) => format!("[{kind}: {url}]"),
@@ -236,7 +235,7 @@ fn placeholder(kind: &str, source: &Source<'_>) -> String {
     }
 }
 
-/// Tools that the CLI has only at a terminal, or has given up. That they are missing is no denial.
+/// Tools that the CLI only has in a terminal or has removed. Their absence is not a denial.
 const NOT_IN_PRINT_MODE: &[&str] = &[
     "AskUserQuestion",
     "EnterPlanMode",
@@ -244,13 +243,13 @@ const NOT_IN_PRINT_MODE: &[&str] = &[
     "TodoWrite",
 ];
 
-/// The tool that a failed call names as one that was taken from the agent.
+/// Returns the tool that a failed call reports as disabled.
 pub(super) fn switched_off(output: &str) -> Option<&str> {
     let (_, rest) = output.split_once("No such tool available: ")?;
     let (tool, why) = rest.split_once(". ")?;
     let off = [
         "exists but is not enabled in this context",
-        // Of 2.1.330.
+        // Message of 2.1.330.
         "is disabled for this session",
     ];
     let taken = !NOT_IN_PRINT_MODE.contains(&tool) && off.iter().any(|words| why.contains(words));

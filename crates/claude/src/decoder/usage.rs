@@ -1,4 +1,4 @@
-//! Figures: running totals, what they grew by, and those of the CLI in one convention.
+//! Arithmetic on usage and running totals.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ pub(super) struct Before {
     pub(super) api_ms: Option<f64>,
 }
 
-/// Usage of all models together.
+/// Returns the sum of all models' usage.
 pub(super) fn total(models: &BTreeMap<String, ModelUsageLine>) -> Option<Usage> {
     let usage = models.values().map(|line| ModelUsage::from(*line).usage);
     usage.reduce(Usage::plus)
 }
 
-/// Usage of each model since then, without unused ones.
+/// Returns the increase of each model's usage, without unchanged models.
 pub(super) fn grown(
     now: &BTreeMap<String, ModelUsage>,
     before: &BTreeMap<String, ModelUsage>,
@@ -56,13 +56,13 @@ impl Totals {
             && figures(self.usage, other.usage).all(|(this, other)| this <= other)
     }
 
-    /// Totals only grow, unless the CLI's count started over.
+    /// Returns whether any count is lower, which means that the CLI's count was reset.
     pub(super) fn is_less_than(self, other: Self) -> bool {
         self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
     }
 }
 
-/// The figures of both, side by side; one that was not reported is 0.
+/// Returns pairs of the counts of both. A missing count is 0.
 pub(super) fn figures(a: Usage, b: Usage) -> impl Iterator<Item = (u64, u64)> {
     let all = |u: Usage| {
         [

@@ -1,8 +1,7 @@
-//! The lines of `claude --output-format stream-json`, as far as they are read.
+//! Lines of `claude --output-format stream-json`.
 //!
-//! Flat structs with optional fields, borrowed where possible: what is not named here is skipped,
-//! and a field that is missing fails nothing. Every name was seen in the output of the real
-//! program, or is in the schema that the program carries.
+//! The structs are flat with optional fields, and borrow where possible. Unknown fields are skipped, and a missing
+//! field never fails the parse. Every name was seen in the CLI's output, or is in the schema inside its program.
 
 mod system;
 
@@ -22,13 +21,12 @@ use crate::totals::ModelUsageLine;
 
 pub(super) use system::{McpServerLine, SystemLine};
 
-/// `stream_event`: an event of the model's own stream, printed with `--include-partial-messages`.
+/// `stream_event`: an event of the model's stream, printed with `--include-partial-messages`.
 #[derive(Deserialize)]
 pub(super) struct StreamLine<'a> {
     #[serde(borrow)]
     pub(super) event: StreamEvent<'a>,
-    /// On the end of a message that the CLI ended itself, because it broke off: from which block on
-    /// it is dropped.
+    /// Blocks that are dropped, on the end of a message that was cut off and that the CLI ended itself.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) abandoned_blocks: Option<AbandonedBlocks>,
     #[serde(borrow)]
@@ -86,7 +84,7 @@ pub(super) struct Delta<'a> {
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }
 
-/// `assistant` and `user`: whole content blocks.
+/// `assistant` and `user`: complete content blocks.
 #[derive(Deserialize)]
 pub(super) struct MessageLine<'a> {
     #[serde(borrow)]
@@ -95,10 +93,10 @@ pub(super) struct MessageLine<'a> {
     pub(super) session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
-    /// The CLI's word for what failed, on the lines that it writes in the model's place.
+    /// The CLI's code for a failure, on messages that it generates.
     #[serde(borrow)]
     pub(super) error: Option<Cow<'a, str>>,
-    /// A closer word, for some failures.
+    /// A more specific code, for some failures.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_error: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]
@@ -109,14 +107,14 @@ pub(super) struct MessageLine<'a> {
     pub(super) is_replay: bool,
 }
 
-/// `tombstone`: a message that was printed and is no part of the conversation any more.
+/// `tombstone`: a printed message that was removed from the conversation.
 #[derive(Deserialize)]
 pub(super) struct TombstoneLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) message: Option<Removed<'a>>,
 }
 
-/// The removed message as the CLI keeps it: one block of the model's, or the results of tools.
+/// The removed message as the CLI stores it: one block of the model, or results of tools.
 #[derive(Deserialize)]
 pub(super) struct Removed<'a> {
     #[serde(borrow, rename = "type")]
@@ -133,8 +131,7 @@ pub(super) struct Message<'a> {
     pub(super) model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) content: Content<'a>,
-    /// Its usage as reported by the service when the block was complete: all of the input, and
-    /// little of the output.
+    /// Usage as the service reported it when the block was complete: all input, and only a part of the output.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) usage: Option<ApiUsage>,
 }
@@ -202,26 +199,26 @@ pub(super) struct FileResult<'a> {
 pub(super) struct Launched<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) status: Option<Cow<'a, str>>,
-    /// Of an agent.
+    /// Set for an agent.
     #[serde(borrow, rename = "agentId", default, deserialize_with = "or_default")]
     pub(super) agent_id: Option<Cow<'a, str>>,
-    /// Of a workflow.
+    /// Set for a workflow.
     #[serde(borrow, rename = "taskId", default, deserialize_with = "or_default")]
     pub(super) task_id: Option<Cow<'a, str>>,
 }
 
-/// `tool_use_result` of a tool that keeps the list of tasks.
+/// `tool_use_result` of a tool that manages the task list.
 #[derive(Deserialize)]
 pub(super) struct TaskResult<'a> {
-    /// Of `TaskCreate`.
+    /// Set by `TaskCreate`.
     #[serde(borrow)]
     pub(super) task: Option<TaskLine<'a>>,
-    /// Of `TaskUpdate`.
+    /// Set by `TaskUpdate`.
     #[serde(borrow, rename = "taskId")]
     pub(super) task_id: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "statusChange")]
     pub(super) status_change: Option<StatusChange<'a>>,
-    /// Of `TaskList`: all of them.
+    /// Set by `TaskList`: all tasks.
     #[serde(borrow)]
     pub(super) tasks: Option<Vec<TaskLine<'a>>>,
 }
@@ -251,10 +248,10 @@ pub(super) struct ResultLine<'a> {
     pub(super) is_error: Option<bool>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
-    /// A closer word than that of the line before, for some failures.
+    /// A more specific code than the previous line's `error`, for some failures.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_error: Option<Cow<'a, str>>,
-    /// The service's word for its error.
+    /// The service's error type.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_error_type: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -275,18 +272,18 @@ pub(super) struct ResultLine<'a> {
     pub(super) usage: Option<ApiUsage>,
     #[serde(rename = "modelUsage", default, deserialize_with = "or_default")]
     pub(super) model_usage: BTreeMap<String, ModelUsageLine>,
-    /// The same, of what this process used since its last result; not in 2.1.197.
+    /// Usage of this process since its last result. Absent in 2.1.197.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsageLine>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
     pub(super) structured_output: Option<Value>,
-    /// The trigger of the turn, unless it was a prompt.
+    /// Trigger of the turn, unless it was a prompt.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) origin: Option<Origin<'a>>,
 }
 
-/// The trigger of a turn.
+/// Trigger of a turn.
 #[derive(Deserialize)]
 pub(super) struct Origin<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -296,15 +293,15 @@ pub(super) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Whether it was a task's report.
+    /// Returns whether it was the notification of a task.
     pub(super) fn is_of_a_task(&self) -> bool {
         self.kind.as_deref() == Some("task-notification")
     }
 }
 
 impl ResultLine<'_> {
-    /// Whether the turn failed. Every error of the service has `subtype` `success`, so `is_error`
-    /// decides, where it is there.
+    /// Returns whether the turn failed. Errors of the service have the `subtype` `success`, so `is_error` takes
+    /// precedence.
     pub(super) fn failed(&self) -> bool {
         self.is_error
             .unwrap_or_else(|| self.subtype.as_deref() != Some("success"))
@@ -319,14 +316,14 @@ pub(super) struct DenialLine<'a> {
     pub(super) tool_use_id: Option<Cow<'a, str>>,
 }
 
-/// `os_notification`: what the CLI's screen would show outside of it.
+/// `os_notification`: a desktop notification.
 #[derive(Deserialize)]
 pub(super) struct OsNotification<'a> {
     #[serde(borrow)]
     pub(super) message: Cow<'a, str>,
 }
 
-/// `active_goal`: where the user's `/goal` stands.
+/// `active_goal`: state of the user's `/goal`.
 #[derive(Deserialize)]
 pub(super) struct ActiveGoal<'a> {
     #[serde(borrow)]
@@ -342,7 +339,7 @@ pub(super) struct Goal<'a> {
     pub(super) last_reason: Option<Cow<'a, str>>,
 }
 
-/// `refusal_continuation`: the request that follows a refusal.
+/// `refusal_continuation`: the request after a refusal.
 #[derive(Deserialize)]
 pub(super) struct RefusalContinuation<'a> {
     #[serde(borrow)]
@@ -364,7 +361,7 @@ pub(super) struct RateLimitInfo {
     pub(super) utilization: Option<f64>,
 }
 
-/// `control_request`: the CLI asks the program that runs it.
+/// `control_request`: a request of the CLI to its caller.
 #[derive(Deserialize)]
 pub(super) struct ControlLine<'a> {
     #[serde(borrow)]
@@ -414,7 +411,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 Ok(Content::Blocks(blocks))
             }
 
-            // Some results of the service's own tools are one object.
+            // Some results of server tools are an object.
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Content<'de>, A::Error> {
                 let value = Value::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(Content::Text(Cow::Owned(value.to_string())))

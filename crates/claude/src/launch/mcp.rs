@@ -1,4 +1,4 @@
-//! MCP servers: a private file for `--mcp-config`, and the rules that let their tools run.
+//! MCP servers: a private file for `--mcp-config`, and the rules that allow their tools.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::Args;
 use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 
-/// Under these names the CLI loads no server of a caller's (measured: it leaves it out without a word),
-/// or, under `ide`, hides its tools.
+/// Names that the CLI reserves. It silently ignores a caller's server with such a name (measured), or hides its tools
+/// in the case of `ide`.
 const RESERVED: &[&str] = &[
     "workspace",
     "computer-use",
@@ -17,25 +17,25 @@ const RESERVED: &[&str] = &[
     "ide",
 ];
 
-/// The CLI ignores a shorter limit of a tool call (measured).
+/// Minimum timeout of a tool call. The CLI ignores a shorter one (measured).
 const SHORTEST_TOOL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The longest limit of a tool call that is passed on: 24 days, the most that a JavaScript timer takes.
+/// Maximum timeout of a tool call, about 24 days: the limit of a JavaScript timer.
 const LONGEST_TOOL_TIMEOUT_MS: u128 = i32::MAX as u128;
 
-/// How long the CLI waits for the servers of the run before it asks the model, in milliseconds: as
-/// long as it gives each of them to start. By its own default it continues after 5 s, and the model has
-/// no tools of those that come later.
+/// Time that the CLI waits for the servers of the run before its first request to the model, in milliseconds. It is
+/// as long as the start limit of one server. By default, the CLI continues after 5 s, and the model lacks the tools
+/// of servers that connect later.
 const START_LIMIT: (&str, &str) = ("MCP_CONNECT_TIMEOUT_MS", "30000");
 
-/// How often the CLI looks for `${NAME}` in a header's value, and in any other text (measured).
+/// Number of passes in which the CLI expands `${NAME}` in header values, and in other text (measured).
 const PASSES_OVER_HEADERS: usize = 2;
 const PASSES: usize = 1;
 
-/// The flags for the servers of this run.
+/// Adds the flags for the servers of this run.
 pub(super) fn options(params: &ExecuteParams, args: &mut Args) {
     if !params.mcp_servers.is_empty() {
-        // It takes any number of values, so a flag must follow: the rules do.
+        // The flag takes any number of values, so another flag must follow: the rules do.
         args.private_file("--mcp-config=", config(&params.mcp_servers));
     }
     for server in &params.mcp_servers {
@@ -49,19 +49,19 @@ pub(super) fn options(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// The variables for the servers of this run. The caller's own come over them.
+/// Returns the environment variables for the servers of this run. The caller's variables override them.
 pub(super) fn env(params: &ExecuteParams) -> Option<(String, String)> {
     let (name, value) = START_LIMIT;
     (!params.mcp_servers.is_empty()).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Refuses what the CLI would leave out or ignore without a word.
+/// Rejects servers and limits that the CLI would silently ignore.
 pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     for server in &params.mcp_servers {
         let problem = if RESERVED.contains(&server.name.as_str()) {
             "name: Claude Code keeps it for a server of its own; use another"
         } else if server.name.starts_with("__") || server.name == "_" {
-            // To the CLI, the server's name is then empty in the names of its tools.
+            // The CLI would parse the server's name as empty in the names of its tools.
             "name: Claude Code has no rule that allows its tools; use another"
         } else if server
             .tool_timeout
@@ -76,8 +76,8 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// The rule that allows all tools of a server. The CLI takes what follows the first `__` for the tool,
-/// so the plain name of the server is not enough if it holds that, or makes it with what follows.
+/// Returns the rule that allows all tools of a server. The CLI takes the text after the first `__` as the tool, so
+/// the server's name alone is ambiguous if it contains `__` or ends with `_`.
 fn rule(server: &str) -> String {
     if server.contains("__") || server.ends_with('_') {
         format!("mcp__{server}__*")
@@ -86,7 +86,7 @@ fn rule(server: &str) -> String {
     }
 }
 
-/// A tool as the CLI names it.
+/// Returns a tool's name in the CLI.
 pub(crate) fn tool_name(server: &str, tool: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let tool: String = tool
@@ -96,7 +96,7 @@ pub(crate) fn tool_name(server: &str, tool: &str) -> String {
     format!("mcp__{server}__{tool}")
 }
 
-/// The file.
+/// Returns the content of the file.
 fn config(servers: &[McpServer]) -> String {
     let servers: Map<_, _> = servers
         .iter()
@@ -119,11 +119,11 @@ fn entry(server: &McpServer) -> Value {
             json!({"type": kind, "url": literal(url, PASSES),
                    "headers": literals(headers, PASSES_OVER_HEADERS)})
         }
-        // `check` has refused what is not known.
+        // `check` has rejected unknown transports.
         _ => json!({}),
     };
-    // The CLI waits for such a server only; the others may come after the model was asked, and their
-    // calls fail until then (measured). The model then also gets all their tools at once.
+    // The CLI only waits for servers with this field. Others may connect after the first request, and their calls
+    // fail until then (measured). The field also gives the model all their tools at once.
     entry["alwaysLoad"] = json!(true);
     if let Some(limit) = server.tool_timeout {
         entry["timeout"] = json!(limit.as_millis().min(LONGEST_TOOL_TIMEOUT_MS) as u64);
@@ -138,8 +138,8 @@ fn literals(values: &BTreeMap<String, String>, passes: usize) -> Map<String, Val
         .collect()
 }
 
-/// A text that the CLI reads as this one. It puts variables in the place of `${NAME}`, and has no way
-/// to write that literally but the default of a variable that is not set: `${NAME:-$}` gives `$`.
+/// Escapes a text against the CLI's expansion of `${NAME}`. The CLI has no escape for it except the default value of
+/// an unset variable: `${NAME:-$}` gives `$`.
 fn literal(text: &str, passes: usize) -> String {
     (0..passes).fold(text.to_owned(), |text, _| {
         text.replace("${", "${TEAMSTER_MCP_DOLLAR:-$}{")

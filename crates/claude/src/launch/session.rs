@@ -5,16 +5,16 @@ use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
 
-/// A tool with which the model asks the user to choose an answer. The CLI has it only where permission requests
-/// are answered; but a permission is no answer.
+/// Tool by which the model asks the user a question. The CLI has it only with a handler of permission requests, but a
+/// permission cannot answer a question.
 const QUESTIONS: &str = "AskUserQuestion";
 
-/// Makes the CLI print `session_state_changed`.
+/// Variable that makes the CLI print `session_state_changed`.
 const STATES: &str = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS";
 
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
-    // Those of the turns come later.
+    // A placeholder: each turn has its own prompt and images.
     "-".clone_into(&mut params.prompt);
     params.images.clear();
     check(&params)?;
@@ -27,7 +27,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     }
     let mut args = flags(&params);
     args.add("--input-format=stream-json");
-    // The CLI's echo of a message confirms it.
+    // The CLI's echo of a message confirms its receipt.
     args.add("--replay-user-messages");
     if !matches!(options.permissions, PermissionPolicy::Deny) {
         args.value("--permission-prompt-tool", "stdio");
@@ -37,7 +37,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
         args.add(arg);
     }
     let mut launch = started(&params, args, Stdin::Open(Vec::new()));
-    // With it the CLI reports when no turn is to come by itself.
+    // Makes the CLI report when it will start no turn by itself.
     launch.env.push((STATES.to_owned(), "1".to_owned()));
     Ok(launch)
 }

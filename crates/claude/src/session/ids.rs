@@ -1,8 +1,8 @@
-//! Ids for what a session writes.
+//! Ids of messages and requests of a session.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Makes ids of messages and requests.
+/// Generates ids of messages and requests.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     random: RandomState,
@@ -10,13 +10,13 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// A UUID that no other message of the session has, whichever process it was sent to: the CLI takes a
-    /// message with an id that it knows for one that it has had.
+    /// Returns a UUID that is unique for the session, across processes. The CLI treats a message with a known id as a
+    /// duplicate.
     pub(super) fn uuid(&mut self) -> String {
         self.count += 1;
         let half = |which: u8| u128::from(self.random.hash_one((which, self.count)));
         let bits = half(0) << 64 | half(1);
-        // Version 4, and the variant that all UUIDs have.
+        // Version 4, with the standard variant.
         let bits = bits & !(0xf << 76) | 0x4 << 76;
         let bits = bits & !(0b11 << 62) | 0b10 << 62;
         let hex = format!("{bits:032x}");
@@ -30,7 +30,7 @@ impl Ids {
         parts.join("-")
     }
 
-    /// An id that no other request to this process has.
+    /// Returns an id that is unique among the requests to this process.
     pub(super) fn request(&mut self) -> String {
         self.count += 1;
         format!("teamster-{}", self.count)

@@ -11,7 +11,7 @@ use teamster_core::{
 use super::wire::{Answer, Ask, Elicitation, LineKind, SessionLine, heard};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
-/// The beginning of nearly all lines: only the main agent has them.
+/// Prefix of nearly all lines. Only the main agent has them.
 const STREAM: &[u8] = br#"{"type":"stream_event","#;
 
 impl ClaudeSession {
@@ -54,7 +54,7 @@ impl ClaudeSession {
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
             }
             LineKind::Withdrawn { request_id } => self.withdrawn(&request_id),
-            // An agent of an earlier turn is not of this one; the CLI reports its end.
+            // Ignore an agent of an earlier turn; the CLI reports its end.
             LineKind::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
             LineKind::OfAgent { .. } | LineKind::Other => self.decode(line, out),
             LineKind::Message => {
@@ -73,23 +73,23 @@ impl ClaudeSession {
         }
     }
 
-    /// The CLI begins a turn of its own.
+    /// Handles the start of a CLI turn.
     fn begun(&mut self) {
         self.begins = false;
         let turn = self.playing.as_ref();
         if turn.is_some_and(|turn| turn.last_end.is_some()) {
-            // After a turn, all that is waiting comes at once.
+            // After a turn, the CLI takes all waiting messages at once.
             for message in &mut self.waiting {
                 message.due = true;
             }
         }
         if self.interrupt.as_ref().is_some_and(|it| it.answered) {
-            // The CLI heard of it too early.
+            // The CLI received the interruption before this turn. Repeat it.
             self.interrupt();
         }
     }
 
-    /// The CLI writes a session down with its first message: from then on it can be resumed.
+    /// Records that the session can be resumed. The CLI saves it with its first message.
     fn is_written_down(&mut self) {
         let id = self.decoder.session_id();
         let same = |known: &Id| id.is_some_and(|id| Id::ptr_eq(known, id));
@@ -107,7 +107,7 @@ impl ClaudeSession {
 
     fn dropped(&mut self, uuid: &str, word: &str, out: &mut Events) {
         let Some(at) = self.waiting.iter().position(|it| it.uuid == uuid) else {
-            // Its turn was interrupted, or failed.
+            // Its turn was interrupted or failed.
             return;
         };
         let message = self.waiting.remove(at);
@@ -124,7 +124,7 @@ impl ClaudeSession {
     }
 
     fn answered(&mut self, request_id: &str, outcome: Result<Answer, String>) {
-        // The CLI also repeats our answers to its own requests.
+        // The CLI also echoes the session's responses to its own requests.
         let Some(request) = self.requests.remove(request_id) else {
             return;
         };
@@ -153,7 +153,7 @@ impl ClaudeSession {
     }
 
     fn ask(&mut self, line: &[u8], ask: Ask, out: &mut Events) {
-        // An agent in the background may ask between two turns, which is no turn.
+        // A background agent may send a request between two turns, which starts no turn.
         if self.is_playing() || self.decoder.in_turn() {
             self.decode(line, out);
         }
@@ -213,8 +213,7 @@ impl ClaudeSession {
         }
     }
 
-    /// Whether it only belongs to clearing the conversation. The start of the new session is
-    /// reported.
+    /// Returns whether a line only concerns clearing the conversation. The start of the new session does not.
     fn is_of_clearing(&self, session_id: Option<&str>, what: &LineKind) -> bool {
         let Some(clearing) = &self.clearing else {
             return false;
@@ -249,7 +248,7 @@ impl ClaudeSession {
         self.go_on(out);
     }
 
-    /// The CLI's own turn is over.
+    /// Handles the end of a CLI turn.
     fn result(&mut self, line: &[u8], unasked: bool, out: &mut Events) {
         let mut events = Events::new();
         self.decoder.line(line, &mut events);
@@ -259,7 +258,7 @@ impl ClaudeSession {
         let (was_over, goes_on) = match &mut self.playing {
             Some(turn) => {
                 if let Some(error) = turn.last_error.take() {
-                    // It went on after all.
+                    // The turn continued after the error.
                     let message = error.error.message;
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
                 }
@@ -275,7 +274,7 @@ impl ClaudeSession {
                 AgentEvent::Error(e)
                     if e.error.kind == ErrorKind::Aborted && self.interrupt.is_some() =>
                 {
-                    // The end of the turn will say it.
+                    // The end of the turn reports it.
                     aborted = true;
                 }
                 AgentEvent::Error(e) if e.error.kind == ErrorKind::Permission && answered => {
@@ -301,8 +300,8 @@ impl ClaudeSession {
         }
     }
 
-    /// Which messages the CLI must have taken in by the end of its turn, also if it did not say so: it
-    /// does not of its own commands, nor of what a hook held back.
+    /// Removes the messages that the CLI must have received by the end of its turn. It does not confirm its own
+    /// commands, nor messages that a hook blocked.
     fn taken_with_it(&mut self, unasked: bool) {
         let stopped = self.interrupt.is_some();
         self.waiting.retain_mut(|message| {
@@ -313,7 +312,7 @@ impl ClaudeSession {
         });
     }
 
-    /// One of the CLI's turns is over, and the caller's turn is not.
+    /// Adds a CLI turn to the caller's turn, which continues.
     fn add(&mut self, end: Box<TurnEnd>) {
         let Some(turn) = &mut self.playing else {
             return;
@@ -329,7 +328,7 @@ impl ClaudeSession {
         turn.last_end = Some(end);
     }
 
-    /// The turn is over, with this as its end.
+    /// Ends the caller's turn with this CLI turn.
     fn over(&mut self, end: Box<TurnEnd>, out: &mut Events) {
         let mut sum = end.clone();
         self.add(end);
@@ -342,7 +341,7 @@ impl ClaudeSession {
         out.push(AgentEvent::TurnEnd(sum));
     }
 
-    /// Whether the turn is only kept open by agents in the background.
+    /// Returns whether the turn only waits for background agents.
     pub(super) fn waits_for_agents(&self) -> bool {
         let turn = self.playing.as_ref();
         turn.is_some_and(|turn| !turn.over && turn.last_end.is_some())
@@ -350,8 +349,8 @@ impl ClaudeSession {
             && self.decoder.agents_at_work()
     }
 
-    /// Ends a turn that has no end of its own: one that was interrupted and whose messages were all
-    /// withdrawn, and one whose last agents have ended without another turn of the CLI's.
+    /// Ends a turn without a final result: an interrupted one whose messages were all withdrawn, or one whose last
+    /// background agents ended without another CLI turn.
     fn look_for_end(&mut self, out: &mut Events) {
         let quiet = self.waiting.is_empty()
             && !self.begins
@@ -362,7 +361,7 @@ impl ClaudeSession {
         }
         let (heard, ended_agents) = match &self.interrupt {
             Some(interrupt) => (interrupt.answered, interrupt.ends_agents),
-            // Its messages were taken in, and it has ended.
+            // Its messages were received, and the CLI turn has ended.
             None => (self.playing.as_ref().is_some_and(|it| it.sent), false),
         };
         if !heard {

@@ -7,7 +7,7 @@ use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Tu
 use super::{ClaudeSession, Clearing, Interrupt, Playing, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};
 
-/// The reason that the agent gets for a denial without one.
+/// Default reason for the agent if a denial has none.
 const DENIED: &str = "The user did not allow this.";
 
 impl ClaudeSession {
@@ -43,7 +43,7 @@ impl ClaudeSession {
         }
     }
 
-    /// Does what was held back, as far as that can be done now.
+    /// Executes the orders that were held back, as far as possible.
     pub(super) fn go_on(&mut self, out: &mut Events) {
         while self.clearing.is_none()
             && let Some(order) = self.held.pop_front()
@@ -93,7 +93,7 @@ impl ClaudeSession {
         });
     }
 
-    /// Ends the turn, of which the CLI will say nothing more.
+    /// Fails a turn for which the CLI will send no result.
     pub(super) fn give_up(&mut self, out: &mut Events) {
         if let Some(playing) = &mut self.playing {
             playing.over = true;
@@ -121,10 +121,10 @@ impl ClaudeSession {
             let error = AgentError::refused("steer", why);
             self.exchange.settle(id, Err(error));
         } else if sent {
-            // Never a command, which the CLI would not take into the turn.
+            // Never send a command: the CLI would not add it to the turn.
             let text = Value::from(not_a_command(&text, false));
             self.send_message(false, &text);
-            // When the agent reads it may be long from now.
+            // The agent may read it much later.
             self.exchange.settle(id, Ok(()));
         } else {
             self.held.push_back(Order::Steer(id, text));
@@ -134,7 +134,7 @@ impl ClaudeSession {
     fn clear(&mut self, order: OrderId) {
         let from = self.decoder.session_id().cloned();
         if from.is_none() && self.resumable.is_none() {
-            // It has no message yet.
+            // The session has no message yet.
             return self.exchange.settle(order, Ok(()));
         }
         let uuid = self.ids.uuid();
@@ -154,7 +154,7 @@ impl ClaudeSession {
         if self.interrupt.is_some() {
             return;
         }
-        // What is waiting would have a turn of its own after this one.
+        // Waiting messages would get a turn after this one.
         let waiting: Vec<_> = self.waiting.iter().map(|it| it.uuid.clone()).collect();
         for uuid in waiting {
             let request = json!({"subtype": "cancel_async_message", "message_uuid": uuid});
@@ -168,12 +168,12 @@ impl ClaudeSession {
             answered: false,
             ends_agents: self.waits_for_agents(),
         });
-        // Versions that do not know `cancel_queued` ignore it.
+        // Versions without `cancel_queued` ignore it.
         let request = json!({"subtype": "interrupt", "cancel_queued": true});
         self.request(Request::Interrupt, &request);
     }
 
-    /// The turn was not even begun.
+    /// Ends a turn whose prompt was not sent yet.
     fn drop_held(&mut self, out: &mut Events) {
         let held = std::mem::take(&mut self.held);
         for order in held {
@@ -213,7 +213,7 @@ impl ClaudeSession {
 
     fn answer(&mut self, id: u64, answer: PermissionAnswer) {
         let Some(question) = self.questions.remove(&id) else {
-            // It was withdrawn.
+            // The request was withdrawn.
             return;
         };
         let response = match answer {
@@ -246,7 +246,7 @@ impl ClaudeSession {
     }
 }
 
-/// The answer to the question of an MCP server.
+/// Returns the response to a request of an MCP server.
 fn elicited(answer: PermissionAnswer) -> Value {
     match answer {
         PermissionAnswer::AllowWith(content) => json!({"action": "accept", "content": content}),
@@ -257,9 +257,9 @@ fn elicited(answer: PermissionAnswer) -> Value {
     }
 }
 
-/// The rules by which such a question is not asked again: those that the CLI suggests, or one for the
-/// tool. They are for this session; the CLI would write some of its own into the project's settings. A
-/// mode that it suggests would allow more than requested.
+/// Returns the rules that prevent the same request later: those that the CLI suggests, or one for the tool. They
+/// apply to this session only; the CLI would write some of its own to the project's settings. Suggested modes are
+/// left out, because they would allow more than the request.
 fn rules(question: &Question) -> Vec<Value> {
     let suggested = question.suggestions.iter();
     let mut rules: Vec<_> = suggested

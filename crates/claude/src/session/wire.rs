@@ -1,4 +1,4 @@
-//! Lines that a session reads beside its events, and the messages that it writes.
+//! Lines that only sessions read, and messages that they write.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use teamster_core::provider::json_line::{or_default, parse};
 
-/// A line, as far as a session has to do with it.
+/// A line, with the data that a session needs.
 #[derive(Debug)]
 pub(super) struct SessionLine {
     pub(super) session_id: Option<String>,
@@ -16,48 +16,48 @@ pub(super) struct SessionLine {
 
 #[derive(Debug)]
 pub(super) enum LineKind {
-    /// The end of a turn of the CLI's.
+    /// End of a CLI turn.
     Result {
-        /// It answers no message of ours: the CLI began it by itself.
+        /// True if the CLI started the turn by itself.
         unasked: bool,
         failed: bool,
-        /// Its text.
+        /// Text of the result or its errors.
         text: String,
     },
-    /// A message of ours was taken in.
+    /// A message of the session was received.
     Taken { uuid: String },
-    /// A message of ours was dropped; the CLI's word for it.
+    /// A message of the session was dropped, with the CLI's reason.
     Dropped { uuid: String, word: String },
-    /// The answer to a request of ours.
+    /// Response to a request of the session.
     Answer {
         request_id: String,
         outcome: Result<Answer, String>,
     },
-    /// The CLI asks whether a tool may be used.
+    /// The CLI requests permission for a tool.
     Ask(Box<Ask>),
-    /// A server asks the user for input.
+    /// An MCP server requests input from the user.
     Elicitation(Box<Elicitation>),
-    /// The CLI asks for something else.
+    /// Another request of the CLI.
     Request { request_id: String, subtype: String },
-    /// The CLI needs the answer to a question no more.
+    /// The CLI has withdrawn a request.
     Withdrawn { request_id: String },
-    /// A sub-agent's, which this tool call started.
+    /// A line of a sub-agent that this tool call started.
     OfAgent { parent: String },
-    /// A message in the main agent's name.
+    /// A message of the main agent.
     Message,
-    /// None of this.
+    /// Any other line.
     Other,
 }
 
-/// The content of an answer.
+/// Content of a response.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Answer {
-    /// A message was withdrawn before it was taken in.
+    /// True if a message was withdrawn before it was received.
     #[serde(default)]
     pub(super) cancelled: bool,
 }
 
-/// A question whether a tool may be used.
+/// Permission request for a tool.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) request_id: String,
@@ -68,13 +68,13 @@ pub(super) struct Ask {
     pub(super) message: Option<String>,
 }
 
-/// A question of an MCP server's.
+/// Request of an MCP server for input.
 #[derive(Debug)]
 pub(super) struct Elicitation {
     pub(super) request_id: String,
     pub(super) server: String,
     pub(super) message: String,
-    /// The URL that the user has to visit, if any.
+    /// URL that the user has to visit, if any.
     pub(super) url: Option<String>,
     pub(super) schema: Option<Value>,
 }
@@ -116,7 +116,7 @@ struct Line<'a> {
     response: Option<&'a RawValue>,
 }
 
-/// Origin of the message that a turn answers. Without it, or with `human`, it is ours.
+/// Origin of the message that a turn answers. Without it, or with `human`, it is a message of the session.
 #[derive(Deserialize)]
 struct Origin<'a> {
     #[serde(borrow)]
@@ -159,7 +159,7 @@ struct Response {
     error: Option<String>,
 }
 
-/// Parses a line. `None` if it is no JSON object with a type.
+/// Parses a line. `None` if it is not a JSON object with a type.
 pub(super) fn heard(text: &str) -> Option<SessionLine> {
     let line: Line<'_> = parse(text)?;
     let session_id = line.session_id.clone();
@@ -241,7 +241,7 @@ fn what(line: Line<'_>) -> Option<LineKind> {
     })
 }
 
-/// A message of the user's.
+/// Creates a user message.
 pub(super) fn message(uuid: &str, content: &Value) -> Value {
     json!({
         "type": "user",
@@ -250,12 +250,12 @@ pub(super) fn message(uuid: &str, content: &Value) -> Value {
     })
 }
 
-/// A request; `request` has its `subtype`.
+/// Creates a request; `request` includes its `subtype`.
 pub(super) fn request(request_id: &str, request: &Value) -> Value {
     json!({"type": "control_request", "request_id": request_id, "request": request})
 }
 
-/// The answer to a request of the CLI's.
+/// Creates the response to a request of the CLI.
 pub(super) fn answer(request_id: &str, response: &Value) -> Value {
     json!({
         "type": "control_response",
@@ -263,7 +263,7 @@ pub(super) fn answer(request_id: &str, response: &Value) -> Value {
     })
 }
 
-/// The refusal of one.
+/// Creates the error response to a request of the CLI.
 pub(super) fn refusal(request_id: &str, error: &str) -> Value {
     json!({
         "type": "control_response",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::or_default;
 
-/// `system`, all subtypes in one.
+/// `system` lines, all subtypes in one.
 #[derive(Deserialize)]
 pub(in crate::decoder) struct SystemLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -41,7 +41,7 @@ pub(in crate::decoder) struct SystemLine<'a> {
     pub(in crate::decoder) error_status: Option<u16>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) error: Option<&'a RawValue>,
-    // informational: the prompt was held back by a hook
+    // informational: a hook blocked the prompt
     #[serde(default, deserialize_with = "or_default")]
     pub(in crate::decoder) prevent_continuation: bool,
     // vcs_state_changed, code_change_published
@@ -55,7 +55,7 @@ pub(in crate::decoder) struct SystemLine<'a> {
     pub(in crate::decoder) action: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) url: Option<Cow<'a, str>>,
-    // other lines that only say something
+    // other informational lines
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) title: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -105,7 +105,7 @@ pub(in crate::decoder) struct SystemLine<'a> {
     // informational
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) level: Option<Cow<'a, str>>,
-    // model_fallback and other lines with a text
+    // model_fallback and other lines with text
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) content: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -119,7 +119,7 @@ pub(in crate::decoder) struct SystemLine<'a> {
     pub(in crate::decoder) message: Option<Cow<'a, str>>,
 }
 
-/// One of `mcp_servers`, which are read one by one.
+/// An item of `mcp_servers`. Each is parsed separately.
 #[derive(Deserialize)]
 pub(in crate::decoder) struct McpServerLine {
     pub(in crate::decoder) name: String,
