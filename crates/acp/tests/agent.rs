@@ -1,4 +1,4 @@
-//! An agent by its command, as a process.
+//! Runs and sessions of an agent that is started by a command.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -49,21 +49,21 @@ async fn one_process_for_many_turns() {
     session.close().await;
     assert!(!session.is_live());
 
-    // Another process resumes it, and earlier turns are not reported again.
+    // Another process resumes the session, and earlier turns are not reported again.
     let again = play(&*session, "where").await;
     assert_ne!(again.text, first.text);
     assert_eq!(session.id().unwrap(), id);
     session.close().await;
 }
 
-/// The agent reports the cost of the session in total.
+/// The agent reports the total cost of the session.
 #[tokio::test]
 async fn the_cost_of_a_turn_is_known_after_a_restart_of_the_process() {
     let session = runtime().open(SessionOptions::default()).unwrap();
     let cost = async |prompt: &str| play(&*session, prompt).await.total_cost_usd;
     assert_eq!(cost("pay 1").await, Some(1.0));
     session.close().await;
-    // It ends without a word on its cost, and so does its process.
+    // Neither the turn nor its process reports a cost.
     assert_eq!(cost("where").await, None);
     session.close().await;
     assert_eq!(cost("pay 1.5").await, Some(0.5));
@@ -71,7 +71,7 @@ async fn the_cost_of_a_turn_is_known_after_a_restart_of_the_process() {
     assert_eq!(cost("pay 2").await, Some(2.0));
     session.close().await;
 
-    // Of a session that was begun elsewhere it is not known.
+    // The cost of a session from elsewhere is unknown.
     let mut options = SessionOptions::default();
     options.params.session_id = Some("s-1".into());
     let session = runtime().open(options).unwrap();
@@ -152,7 +152,7 @@ async fn a_run_is_a_session_of_one_turn() {
         }
         last = Some(event);
     }
-    // Nothing of it is alive, nor what it left in the background.
+    // No process is alive, including those that it left in the background.
     let pid = u32::try_from(pid.unwrap()).unwrap();
     assert!(!is_alive(pid));
     let Some(AgentEvent::Done(done)) = last else {
@@ -160,7 +160,7 @@ async fn a_run_is_a_session_of_one_turn() {
     };
     assert_eq!(done.result.errors, []);
 
-    // What it cannot honour is refused before, what fails is reported.
+    // Unsupported parameters are rejected before the run; failures are reported.
     let mut params = ExecuteParams::new("where");
     params.permission = PermissionMode::ReadOnly;
     assert!(runtime.check(&params).is_err());
@@ -180,7 +180,7 @@ async fn a_run_is_a_session_of_one_turn() {
     assert_eq!(result.session_id.as_deref(), Some("s-1"));
 }
 
-/// A run that is recorded and replayed; what came of it.
+/// Records and replays a run. Returns its result and the metadata of the recording.
 async fn replayed(params: ExecuteParams, abort_at: Option<&str>) -> (RunResult, String) {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("recording");
@@ -195,7 +195,7 @@ async fn replayed(params: ExecuteParams, abort_at: Option<&str>) -> (RunResult, 
     let fixture = Fixture::load(&dir).unwrap();
     let replay = replay(&fixture, &script(), ReplayOptions::default());
     assert_eq!(replay.grammar, Ok(()));
-    // How the process ended when the turn was over is not known to the run.
+    // The run does not know how the process exited after the turn.
     let without_process = |events: &[AgentEvent]| -> Vec<AgentEvent> {
         let mut events = events.to_vec();
         if let Some(AgentEvent::Done(done)) = events.last_mut() {
@@ -218,7 +218,7 @@ async fn a_replay_of_a_recorded_run_gives_its_events() {
     let (result, _) = replayed(ExecuteParams::new("args"), None).await;
     assert_eq!(result.text, "two words");
 
-    // Denied, as there is no one to ask, and allowed by the mode.
+    // Denied without a handler, and allowed by the mode.
     let (result, _) = replayed(ExecuteParams::new("tool"), None).await;
     assert_eq!(result.permission_denials.len(), 1);
     let params = ExecuteParams::new("tool").permission(PermissionMode::Bypass);
@@ -228,14 +228,14 @@ async fn a_replay_of_a_recorded_run_gives_its_events() {
         ("completed", 0)
     );
 
-    // Interrupted, and ended by itself.
+    // Aborted by the caller, and ended by a failure of the process.
     let (result, meta) = replayed(ExecuteParams::new("wait"), Some("text")).await;
     assert_eq!(result.status, RunStatus::Aborted);
     assert!(meta.contains(r#""why": "aborted""#), "{meta}");
     let (result, _) = replayed(ExecuteParams::new("fall"), None).await;
     assert_eq!(result.status, RunStatus::Failed);
 
-    // A session that was there before.
+    // An existing session.
     let mut params = ExecuteParams::new("args");
     params.session_id = Some("s-1".into());
     let (result, _) = replayed(params, None).await;
@@ -279,7 +279,7 @@ async fn a_program_that_is_not_there_is_an_error_of_the_turn() {
     assert_eq!(result.errors[0].code, ErrorCode::CliNotFound);
 }
 
-/// One prints a text and ends, one repeats its prompt, one prints what is no text, one prints nothing.
+/// The programs: one prints text and exits, one echoes its input, one prints binary data, one prints nothing.
 #[tokio::test]
 async fn a_program_that_is_no_acp_agent_is_an_error_of_the_run() {
     for (command, code) in [

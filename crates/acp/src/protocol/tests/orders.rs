@@ -1,4 +1,4 @@
-//! Orders beside turns.
+//! Orders outside of turns.
 
 use teamster_core::{ErrorKind, PermissionMode};
 

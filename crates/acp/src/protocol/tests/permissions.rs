@@ -1,4 +1,4 @@
-//! Requests for permission.
+//! Permission requests.
 
 use teamster_core::{Decision, PermissionAnswer, RunStatus, ToolKind};
 
@@ -23,7 +23,7 @@ const ALL: &[(&str, &str)] = &[
     ("no", "reject_once"),
 ];
 
-/// The answer to a request with these options.
+/// Returns the response to a request with these options, and the events of the turn.
 fn answered(options: &[(&str, &str)], answer: PermissionAnswer) -> (Value, Vec<AgentEvent>) {
     let mut talk = Talk::ready();
     talk.begin("hi");
@@ -134,7 +134,7 @@ fn nothing_waits_for_an_answer_once_the_turn_is_interrupted() {
     assert_eq!(written[1]["method"], "session/cancel");
     assert_eq!(written[1]["params"], json!({"sessionId": SESSION}));
     assert_eq!(talk.assembler.exchange(Exchange::take_withdrawn), [id]);
-    // A late answer and a late request.
+    // Send a late answer and a late request.
     talk.order(Order::Answer(id, PermissionAnswer::Allow));
     assert!(talk.written().is_empty());
     request(&mut talk, &json!(1), "edit", ALL);
@@ -165,13 +165,13 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
     assert_eq!(second.len(), 1);
     assert_ne!(first, second);
     talk.ended();
-    // Outside of a turn there is no one to ask.
+    // Outside of a turn, requests are cancelled.
     request(&mut talk, &json!(2), "edit", ALL);
     assert_eq!(
         talk.written()[0]["result"]["outcome"]["outcome"],
         "cancelled"
     );
-    // A request without any data.
+    // Send a request without any data.
     talk.line(json!({"id": 3, "method": "session/request_permission", "params": {}}));
     assert_eq!(
         talk.written()[0]["result"]["outcome"]["outcome"],

@@ -1,4 +1,4 @@
-//! Any order of lines and orders.
+//! Random sequences of lines and orders.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::*;
 enum Step {
     Turn(String),
     Update(Value),
-    /// The answer to the oldest request that waits, or the newest.
+    /// Response to the oldest waiting request if true, else to the newest.
     Answer(Value, bool),
     Fail(bool),
     Permission(u8),
@@ -168,7 +168,7 @@ impl Engine {
                 }
             }
             Step::Interrupt => self.talk.order(Order::Interrupt),
-            // Only between turns.
+            // Orders to clear are only sent between turns.
             Step::Clear if playing => {}
             Step::Clear => self.order(Order::Clear),
             Step::Model => self.order(|id| Order::SetModel(id, "m".into())),
@@ -202,7 +202,7 @@ proptest! {
         for step in steps {
             engine.take(step);
         }
-        // Everything still waiting is refused.
+        // Reject all requests that still wait.
         for _ in 0..8 {
             engine.take(Step::Fail(true));
         }

@@ -1,4 +1,4 @@
-//! From a process to a session.
+//! Start of a session.
 
 use teamster_core::{ErrorKind, McpServer, RunStatus};
 
@@ -166,7 +166,7 @@ fn model_and_effort_are_chosen_as_the_session_offers_them() {
     let events = talk.end("end_turn");
     assert_eq!(result(&events).model.as_deref(), Some("m2"));
 
-    // Without a choice there is none.
+    // The session offers neither, so they cannot be set.
     let mut talk = Talk::new(with);
     talk.begin("hi");
     talk.initialized(json!({}));

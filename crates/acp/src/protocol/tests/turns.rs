@@ -90,13 +90,13 @@ fn a_call_is_reported_once_it_is_known_well_enough() {
     talk.update(call(json!({"status": "completed", "content": [
         {"type": "content", "content": {"type": "text", "text": "done"}},
         {"type": "diff", "path": "/work/a.txt", "oldText": null, "newText": "x"}]})));
-    // Another call with the same id, and a late word on the first.
+    // Another call with the same id, after a late update of the first one.
     talk.update(call(json!({"status": "completed"})));
     talk.update(
         json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "ls -la",
                        "kind": "execute", "status": "failed", "rawOutput": "no"}),
     );
-    // One without any word on how it ended, and one of which only the end is reported.
+    // A call without an end, and a call of which only the end is reported.
     talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t2", "status": "in_progress"}));
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "failed"}),
