@@ -45,7 +45,7 @@ async fn files_that_a_program_changes_are_reported_committed_or_not() {
     }
     git(directory, &["add", "-A"]);
     git(directory, &["commit", "-qm", "x"]);
-    // Changed before, and not by the program.
+    // Changed before the run, and not by the program.
     fs::write(directory.join("same.txt"), "2\n").unwrap();
     let script = "cat; echo 2 >> old.txt; rm gone.txt; echo 1 > \"a new.txt\"; echo 2 > committed.txt; \
         git -c user.name=a -c user.email=a@b commit -qm y committed.txt";
@@ -92,8 +92,8 @@ async fn outside_of_a_work_tree_nothing_is_reported() {
     );
 }
 
-/// Output of the real Aider against a mock model on loopback, read by the entry in the page of
-/// text commands.
+/// Runs Aider's entry on recorded output. The output is that of the real Aider with a mock model on loopback. The
+/// entry is the one in the documentation of text commands.
 async fn aider(recording: &str) -> RunResult {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/aider-0.86.2");
     let file = fs::read_to_string(folder.join("agents.toml")).unwrap();
@@ -121,7 +121,7 @@ async fn recorded_runs_of_aider_are_read_by_its_entry() {
         (Some(1200), Some(34))
     );
 
-    // The exit code is 0 all the same.
+    // The exit code is 0 despite the errors.
     for (recording, kind) in [
         ("error_401", ErrorKind::Auth),
         ("connection_refused", ErrorKind::Overloaded),

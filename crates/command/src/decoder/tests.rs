@@ -65,7 +65,7 @@ fn binary_output_is_an_error_and_other_bytes_are_a_notice() {
     assert_eq!(notices.count(), 1);
 }
 
-/// Lines as Aider 0.86.2 prints them, shortened.
+/// Lines in the format of Aider 0.86.2, shortened.
 #[test]
 fn patterns_read_figures_errors_and_notices() {
     let settings = r"
