@@ -1,4 +1,4 @@
-//! The mirror of the mock model's encoders: what they write is what is read, however the bytes are cut.
+//! Round trip with the mock model's encoders, with the bytes split at any position.
 
 use super::*;
 use crate::conversation::{Block, Call, CallResult, Input, Origin};
@@ -13,7 +13,7 @@ const WIRES: [(WireKind, mock::Protocol); 4] = [
     (WireKind::Gemini, mock::Protocol::Gemini),
 ];
 
-/// The mock model's answer for a turn in TOML.
+/// Returns the mock model's stream for a turn in TOML.
 fn stream(protocol: mock::Protocol, turn: &str) -> Vec<u8> {
     let script: mock::Script = format!("[[turn]]\n{turn}").parse().unwrap();
     protocol.stream(&script.turns[0]).unwrap()
@@ -42,7 +42,7 @@ fn text_of(deltas: &[Delta]) -> (String, String) {
     (text, reasoning)
 }
 
-/// Blocks as words, without what only one protocol has.
+/// Returns the blocks as text, without the details of one protocol.
 fn blocks(completed: &Completed) -> Vec<String> {
     let block = |block: &Block| match block {
         Block::Text { text, .. } => format!("text {text}"),
@@ -100,7 +100,7 @@ fn figures_are_in_one_convention() {
     for (kind, protocol) in WIRES {
         let (_, answer) = read(kind, &[&stream(protocol, ALL)]);
         let usage = answer.unwrap().usage;
-        // Not every protocol has a word for each.
+        // Not every protocol reports each count.
         let (input, written) = match kind {
             WireKind::Anthropic | WireKind::Responses => (11, Some(512)),
             WireKind::Chat | WireKind::Gemini => (523, None),
@@ -169,7 +169,7 @@ fn signed_reasoning_goes_back_as_it_came_and_only_to_its_model() {
                 "/contents/1/parts/1/thoughtSignature",
                 json!("c2lnbmF0dXJl"),
             )),
-            // It has no signatures.
+            // Chat Completions has no signatures.
             WireKind::Chat => None,
         };
         if let Some((pointer, native)) = native {
@@ -284,7 +284,7 @@ fn arguments_that_are_no_json_are_kept_as_text() {
 }
 
 mod random {
-    //! Any answer, in any pieces.
+    //! Random answers, split at random positions.
 
     use super::*;
     use proptest::prelude::*;
@@ -308,7 +308,7 @@ mod random {
         ]
     }
 
-    /// The answer that the parts are: neighbours of one sort are one block in some protocols.
+    /// Returns the answer that the parts stand for. Some protocols merge adjacent parts of one kind.
     fn expected(parts: &[mock::Part]) -> (String, String, Vec<String>) {
         let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
         for part in parts {
@@ -347,7 +347,7 @@ mod random {
                 let (text, reasoning, calls) = expected(&parts);
                 let read = text_of(&deltas);
                 prop_assert_eq!(&read.0, &text);
-                // Parts of reasoning are set apart where the protocol has parts.
+                // Protocols with separate parts of reasoning put a blank line between them.
                 prop_assert_eq!(read.1.replace("\n\n", ""), reasoning.replace("\n\n", ""));
                 prop_assert_eq!(answer.answer.text(), text);
                 let got: Vec<_> = answer.answer.calls()

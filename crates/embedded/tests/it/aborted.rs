@@ -1,4 +1,4 @@
-//! Runs that are stopped, at any moment.
+//! Runs that are stopped at different times.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn while_the_model_writes_and_the_session_keeps_its_text() {
     );
 }
 
-/// A command whose process leaves the group and the session, and its process id in a file.
+/// A command that starts a process in another process session, and writes its id to a file.
 const STRAY: &str = "setsid sleep 300 & echo $! > pid; sleep 300";
 
 #[tokio::test(flavor = "multi_thread")]

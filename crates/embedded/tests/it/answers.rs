@@ -1,4 +1,4 @@
-//! Runs that go well, over every protocol.
+//! Successful runs with every protocol.
 
 use serde_json::json;
 use teamster_core::{AgentEvent, CostSource, Image, RunStatus, SystemPrompt, ToolKind};
@@ -91,7 +91,7 @@ async fn text_tools_and_figures_are_the_same_over_every_protocol() {
 async fn a_cost_is_an_estimate_and_absent_where_nothing_has_a_price() {
     let stage = Stage::new(TOOLS).await;
     let (result, _) = stage.run("What is there?").await;
-    // By the prices of the test: a dollar for a thousand tokens of input and output.
+    // The prices of the test: 1 USD per 1000 tokens of input and output.
     assert!(
         (result.total_cost_usd.unwrap() - 3.38).abs() < 1e-9,
         "{:?}",
@@ -138,7 +138,7 @@ async fn an_answer_can_have_the_form_of_a_schema() {
         "required": ["answer"],
         "additionalProperties": false,
     });
-    // First without it, then in the wrong form, then right.
+    // First without the tool, then in the wrong form, then correct.
     let script = r#"
 [[turn]]
 parts = [{ text = "It is 42." }]

@@ -1,4 +1,4 @@
-//! Services that fail.
+//! Failures of services.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn an_http_error_is_known_by_its_kind_over_every_protocol() {
             );
             assert_eq!(error.retryable, kind.is_retryable(), "{model} {word}");
             assert!(error.message.contains("(HTTP "), "{model} {word}: {error}");
-            // The service may repeat the key, where there is one.
+            // The service may echo the key, if there is one.
             let has_key = !model.starts_with("ollama/") && !model.starts_with("openai-compatible/");
             assert!(
                 !has_key || !error.message.contains("sk-mock-000"),

@@ -1,4 +1,4 @@
-//! The runtime against the mock model, on loopback, with real processes.
+//! Integration tests with the mock model on loopback and real processes.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod aborted;

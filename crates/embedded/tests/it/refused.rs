@@ -88,7 +88,7 @@ async fn a_missing_key_is_reported_with_its_variable() {
             "GEMINI_API_KEY",
             "GOOGLE_API_KEY",
         ] {
-            // An empty variable counts as unset, independent of this machine's environment.
+            // An empty variable counts as unset. This makes the test independent of the machine's environment.
             params.env.insert(name.into(), String::new());
         }
         let error = stage.runtime.check(&params).unwrap_err();

@@ -1,4 +1,4 @@
-//! Sessions that go on: resumed, forked, live.
+//! Sessions: resumed, forked and live.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -40,7 +40,7 @@ async fn a_session_is_resumed_by_any_protocol() {
             result.errors
         );
         assert_eq!(result.session_id, Some(id));
-        // What the run used, not what the session did.
+        // Usage of the run, not of the session.
         assert_eq!(
             result.usage.unwrap().input_tokens,
             Some(200),
@@ -108,7 +108,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     turn.images = vec![Image::bytes("image/png", *b"\x00\x01\x02")];
     let mut first = session.send(turn);
     first.next().await.unwrap();
-    // It waits for the first.
+    // The second turn waits for the first.
     let second = tokio::spawn(read(session.send(Turn::new("Which is it?"))));
     let first = first.result().await;
     let second = second.await.unwrap().0;
@@ -122,7 +122,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     assert!(session.is_live());
     assert!(stage.request(0).to_string().contains("AAEC"));
 
-    // No other process may write to it meanwhile.
+    // Another process cannot write to the session at the same time.
     let mut params = stage.params(MODELS[1], "Me too.");
     params.session_id = session.id().map(|id| id.to_string());
     let (result, _) = stage.play(params).await;
@@ -137,7 +137,7 @@ async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     session.close().await;
     assert!(!session.is_live());
     let before = session.id();
-    // Another turn continues with it.
+    // Another turn continues the session.
     session.set_model(MODELS[0].into()).await.unwrap();
     session
         .set_permission(PermissionMode::ReadOnly)
@@ -205,7 +205,7 @@ fn a_stream_can_be_read_without_a_runtime() {
         .unwrap();
     let stage = own.block_on(Stage::new("[[turn]]\nparts = [{ text = \"Hello.\" }]"));
     let stream = stage.runtime.execute(stage.params(MODELS[1], "Hi."));
-    // An executor that knows nothing of Tokio.
+    // An executor that is independent of Tokio.
     let result = futures_executor(stream.result());
     assert_eq!(result.text, "Hello.", "{:?}", result.errors);
 }

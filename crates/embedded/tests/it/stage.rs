@@ -1,4 +1,4 @@
-//! A model that plays a script, and a place of its own to work in.
+//! Test setup: a scripted model and a temporary directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use teamster_core::{
 use teamster_embedded::{Embedded, EmbeddedConfig};
 use teamster_mock_model::{Cli, MockModel, Settings};
 
-/// The models, one for each protocol.
+/// Models, one for each service.
 pub(crate) const MODELS: [&str; 5] = [
     "anthropic/claude-test",
     "openai/gpt-5.1",
@@ -20,7 +20,7 @@ pub(crate) const MODELS: [&str; 5] = [
     "openai-compatible/any",
 ];
 
-/// The longest that a run may take.
+/// Time limit of a run.
 const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Stage {
@@ -55,17 +55,17 @@ impl Stage {
         }
     }
 
-    /// Where the agent works.
+    /// Returns the working directory of the agent.
     pub(crate) fn work(&self) -> std::path::PathBuf {
         self.temp.path().join("work").canonicalize().unwrap()
     }
 
-    /// Where sessions are kept.
+    /// Returns the folder of sessions.
     pub(crate) fn state(&self) -> std::path::PathBuf {
         self.temp.path().join("state")
     }
 
-    /// A run in that place that may do everything and asks the model of this name.
+    /// Returns the parameters of a run with this model and with all tools allowed.
     pub(crate) fn params(&self, model: &str, prompt: &str) -> ExecuteParams {
         let mut params = ExecuteParams::new(prompt)
             .model(model)
@@ -80,7 +80,7 @@ impl Stage {
         params
     }
 
-    /// The result of a run with the usual model, and its events.
+    /// Returns the result and events of a run with the default model.
     pub(crate) async fn run(&self, prompt: &str) -> (RunResult, Vec<AgentEvent>) {
         self.play(self.params(MODELS[1], prompt)).await
     }
@@ -89,23 +89,23 @@ impl Stage {
         read(self.runtime.execute(params)).await
     }
 
-    /// The `number`th request to the model, from 0.
+    /// Returns a request to the model. `number` counts from 0.
     pub(crate) fn request(&self, number: usize) -> serde_json::Value {
         self.model.requests()[number].body.clone()
     }
 
-    /// A file of the place.
+    /// Returns the content of a file in the working directory. `None` if it is unreadable.
     pub(crate) fn file(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.work().join(path)).ok()
     }
 }
 
-/// Reads a stream, whose grammar is checked.
+/// Reads a stream and checks its grammar.
 pub(crate) async fn read(stream: EventStream) -> (RunResult, Vec<AgentEvent>) {
     read_with(stream, |_| {}).await
 }
 
-/// The same, with what is to be done at each event.
+/// Reads a stream, and calls `at` with each event.
 pub(crate) async fn read_with(
     mut stream: EventStream,
     mut at: impl FnMut(&AgentEvent),
@@ -129,20 +129,20 @@ pub(crate) async fn read_with(
     ((*done.result).clone(), events)
 }
 
-/// Waits for something that comes soon.
+/// Waits until a condition is true, for 20 s at most.
 pub(crate) fn wait_for(what: &str, is_there: impl FnMut() -> bool) {
     let came = teamster_testkit::proc::wait_until(Duration::from_secs(20), is_there);
     assert!(came, "{what} does not come");
 }
 
-/// The types of events, without runs of the same.
+/// Returns the types of the events. Repetitions of one type are merged.
 pub(crate) fn types(events: &[AgentEvent]) -> Vec<&'static str> {
     let mut types: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
     types.dedup();
     types
 }
 
-/// The results of tools: whether each failed, and what it gave.
+/// Returns the results of tools: whether each failed, and its output.
 pub(crate) fn results(events: &[AgentEvent]) -> Vec<(bool, String)> {
     let result = |event: &AgentEvent| match event {
         AgentEvent::ToolResult(result) => {

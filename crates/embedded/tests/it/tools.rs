@@ -53,7 +53,7 @@ async fn a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_errors_for_t
             );
         }
         assert!(!stage.work().join("../out.txt").exists());
-        // Each was sent to the model.
+        // Each error was sent to the model.
         let last = stage.model.requests().last().unwrap().body.to_string();
         assert!(
             last.contains("launch_rocket") && last.contains("leads out of"),
@@ -117,7 +117,7 @@ async fn how_a_command_ended_is_reported() {
         "{}",
         results[4].1
     );
-    // The stream has all of it, and the model both ends.
+    // The stream has the full output; the model gets its beginning and end.
     assert_eq!(results[5].1.lines().count(), 60_000);
     let sent = stage.request(6).to_string();
     assert!(sent.contains("exit code 3") && sent.contains("it wrote nothing"));
@@ -138,18 +138,18 @@ async fn a_command_does_not_get_the_key() {
     );
 }
 
-/// The variable with the fault of the server that these tests are.
+/// Variable with the fault of the MCP server that this test program plays.
 const FAULT: &str = "TEAMSTER_TEST_FAULT";
 
-/// This program again, as a server.
+/// Returns an MCP server that is this test program.
 fn tiny(fault: &str) -> McpServer {
     let program = std::env::current_exe().unwrap().display().to_string();
-    // Quiet, so that the harness's own output is on separate lines.
+    // Quiet, so that the harness prints its output on separate lines.
     let args = ["--exact", "tools::server", "--nocapture", "--quiet"];
     McpServer::stdio("tiny", program, args).env(FAULT, fault)
 }
 
-/// Does nothing as a test: [`tiny`] starts it with a variable.
+/// Entry point of the MCP server. Does nothing as a test; [`tiny`] starts it with the variable.
 #[test]
 fn server() {
     let Ok(fault) = std::env::var(FAULT) else {
