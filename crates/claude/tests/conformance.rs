@@ -10,7 +10,7 @@ fn suite() -> Suite {
     use RunStatus::{Completed, Failed, Incomplete};
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude");
     Suite::new(Claude, fixtures)
-        // A turn that background work begins has a `result` of its own.
+        // A turn that background work starts has a separate `result`.
         .run_is_over(|lines| {
             let mut of_turns = lines.iter().filter(|line| line["type"] != "system");
             of_turns
@@ -26,7 +26,7 @@ fn suite() -> Suite {
         .plain(Plain {
             model: "sonnet",
             tool: "Bash(git *)",
-            // Without it, nothing is bypassed as root.
+            // As root, the CLI bypasses permissions only with this variable.
             env: &[("IS_SANDBOX", "1")],
             ..Plain::default()
         })
@@ -51,7 +51,7 @@ fn suite() -> Suite {
             Tool::shell("printf 'a\\nb\\n'", "a\nb\n"),
         )
         .tool("tool_shell_fail", Tool::failed_shell("exit 3", "out\nerr"))
-        // The mock model gives the same cut-off answer each time the CLI asks it to go on.
+        // The mock model gives the same truncated answer each time the CLI asks it to continue.
         .repeats(&["max_tokens", "ctx_window"])
         .status("text", Completed, None)
         .status("multi_turn", Completed, None)
@@ -79,8 +79,8 @@ fn suite() -> Suite {
         .status("truncated_at_exit", Incomplete, Some(ErrorKind::Protocol))
 }
 
-/// From `claude --help`, and the flags that it takes without listing them. With `-p`, what follows
-/// `--` is the prompt also if it is the name of a sub-command (measured).
+/// Command line according to `claude --help`, with the flags that it does not list. With `-p`, the word after `--` is
+/// the prompt even if it is the name of a sub-command (measured).
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
         .switches(&[
@@ -199,8 +199,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     }
 }
 
-/// The prompt of the command line and of stdin, which the CLI joins if both are there; and how many
-/// images are with it.
+/// Returns the prompt of the command line and of stdin, which the CLI joins, and the number of images.
 fn prompt(sent: &Sent<'_>) -> (String, usize) {
     let words = sent.args.positionals.iter();
     let words = words.map(|word| word.to_string_lossy().into_owned());

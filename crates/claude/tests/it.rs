@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do, in one program.
+//! Integration tests, in one binary.
 
 mod conformance;
 mod sessions;

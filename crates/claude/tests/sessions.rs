@@ -1,5 +1,5 @@
-//! Recorded conversations with the real program, played against the protocol of sessions. Where they
-//! come from is in `README.md`.
+//! Recorded conversations with the real CLI, replayed against the session protocol. `README.md` describes their
+//! origin.
 #![cfg(test)]
 
 mod agents;
@@ -14,7 +14,7 @@ use play::PlayedTurn;
 use teamster_core::{PermissionPolicy, RunStatus, SessionOptions};
 
 pub(crate) const HELLO: &str = "Hello, wörld 👋🏽 你好世界 — done.";
-/// Usage of an answer of the model server: tokens, and millionths of a dollar with either version.
+/// Usage of one answer of the model server: input and output tokens, and the cost in micro-USD with each version.
 pub(crate) const ONE: Option<(u64, u64)> = Some((12, 25));
 pub(crate) const COST: Option<f64> = Some(685.0);
 pub(crate) const COST_330: Option<f64> = Some(548.0);
@@ -23,7 +23,7 @@ pub(crate) fn asked(options: &mut SessionOptions) {
     options.permissions = PermissionPolicy::Allow;
 }
 
-/// Both versions, and what an answer costs with them.
+/// Returns the scenario with both versions, and the cost of an answer with each.
 pub(crate) fn both(scenario: &str) -> [(String, Option<f64>); 2] {
     [("2.1.197", COST), ("2.1.330", COST_330)].map(|(v, cost)| (format!("{v}/{scenario}"), cost))
 }

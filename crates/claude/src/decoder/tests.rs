@@ -1,4 +1,4 @@
-//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+//! Handwritten lines in the formats that were measured, for cases that no recording shows in isolation.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -41,7 +41,7 @@ fn block(index: u64, kind: &str) -> String {
     )
 }
 
-/// As the CLI prints it, so that it takes the fast way.
+/// In the CLI's exact format, so that the fast path decodes it.
 fn delta(index: u64, json_text: &str) -> String {
     format!(
         r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":{index},"delta":{{"type":"text_delta","text":"{json_text}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null,"uuid":"{UUID}"}}"#

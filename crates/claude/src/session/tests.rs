@@ -1,4 +1,4 @@
-//! The lines here were made by hand; recorded conversations are in `tests/sessions`.
+//! The lines are handwritten; recorded conversations are in `tests/sessions`.
 
 mod any_order;
 mod questions;
@@ -15,7 +15,7 @@ use crate::Claude;
 const OLD: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
 const NEW: &str = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
 
-/// A session that is talked with.
+/// A session with a scripted CLI.
 struct Talk {
     session: SessionAssembler,
 }
@@ -32,7 +32,7 @@ impl Talk {
         self.session.line(line.to_string().as_bytes());
     }
 
-    /// Messages written to the CLI.
+    /// Returns the messages written to the CLI since the last call.
     fn written(&self) -> Vec<Value> {
         let written = self.session.exchange(Exchange::take_written);
         let lines = String::from_utf8(written).unwrap();
@@ -44,7 +44,7 @@ impl Talk {
         self.session.exchange(Exchange::take_settled)
     }
 
-    /// A turn whose message was taken in.
+    /// Begins a turn whose message the CLI has received.
     fn turn(&mut self) {
         self.session.begin(Turn::new("x"));
         let uuid = self.written()[0]["uuid"].clone();
@@ -273,7 +273,7 @@ fn clearing_an_empty_session_needs_no_cli() {
     talk.session.order(Order::Clear(OrderId(1)));
     assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
     assert!(talk.written().is_empty());
-    // A session that is resumed is not empty.
+    // A resumed session is not empty.
     let mut talk = Talk::new(|options| options.params.session_id = Some(OLD.into()));
     talk.session.order(Order::Clear(OrderId(1)));
     assert_eq!(talk.written().len(), 1);
@@ -371,7 +371,7 @@ fn a_refused_request_has_the_reason() {
         &json!({"subtype": "error", "error": "no such model"}),
     );
     talk.emit(&no);
-    // Once more is once too often.
+    // A duplicate response is ignored.
     talk.emit(&no);
     let settled = talk.settled();
     assert_eq!(settled.len(), 1);

@@ -1,11 +1,11 @@
 use super::*;
 
-/// Of a session that Claude Code 2.1.290 wrote; the lines between are left out.
+/// Lines of a session file by Claude Code 2.1.290; lines between them are omitted.
 const FIRST: &str = r#"{"type":"cost-state","sessionId":"f7336b59-6c70-4861-a252-5d055c08d09e","totalCostUSD":0.0060656,"totalAPIDuration":334,"modelUsage":{"claude-opus-5-5":{"inputTokens":16,"outputTokens":110,"thinkingTokens":0,"cacheReadInputTokens":4608,"cacheCreationInputTokens":576,"webSearchRequests":0,"costUSD":0.0060656}},"hasUnknownModelCost":false}"#;
 const SECOND: &str = r#"{"type":"cost-state","sessionId":"f7336b59-6c70-4861-a252-5d055c08d09e","totalCostUSD":0.0066136,"totalAPIDuration":357,"modelUsage":{"claude-opus-5-5":{"inputTokens":28,"outputTokens":135,"thinkingTokens":0,"cacheReadInputTokens":4608,"cacheCreationInputTokens":576,"webSearchRequests":0,"costUSD":0.0066136}},"hasUnknownModelCost":false}"#;
 const ID: &str = "f7336b59-6c70-4861-a252-5d055c08d09e";
 
-/// A home in which a session has this content.
+/// Creates a home directory with a session file of this content.
 fn home(content: &str) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".claude/projects/-tmp-ws");
@@ -93,7 +93,7 @@ fn missing_files_give_no_totals() {
     }
 }
 
-/// Of a sub-agent that Claude Code 2.1.330 started; what is not read is left out.
+/// Line in a sub-agent's file by Claude Code 2.1.330, without unused fields.
 const ANSWER: &str = r#"{"parentUuid":"1","isSidechain":true,"agentId":"aff6bcde62e6ebf64","message":{"model":"claude-opus-5-5","id":"msg_mock_agent0_0_0","type":"message","role":"assistant","content":[{"type":"text","text":"First."}],"stop_reason":"tool_use","usage":{"input_tokens":500,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":20}},"type":"assistant","timestamp":"2026-11-24T12:20:34.581Z"}"#;
 
 #[test]
@@ -127,6 +127,6 @@ fn the_files_of_a_sessions_sub_agents() {
         ]
     );
     assert!(files.containing.iter().any(|text| ANSWER.contains(text)));
-    // It would be a path of its own.
+    // The id would change the path.
     assert!(sub_agents(Path::new("/p"), "../x").is_none());
 }

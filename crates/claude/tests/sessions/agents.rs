@@ -1,4 +1,4 @@
-//! Agents that work in the background: a turn is not over before they are.
+//! Background agents. A turn ends only after its agents have ended.
 
 use teamster_core::provider::Order;
 use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
@@ -6,11 +6,11 @@ use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
 use crate::sessions::play::{Play, PlayedTurn};
 use crate::sessions::{is_plain, times};
 
-/// Cost of a message of the recorded model, in millionths of a dollar.
+/// Cost of a message of the recorded model, in micro-USD.
 const COST_OPUS_5: f64 = 685.0;
 const COST_OPUS_5_5: f64 = 548.0;
 
-/// The versions in which a call of an agent puts it into the background.
+/// Versions in which agents run in the background by default.
 const VERSIONS: [(&str, f64); 2] = [("2.1.240", COST_OPUS_5), ("2.1.330", COST_OPUS_5_5)];
 
 fn played(scenario: &str) -> (Play, PlayedTurn) {
@@ -20,7 +20,7 @@ fn played(scenario: &str) -> (Play, PlayedTurn) {
     (play, turn)
 }
 
-/// The session continues after it, and nothing was left over.
+/// Checks that the session continues after a turn, without unasked turns.
 fn continues(mut play: Play, cost: f64) {
     let turn = play.play("[[mock:two]] second");
     is_plain(&turn, "Answer two.", Some(cost));
@@ -43,7 +43,7 @@ fn a_turn_ends_when_its_agent_has_reported() {
             assert_eq!(names, ["Agent", "Bash"]);
             assert_eq!(turn.outputs()[1], ("sub", Some(false)));
             assert!(turn.result.open_tool_ids.is_empty());
-            // Three requests of the main agent, two of the other.
+            // Three requests of the main agent, two of the sub-agent.
             assert_eq!(turn.end(), (Some((60, 125)), Some(5.0 * cost)));
             assert_eq!(
                 (turn.tokens(), turn.cost()),
@@ -73,7 +73,7 @@ fn a_turn_waits_for_the_last_of_several_agents() {
         assert_eq!(names.iter().filter(|name| **name == "Agent").count(), 3);
         assert_eq!(names.iter().filter(|name| **name == "Bash").count(), 2);
         assert!(turn.outputs().contains(&("slow", Some(false))));
-        // Five requests of the main agent, seven of the others.
+        // Five requests of the main agent, seven of the sub-agents.
         assert_eq!(turn.end(), (Some((144, 300)), times(Some(cost), 12.0)));
         continues(play, cost);
     }
@@ -159,7 +159,7 @@ fn an_agent_that_starts_another_waits_for_it() {
     });
     let parents: Vec<_> = parents.collect();
     assert_eq!(parents, [None, Some("toolu_mock_001_1")]);
-    // The calls of the inner one are not printed, but it is paid for.
+    // The calls of the inner agent are not printed, but its usage counts.
     assert_eq!(
         turn.end(),
         (Some((84, 175)), times(Some(COST_OPUS_5_5), 7.0))

@@ -25,7 +25,7 @@ fn a_prompt_in_a_turn_that_was_not_requested_waits_for_its_own() {
         let mut play = Play::new(&scenario);
         let turn = play.play("[[mock:bg_long]] first");
         assert_eq!(turn.cost(), times(cost, 2.0));
-        // The CLI has begun, and nothing of it has been reported yet.
+        // The CLI has begun the turn, and none of its events has been emitted yet.
         play.idle(r#""status":"requesting""#);
         assert_eq!(play.session.turn(), None);
         let turn = play.play("[[mock:two]] second");

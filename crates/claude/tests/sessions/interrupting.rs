@@ -1,4 +1,4 @@
-//! Turns that are broken off.
+//! Interrupted turns.
 
 use teamster_core::provider::{Order, OrderId};
 use teamster_core::{ErrorKind, PermissionAnswer, RunStatus};
@@ -27,7 +27,7 @@ fn an_interrupted_turn_is_aborted_and_the_next_one_is_as_ever() {
         let errors: Vec<_> = turn.result.errors.iter().map(|e| e.kind).collect();
         assert_eq!(errors, [ErrorKind::Aborted]);
         if scenario == "interrupt" {
-            // The model was asked, and the CLI does not know what that cost.
+            // A request was sent, and the CLI does not know its cost.
             assert_eq!((turn.tokens(), turn.cost()), (None, None));
         } else {
             assert_eq!(turn.end(), (ONE, COST));
@@ -81,7 +81,7 @@ fn an_interrupt_withdraws_messages_not_yet_taken() {
         let kinds: Vec<_> = (play.written.iter())
             .map(|line| line["request"]["subtype"].as_str().unwrap())
             .collect();
-        // With 2.1.197 the first message has not been acknowledged either.
+        // With 2.1.197, the first message has not been acknowledged either.
         let expected = if scenario.starts_with("2.1.197") {
             vec!["cancel_async_message", "cancel_async_message", "interrupt"]
         } else {
@@ -99,7 +99,7 @@ fn an_interrupt_withdraws_messages_not_yet_taken() {
 
 #[test]
 fn a_message_that_could_not_be_withdrawn_is_interrupted_too() {
-    // It was recorded without taking back the message that waited, so that had a turn after all.
+    // In the recording, the waiting message was not withdrawn, so it had a turn.
     let mut play = Play::new("2.1.197/persist_cancel_async");
     play.turn("[[mock:slow]] first");
     play.until("word5 ");

@@ -1,6 +1,5 @@
-//! Plays a recorded conversation with Claude Code: its output, line by line, against the
-//! protocol. The ids that the protocol gives to its messages and requests are put in the place of
-//! those that were recorded.
+//! Replays a recorded conversation with Claude Code against the protocol, line by line. Recorded ids of messages and
+//! requests are replaced by those of the protocol.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -13,7 +12,7 @@ use teamster_core::{
     AgentError, AgentEvent, PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
 };
 
-/// The events and the result of a turn.
+/// Events and result of a turn.
 #[derive(Debug)]
 pub(crate) struct PlayedTurn {
     pub(crate) events: Vec<AgentEvent>,
@@ -40,18 +39,18 @@ impl PlayedTurn {
         self.names().iter().filter(|it| **it == name).count()
     }
 
-    /// Tokens in and out.
+    /// Returns the input and output tokens.
     pub(crate) fn tokens(&self) -> Option<(u64, u64)> {
         let usage = self.result.usage?;
         usage.input_tokens.zip(usage.output_tokens)
     }
 
-    /// Cost in millionths of a dollar.
+    /// Returns the cost in micro-USD.
     pub(crate) fn cost(&self) -> Option<f64> {
         self.result.total_cost_usd.map(micro)
     }
 
-    /// Figures at the end of the turn: tokens in and out, and the cost as in [`cost`](Self::cost).
+    /// Returns the tokens at the end of the turn, and its cost as in [`cost`](Self::cost).
     pub(crate) fn end(&self) -> (Option<(u64, u64)>, Option<f64>) {
         let mut ends = self.events.iter().filter_map(|event| match event {
             AgentEvent::TurnEnd(end) => Some(end),
@@ -65,7 +64,7 @@ impl PlayedTurn {
         (tokens, end.cost_usd.map(micro))
     }
 
-    /// Names and ids of the tools that were used.
+    /// Returns the names and ids of the tools that were used.
     pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
         self.events
             .iter()
@@ -101,17 +100,17 @@ fn micro(usd: f64) -> f64 {
     (usd * 1e8).round() / 100.0
 }
 
-/// A conversation.
+/// A conversation that is being replayed.
 pub(crate) struct Play {
     pub(crate) session: SessionAssembler,
     lines: VecDeque<String>,
-    /// The ids of the messages that were recorded; some had none.
+    /// Recorded ids of messages. Some messages have none.
     messages: VecDeque<Option<String>>,
-    /// The ids of the requests that were recorded, by their kind.
+    /// Recorded ids of requests, by their kind.
     requests: HashMap<String, VecDeque<String>>,
-    /// Recorded ids and ours.
+    /// Pairs of recorded ids and the protocol's ids.
     ids: Vec<(String, String)>,
-    /// Messages of the protocol since this was last emptied.
+    /// Messages of the protocol since the test last cleared the list.
     pub(crate) written: Vec<Value>,
     pub(crate) settled: Vec<(OrderId, Result<(), AgentError>)>,
     pub(crate) asked: Vec<PermissionRequest>,
@@ -137,7 +136,7 @@ impl Play {
         };
         let (mut messages, mut requests) = (VecDeque::new(), HashMap::new());
         for line in read("stdin.ndjson") {
-            // One scenario has a line that is none.
+            // One scenario has an invalid line.
             let Ok(line) = serde_json::from_str::<Value>(&line) else {
                 continue;
             };
@@ -183,13 +182,13 @@ impl Play {
         self.settle();
     }
 
-    /// As the engine does it.
+    /// Interrupts the turn in the same way as the engine.
     pub(crate) fn interrupt(&mut self) {
         self.session.stop_requested();
         self.order(Order::Interrupt);
     }
 
-    /// The next lines, up to the first that holds this.
+    /// Plays lines up to the first one that contains `text`.
     pub(crate) fn until(&mut self, text: &str) {
         loop {
             assert!(!self.session.is_over(), "the turn is over before {text}");
@@ -200,7 +199,7 @@ impl Play {
         }
     }
 
-    /// The rest of the turn.
+    /// Plays the rest of the turn.
     pub(crate) fn end(&mut self) -> PlayedTurn {
         while !self.session.is_over() {
             assert!(self.feed().is_some(), "no end: {:#?}", self.events);
@@ -214,7 +213,7 @@ impl Play {
         PlayedTurn::of(std::mem::take(&mut self.events))
     }
 
-    /// Lines that come while no turn is played, up to the first that holds this.
+    /// Plays lines outside of a turn, up to the first one that contains `text`.
     pub(crate) fn idle(&mut self, text: &str) {
         while let Some(line) = self.feed() {
             if line.contains(text) {
@@ -224,13 +223,13 @@ impl Play {
         panic!("no line has {text}");
     }
 
-    /// The lines that are left. No turn of the caller is active.
+    /// Plays the remaining lines. Afterwards, no turn is active.
     pub(crate) fn rest(&mut self) {
         while self.feed().is_some() {}
         assert_eq!(self.session.turn(), None);
     }
 
-    /// A whole turn.
+    /// Plays a whole turn.
     pub(crate) fn play(&mut self, prompt: &str) -> PlayedTurn {
         self.turn(prompt);
         self.end()

@@ -1,4 +1,4 @@
-//! Orders beside turns, and requests of the CLI.
+//! Orders outside of turns, and requests of the CLI.
 
 use serde_json::json;
 use teamster_core::provider::{Order, OrderId};
@@ -144,7 +144,7 @@ fn the_cli_asks_and_is_answered() {
     play.order(Order::Answer(second.id, no));
     let answer = &play.written[1]["response"]["response"];
     assert_eq!(answer, &json!({"behavior": "deny", "message": "no thanks"}));
-    // A second answer is none.
+    // A second answer is ignored.
     play.order(Order::Answer(second.id, PermissionAnswer::Allow));
     assert_eq!(play.written.len(), 2);
     let turn = play.end();
@@ -154,7 +154,7 @@ fn the_cli_asks_and_is_answered() {
             _ => None,
         })
         .collect();
-    // The engine reports its answer; here that is left to the result.
+    // The engine emits the decision; here, only the result shows it.
     let expected = [
         ("Write", Decision::Requested),
         ("Bash", Decision::Requested),
@@ -178,7 +178,7 @@ fn always_allow_holds_for_this_session_only() {
             play.order(Order::Answer(request.id, PermissionAnswer::AllowAlways));
         }
         let rules = |n: usize| &play.written[n]["response"]["response"]["updatedPermissions"];
-        // The CLI suggests to accept all edits; that is more than was asked.
+        // The CLI suggests accepting all edits, which would allow more than the request.
         let write = json!([{"type": "addRules", "rules": [{"toolName": "Write"}],
             "behavior": "allow", "destination": "session"}]);
         assert_eq!(rules(0), &write);

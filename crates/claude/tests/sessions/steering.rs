@@ -44,7 +44,7 @@ fn several_messages_while_tools_run_end_with_the_same_turn() {
 
 #[test]
 fn a_message_while_the_model_writes_joins_the_turn() {
-    // Three answers with ids, and two without: the CLI joins what waits into one of its turns.
+    // Three answers with ids, and two without: the CLI joins waiting messages in one of its turns.
     for (scenario, steers, text, cost) in [
         ("2.1.197/steer_text", 1, "Answer two.", COST),
         ("2.1.330/steer_text", 1, "Answer two.", COST_330),

@@ -1,4 +1,4 @@
-//! Turns, one after another.
+//! Consecutive turns.
 
 use serde_json::json;
 use teamster_core::provider::{Exchange, Exit, Order, OrderId};
@@ -129,7 +129,7 @@ fn an_invalid_message_is_an_error_of_the_turn_and_nothing_is_written() {
     let turn = play.end();
     assert_eq!(turn.result.errors[0].kind, ErrorKind::NotFound);
     assert!(play.written.is_empty());
-    // The session is as good as before.
+    // The session is still usable.
     is_plain(&play.play("[[mock:text]] one"), HELLO, COST);
 }
 

@@ -1,4 +1,4 @@
-//! Differences of version 2.1.330 to 2.1.197: lines cut from its output.
+//! Differences between the versions 2.1.330 and 2.1.197, with lines cut from the CLI's output.
 
 use teamster_core::{AgentEvent, CostSource, ErrorKind, NoticeLevel, Usage};
 use teamster_testkit::replay::decode;
@@ -31,7 +31,7 @@ fn complete(id: &str, text: &str) -> String {
     )
 }
 
-/// The end of a message that broke off, as the CLI makes it.
+/// Returns the CLI's end of a message that was cut off.
 fn abandoned(id: &str, from: u64) -> String {
     format!(
         r#"{{"type":"stream_event","event":{{"type":"message_stop"}},"parent_tool_use_id":null,"api_message_id":"{id}","abandoned_blocks":{{"api_message_id":"{id}","from_block_index":{from}}}}}"#
@@ -121,7 +121,7 @@ fn a_broken_message_without_a_replacement_is_kept_with_a_network_error() {
     assert_eq!(with_end.usage.unwrap().input_tokens, Some(200));
 }
 
-/// Of the second run of a session: the totals are those of both.
+/// Result of the second run of a session. The totals are those of both runs.
 const RESUMED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":329,"result":"It was blue.","num_turns":1,"total_cost_usd":0.00244,"usage":{"input_tokens":300,"output_tokens":12},"modelUsage":{"claude-opus-5-5":{"inputTokens":500,"outputTokens":22,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00244,"contextWindow":1000000,"maxOutputTokens":128000}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":300,"outputTokens":12,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":0.00144,"contextWindow":1000000,"maxOutputTokens":128000}}}"#;
 
 fn usage(input: u64, output: u64) -> Usage {
@@ -144,7 +144,7 @@ fn figures_of_a_resumed_session_are_those_of_this_run_only() {
         (usage(300, 12), Some(0.00144))
     );
     assert_eq!(result.session_usage, Some(usage(500, 22)));
-    // Of the session; how much of it is this run's is not to be known.
+    // The duration is that of the session; the share of this run is unknown.
     assert_eq!(result.api_duration_ms, None);
     let AgentEvent::TurnEnd(end) = &events[2] else {
         panic!("{events:?}")
@@ -173,7 +173,7 @@ fn usage_since_the_last_result_adds_up() {
         (model.usage, model.cost_usd),
         (usage(600, 24), Some(0.00288))
     );
-    // All of it is this run's.
+    // All usage is that of this run.
     assert_eq!(
         (result.api_duration_ms, result.session_usage),
         (Some(329), None)

@@ -1,4 +1,4 @@
-//! Lines that only say something, hooks that end a run, and files that sub-agents write.
+//! Informational lines, hooks that end a run, and files written by sub-agents.
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ChangeKind, ErrorKind, RunStatus};

@@ -1,5 +1,5 @@
-//! Figures of a resumed run with 2.1.290, which reports those of the session. They are those that it
-//! printed; the lines are cut.
+//! Counts of a resumed run with 2.1.290, which reports those of the session. The counts are those that it printed;
+//! the lines are shortened.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::super::end::Turns;
 use super::{end, init};
 use crate::totals::{Baseline, SessionTotals};
 
-/// The session used input, output, and tokens of the cache.
+/// Returns usage with these counts and the session's cached tokens.
 fn tokens(input: u64, output: u64) -> Usage {
     Usage::default()
         .input_tokens(input)
@@ -22,7 +22,7 @@ fn tokens(input: u64, output: u64) -> Usage {
         .cache_write_tokens(576)
 }
 
-/// Totals of the first run in the session's file.
+/// Returns the totals of the first run, as in the session's file.
 fn before() -> SessionTotals {
     let model = ModelUsage::new(tokens(16, 110)).cost_usd(0.006_065_6);
     SessionTotals {
@@ -47,7 +47,7 @@ fn resumed(baseline: Baseline, ends: &[String]) -> RunResult {
     decode(decoder, &lines, exit).1
 }
 
-/// The end of the second run.
+/// Returns the result of the second run.
 fn second() -> String {
     end(
         &json!({"result": "x", "total_cost_usd": 0.006_613_6, "duration_api_ms": 357,
@@ -106,7 +106,7 @@ fn a_version_that_counts_each_run_by_itself_is_taken_at_its_word() {
         "usage": {"input_tokens": 12, "output_tokens": 25},
         "modelUsage": {"m": {"inputTokens": 12, "outputTokens": 25, "costUSD": 0.000_685}}}),
     );
-    // The second was written by a later version.
+    // A later version wrote the second baseline.
     for baseline in [
         Baseline::Unknown,
         Baseline::Resumed(before()),

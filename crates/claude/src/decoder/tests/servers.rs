@@ -1,4 +1,4 @@
-//! MCP servers: their names in those of tools, and notices of those that did not come up.
+//! MCP servers: their names in tool names, and notices about servers that are missing.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -15,7 +15,7 @@ fn with_servers(servers: &[&str]) -> ExecuteParams {
     params
 }
 
-/// The parameters of a replay of this command line.
+/// Returns the parameters for a replay of this command line.
 fn recorded(argv: &[&str]) -> ExecuteParams {
     let argv: Vec<_> = argv.iter().map(|&word| word.to_owned()).collect();
     let mut params = ExecuteParams::new("hi");
@@ -42,7 +42,7 @@ fn call(name: &str) -> String {
     )
 }
 
-/// The answer to the call of a tool that the agent does not have.
+/// Returns the result of a call to a tool that the agent does not have.
 fn no_such_tool(name: &str, why: &str) -> String {
     let content =
         format!("<tool_use_error>Error: No such tool available: {name}{why}</tool_use_error>");
@@ -51,7 +51,7 @@ fn no_such_tool(name: &str, why: &str) -> String {
     )
 }
 
-/// Server and tool of each call, where they are known.
+/// Returns server and tool of each call, if known.
 fn owners(params: &ExecuteParams, list: &Value, calls: &[&str]) -> Vec<Option<String>> {
     let lines: Vec<_> = [init(list)]
         .into_iter()
@@ -86,7 +86,7 @@ fn warnings(events: &[AgentEvent]) -> Vec<&str> {
 
 #[test]
 fn the_server_of_a_tool_is_a_known_one_the_longest_first() {
-    // `a__b` and `x_` were requested and are not on the CLI's list; `u__v` is the user's.
+    // The run requests `a__b` and `x_`, which are not on the CLI's list; `u__v` is a server of the user.
     let list = json!([{"name": "a", "status": "connected"},
                       {"name": "u__v", "status": "connected"}]);
     let calls = [
@@ -123,7 +123,7 @@ fn a_server_that_is_not_up_owns_no_tool_that_another_may() {
         assert_eq!(owner(may, "connected"), Some(is("a__b", "c")), "{may}");
     }
     assert_eq!(owner("failed", "failed"), Some(is("a__b", "c")));
-    // Names that are the same in those of tools.
+    // Names that are equal in tool names.
     let list = json!([{"name": "my.srv", "status": "failed"},
                       {"name": "my srv", "status": "connected"},
                       {"name": "my:srv", "status": "failed"}]);
@@ -164,9 +164,9 @@ fn the_server_of_a_tool_is_found_by_the_cli_s_form_of_its_name() {
         ),
         ("mcp____x__t", Some(is("🚀x", "t"))),
         ("mcp_____t", Some(is("é", "t"))),
-        // Longer as it stands in the names of tools, though not in bytes of its own.
+        // It is the longest name in tool names, though not in bytes.
         ("mcp_______t", Some(is("___", "t"))),
-        // Never a server without a name.
+        // A server without a name never matches.
         ("mcp____y__t", None),
         ("mcp____", None),
         ("mcp__", None),
@@ -191,7 +191,7 @@ fn one_odd_entry_in_the_list_of_servers_costs_no_other() {
     let listed = session.mcp_servers.as_deref().unwrap().iter();
     let listed: Vec<_> = listed.map(|server| server.name.as_str()).collect();
     assert_eq!(listed, ["a__b", "bad"]);
-    // That `q` is not on the list would be wrong.
+    // A notice that `q` is missing from the list would be wrong.
     assert_eq!(
         warnings(&events),
         ["the MCP server bad failed to start, so its tools are missing"]
@@ -217,7 +217,7 @@ fn a_server_that_fails_again_is_not_reported_again() {
     );
 }
 
-/// Denied calls and results, in their order.
+/// Returns the types of permission and result events, in order.
 fn answers(events: &[AgentEvent]) -> Vec<&'static str> {
     let mut names = names(events);
     names.retain(|name| matches!(*name, "permission" | "tool_result"));
@@ -275,7 +275,7 @@ fn a_tool_of_a_server_that_the_run_denies_is_denied_once_and_before_its_result()
             assert!(reason.contains("No such tool available"), "{reason}");
         }
     }
-    // Where nothing denies it, it is just not there.
+    // Without a rule that denies it, the tool is just missing.
     let lines = [
         init(&json!([])),
         call(tool),
@@ -300,7 +300,7 @@ fn a_tool_of_a_server_that_the_run_denies_is_denied_once_and_before_its_result()
             "{params:?}"
         );
     }
-    // It was denied, but it failed for another reason, or did not fail.
+    // The tool is denied, but the call failed for another reason, or did not fail.
     for (is_error, content) in [
         (true, "spawn failed"),
         (false, "No such tool available: mcp__tiny__env"),

@@ -1,4 +1,4 @@
-//! Which tools may have changed something, by their names.
+//! Side effects of tools, by name.
 
 use crate::decoder::tools::kind;
 

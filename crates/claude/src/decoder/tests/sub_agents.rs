@@ -1,4 +1,4 @@
-//! Usage of sub-agents during a run, in hand-made lines of the measured shapes.
+//! Usage of sub-agents during a run, with handwritten lines in the measured formats.
 
 use serde_json::json;
 use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
@@ -7,7 +7,7 @@ use teamster_core::{AgentEvent, Usage};
 use super::super::ClaudeDecoder;
 use super::{SESSION, end, init, start, stream};
 
-/// A message of a sub-agent as the stream has it: the service had reported little of its output.
+/// Returns a sub-agent's message in the stream, where the service has reported only a part of its output.
 fn heard(id: &str) -> String {
     let usage = json!({"input_tokens": 500, "cache_read_input_tokens": 7, "output_tokens": 1});
     json!({"type": "assistant", "session_id": SESSION, "parent_tool_use_id": "toolu_1",
@@ -15,14 +15,14 @@ fn heard(id: &str) -> String {
     .to_string()
 }
 
-/// The same as the sub-agent's file has it.
+/// Returns the same message in the sub-agent's file.
 fn recorded(id: &str) -> String {
     let usage = json!({"input_tokens": 500, "cache_read_input_tokens": 7, "output_tokens": 20});
     json!({"type": "assistant", "isSidechain": true, "message": {"id": id, "usage": usage}})
         .to_string()
 }
 
-/// The end of a message of the main agent.
+/// Returns the end of a message of the main agent.
 fn answered() -> String {
     stream(
         &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
@@ -42,7 +42,7 @@ struct Run {
 }
 
 impl Run {
-    /// Usage of the run after this line, if it changed.
+    /// Decodes a line. Returns the usage of the run if it changed.
     fn line(&mut self, line: &str) -> Option<Usage> {
         self.decoder.line(line.as_bytes(), &mut self.out);
         self.out.drain().find_map(|event| match event {
@@ -72,7 +72,7 @@ fn each_answer_counts_once_wherever_it_is_read() {
     run.line(&start("m1"));
     assert_eq!(run.line(&answered()), used(100, 10, None));
     assert_eq!(run.line(&heard("a1")), used(600, 11, Some(7)));
-    // Its second block.
+    // The second block of the message.
     assert_eq!(run.line(&heard("a1")), None);
     assert_eq!(
         run.decoder.record_line(&recorded("a1")),
@@ -80,15 +80,15 @@ fn each_answer_counts_once_wherever_it_is_read() {
     );
     assert_eq!(run.decoder.record_line(&recorded("a1")), None);
     assert_eq!(run.line(&heard("a1")), None);
-    // Of a workflow: it is in its file only.
+    // A message of a workflow is only in its file.
     assert_eq!(
         run.decoder.record_line(&recorded("a2")),
         used(1100, 50, Some(14))
     );
-    // The main agent's next figures have them too.
+    // The next usage of the main agent includes them.
     run.line(&start("m2"));
     assert_eq!(run.line(&answered()), used(1200, 60, Some(14)));
-    // The CLI's own sum is the run's.
+    // The CLI's own total is the usage of the run.
     let models =
         json!({"m": {"inputTokens": 1200, "outputTokens": 61, "cacheReadInputTokens": 14}});
     run.line(&end(&json!({"modelUsage": models})));
@@ -121,7 +121,7 @@ fn agents_that_go_on_after_a_turn_are_in_the_result_of_a_run_that_is_killed() {
         run.line(line);
     }
     assert_eq!(run.finish().usage, used(600, 11, Some(7)));
-    // Without work in progress, the CLI has reported everything.
+    // Without active work, the CLI has reported all usage.
     let mut ended = Run::default();
     for line in lines.iter().chain([&task("task_notification")]) {
         ended.line(line);

@@ -1,4 +1,4 @@
-//! Text once, whichever of its copies come.
+//! Text without duplicates, for each combination of its copies.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -48,7 +48,7 @@ fn a_complete_block_that_differs_from_its_deltas_wins() {
     assert_eq!(result.text, "first right");
 }
 
-/// A `tombstone` by the schema that the program carries; made by hand.
+/// Returns a handwritten `tombstone`, based on the schema in the CLI's program.
 fn tombstone(id: &str, block: &serde_json::Value) -> String {
     json!({"type": "tombstone", "session_id": SESSION, "uuid": "t", "message": {
         "type": "assistant", "uuid": "m",
@@ -69,7 +69,7 @@ fn a_message_that_is_removed_is_retracted() {
         delta(1, "removed"),
         complete("a", &text("removed")),
         tombstone("a", &text("removed")),
-        // Of a message that was never published, and repeated.
+        // One for an unknown message, and one that is repeated.
         tombstone("x", &text("removed")),
         tombstone("a", &text("removed")),
         start("b"),
@@ -171,7 +171,7 @@ fn a_message_that_broke_off_is_retracted_when_another_takes_its_place() {
         let (events, _) = run(&[init(), start("a"), block(0, "text"), delta(0, "old"), next]);
         assert_eq!(names(&events)[..3], ["session", "text", "retract"]);
     }
-    // It was used: a part of it is complete.
+    // The message stays, because one of its blocks is complete.
     let (events, result) = run(&[
         init(),
         start("a"),
@@ -249,7 +249,7 @@ fn a_lone_surrogate_costs_no_line() {
 }
 
 proptest! {
-    /// Every line that the fast path accepts, the parser reads in the same way.
+    /// Checks that the parser reads the same from each line that the fast path accepts.
     #[test]
     fn the_fast_path_reads_the_same_as_the_parser(
         text in ".{0,40}", index in 0u64..2_000_000_000, cut in 0usize..300, byte: u8,

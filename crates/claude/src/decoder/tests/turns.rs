@@ -1,4 +1,4 @@
-//! Tools, errors, figures and the ends of turns.
+//! Tools, errors, usage and the ends of turns.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
@@ -160,7 +160,7 @@ fn a_turn_that_broke_off_after_it_asked_the_model_was_not_free() {
         "usage": {"input_tokens": 0, "output_tokens": 0}, "modelUsage": {}});
     let (_, result) = run(&[init(), start("a"), end(&nothing)]);
     assert_eq!((result.usage, result.total_cost_usd), (None, None));
-    // It never came so far as to ask.
+    // No request was sent.
     let (_, result) = run(&[init(), end(&nothing)]);
     assert_eq!(result.total_cost_usd, Some(0.0));
     assert_eq!(result.usage.unwrap().input_tokens, Some(0));
@@ -266,7 +266,7 @@ fn work_in_the_background_is_waited_for() {
     assert_eq!(line(done.clone()), Activity::None);
     assert_eq!(line(started.clone()), Activity::Background);
     assert_eq!(line(done.clone()), Activity::Background);
-    // The model is informed in a turn of its own.
+    // The CLI informs the model in a separate turn.
     assert_eq!(line(report("completed")), Activity::Turn);
     assert_eq!(line(done.clone()), Activity::None);
     assert_eq!(line(started), Activity::Background);
@@ -381,7 +381,7 @@ fn compaction_hooks_and_denials_are_reported() {
         ]
     );
     assert_eq!(result.permission_denials[0].reason.as_deref(), Some("no"));
-    // There was no text, and only a denial.
+    // The turn has no text and only a denial.
     assert_eq!(result.status, RunStatus::Incomplete);
 }
 

@@ -13,7 +13,7 @@ fn run_with(servers: Vec<McpServer>) -> ExecuteParams {
     params
 }
 
-/// The arguments after those that every run has.
+/// Returns the arguments after those that every run has.
 fn args(launch: &Launch) -> Vec<&str> {
     let args = launch.args.iter().map(|arg| arg.to_str().unwrap());
     args.skip(4).collect()
@@ -59,7 +59,7 @@ fn servers_go_into_one_private_file_and_their_tools_are_allowed() {
                     "alwaysLoad": true},
         }})
     );
-    // With `alwaysLoad` it waits for them before it asks the model, and with this for so long.
+    // `alwaysLoad` makes the CLI wait for the servers before its first request. The variable limits the wait.
     assert_eq!(
         launch.env,
         [("MCP_CONNECT_TIMEOUT_MS".to_owned(), "30000".to_owned())]
@@ -118,7 +118,7 @@ fn strict_leaves_out_the_users_servers_also_without_any_other() {
     );
 }
 
-/// Arguments of the caller's that are no flags would else be read as further configurations.
+/// Without a flag after it, the caller's positional arguments would be read as more configurations.
 #[test]
 fn a_flag_follows_the_file_also_with_a_prompt_on_stdin() {
     let mut params = run_with(vec![echo()]);
@@ -145,7 +145,7 @@ fn a_tool_that_is_left_out_is_denied_by_the_name_that_the_cli_gives_it() {
     );
 }
 
-/// Measured: `mcp__a__b` is the tool `b` of `a` to the CLI, and `mcp__x_` matches no tool of `x_`.
+/// Measured: the CLI takes `mcp__a__b` as the tool `b` of `a`, and `mcp__x_` matches no tool of `x_`.
 #[test]
 fn a_name_with_underscores_gets_a_rule_that_the_cli_takes_for_it() {
     for (name, wanted) in [
@@ -204,8 +204,8 @@ fn a_limit_beyond_a_timer_is_the_longest_that_it_takes() {
     assert_eq!(file(&launch)["mcpServers"]["tiny"]["timeout"], i32::MAX);
 }
 
-/// One pass of the CLI over a text, as its rule is written: `${NAME}` and `${NAME:-default}`. Of the
-/// variables, all are set but ours.
+/// Simulates one pass of the CLI's expansion of `${NAME}` and `${NAME:-default}`. All variables are set, except the
+/// one used for escaping.
 fn expanded(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -13,7 +13,7 @@ use teamster_core::{
 use super::{NEW, OLD, ask, init, replay, result};
 use crate::Claude;
 
-/// One thing that happens. The number chooses among the ids that were written.
+/// A step. The numbers select ids that were written.
 #[derive(Debug, Clone)]
 enum Step {
     Line(usize, usize),
@@ -25,7 +25,7 @@ enum Step {
     SetModel,
     SetPermission(PermissionMode),
     Answer(u64, bool),
-    /// The process is gone, and a new one begins.
+    /// The process exits, and a new one starts.
     Exit,
 }
 
@@ -51,7 +51,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// Lines about a message and a request.
+/// Returns lines that refer to a message and a request.
 fn lines(message: &str, request: &str) -> Vec<Value> {
     let message = json!(message);
     let session = |id: &str| -> Vec<Value> {
@@ -121,7 +121,7 @@ fn lines(message: &str, request: &str) -> Vec<Value> {
     all
 }
 
-/// Simulates an engine, and asserts the invariants.
+/// Simulates an engine and asserts the invariants.
 struct Engine {
     session: SessionAssembler,
     checker: Option<Checker>,
@@ -180,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// The turn has had its last event.
+    /// Checks the events of a turn that has ended.
     fn done(&mut self) {
         let events: Vec<_> = self.session.out().drain().collect();
         let mut checker = self.checker.take().expect("a turn");

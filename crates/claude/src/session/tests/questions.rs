@@ -1,4 +1,4 @@
-//! Questions of MCP servers, and answers with an input.
+//! Requests of MCP servers for input, and answers with a changed input.
 
 use serde_json::json;
 use teamster_core::provider::{Exchange, Order};
@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, Decision, PermissionAnswer};
 
 use super::{OLD, Talk, ask, result};
 
-/// The message written as the answer to the question of an MCP server.
+/// Returns the response to a request of an MCP server for input.
 fn answered(answer: PermissionAnswer) -> serde_json::Value {
     let mut talk = Talk::new(|_| {});
     talk.turn();
