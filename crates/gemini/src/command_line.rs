@@ -5,22 +5,22 @@ use teamster_core::{ExecuteParams, PermissionMode};
 
 use crate::launch::ALLOWED_SERVERS;
 
-/// The flags that a decoder must know of.
+/// Flags that a decoder depends on.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Flags {
-    /// The approval mode, if it is given.
+    /// Approval mode, if set.
     pub(crate) permission: Option<PermissionMode>,
-    /// The session that is resumed, if it is named.
+    /// Id of the resumed session, if set.
     pub(crate) session_id: Option<String>,
-    /// Flags of rules, each as one word: they may deny more than the mode.
+    /// Flags of rules, each as one word. They may deny more than the mode.
     pub(crate) policies: Vec<String>,
-    /// The MCP servers that may be started, if limited: these names and no others.
+    /// Names of the MCP servers that may be started. Empty if not limited.
     pub(crate) servers: Vec<String>,
 }
 
 impl Flags {
-    /// Reads words after the program's name. A word that begins with `-` is never the value of the
-    /// one before: the CLI refuses that.
+    /// Parses the words after the program's name. A word that begins with `-` is never the value of the previous one:
+    /// the CLI refuses that.
     pub(crate) fn of(words: &[String]) -> Self {
         let mut flags = Self::default();
         let mut words = words.iter().map(String::as_str).peekable();
@@ -41,7 +41,7 @@ impl Flags {
                     flags.permission = Some(PermissionMode::Bypass);
                 }
                 "--resume" | "-r" => {
-                    // `latest` and a number are places in a list.
+                    // `latest` and numbers are positions in a list.
                     flags.session_id = value().filter(|id| is_uuid(id)).map(str::to_owned);
                 }
                 "--policy" | "--admin-policy" | "--adminPolicy" => {
@@ -59,7 +59,7 @@ impl Flags {
         flags
     }
 
-    /// Whether there are rules that come before the user's own.
+    /// Returns whether there are rules with precedence over the user's own.
     pub(crate) fn has_admin_policy(&self) -> bool {
         self.policies.iter().any(|flag| flag.starts_with("--admin"))
     }
@@ -80,7 +80,7 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     params.extra_args.extend(servers);
 }
 
-/// Mode `plan` is none of ours: it denies as the default does.
+/// Parses an approval mode. `plan` has no counterpart here: it denies the same as the default.
 fn permission(mode: &str) -> Option<PermissionMode> {
     Some(match mode {
         "default" | "plan" => PermissionMode::Default,

@@ -30,7 +30,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             },
         ],
     );
-    // A way to log in was chosen, and the key may be in a keychain or an encrypted file.
+    // A login method was chosen, and the key may be in a keychain or an encrypted file.
     places.elsewhere_files = &[CredentialFile {
         location: in_folder(".gemini/settings.json"),
         sign: Sign::Json(&["/security/auth/selectedType", "/selectedAuthType"]),
@@ -38,7 +38,7 @@ pub(crate) const CREDENTIALS: Credentials = {
     places
 };
 
-/// A file in the folder that holds the CLI's own.
+/// Location of a file in the folder that contains the CLI's own folder.
 pub(crate) const fn in_folder(path: &'static str) -> FileLocation {
     FileLocation::User {
         variable: "GEMINI_CLI_HOME",

@@ -1,4 +1,4 @@
-//! From the lines of `gemini --output-format=stream-json` to events.
+//! Decoder of the output of `gemini --output-format=stream-json`.
 
 mod end;
 pub(crate) mod errors;
@@ -35,27 +35,27 @@ use wire::{
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
 pub struct GeminiDecoder {
-    /// The session that is to be resumed.
+    /// The session to resume.
     asked: Option<String>,
-    /// No rules deny anything.
+    /// True if no rules deny anything.
     nothing_denied: bool,
-    /// And no mode does.
+    /// True if, in addition, the mode denies nothing.
     everything_allowed: bool,
     servers: Servers,
     session: Option<Id>,
-    /// Puts together what was cut between two deltas.
+    /// Joins characters that were split between two deltas.
     joiner: Joiner,
     /// Text of the current message's deltas.
     message: String,
     tools: Tools,
     end: End,
-    /// Where the CLI keeps the sessions of all projects.
+    /// Folder in which the CLI keeps the sessions of all projects.
     projects: Option<PathBuf>,
     recorded: Recorded,
 }
 
 impl GeminiDecoder {
-    /// A decoder for a run with these parameters.
+    /// Creates a decoder for a run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
         let given = Flags::of(&params.extra_args);
         let permission = given.permission.unwrap_or(params.permission);
@@ -71,7 +71,7 @@ impl GeminiDecoder {
         }
     }
 
-    /// Takes a line that is JSON of a known type. `None` if it is not; then nothing has happened.
+    /// Handles a line that is JSON of a known type. Returns `None` for other lines; then the state is unchanged.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if kind == "message" {
@@ -114,7 +114,7 @@ impl GeminiDecoder {
 
     fn message(&mut self, line: &MessageLine<'_>, out: &mut Events) -> Option<()> {
         match line.role.as_deref()? {
-            // The prompt, as it was given.
+            // The prompt, unchanged.
             "user" => {
                 self.message.clear();
                 Some(())
@@ -124,7 +124,7 @@ impl GeminiDecoder {
                 self.end.continues(out);
                 if line.delta == Some(false) {
                     let streamed = std::mem::take(&mut self.message);
-                    // The complete message once more.
+                    // The complete message repeats its deltas.
                     if !streamed.is_empty() && streamed == Joiner::default().push(&bytes) {
                         return Some(());
                     }
@@ -193,8 +193,7 @@ impl GeminiDecoder {
         Some(())
     }
 
-    /// Whether nothing would keep a tool of this name from the model: if it is not there, it is not
-    /// there.
+    /// Returns whether nothing would hide a tool of this name from the model. Then a missing tool does not exist.
     fn must_be_there(&self, tool: &str) -> bool {
         self.everything_allowed || (self.nothing_denied && self.servers.permit(tool))
     }
@@ -212,7 +211,7 @@ impl Decoder for GeminiDecoder {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
         }
         let mut summary = self.end.finish(exit, out);
-        // A run that did not come to its end printed no figures.
+        // A run that did not complete printed no usage.
         summary.usage = summary.usage.or_else(|| self.recorded.usage());
         summary
     }

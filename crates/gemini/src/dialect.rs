@@ -19,17 +19,17 @@ use crate::decoder::mcp::Servers;
 use crate::decoder::{shell, stderr};
 use crate::tool_names;
 
-/// Prefix of the new mode in the CLI's message in the agent's place.
+/// Prefix of the new mode in the CLI's message, which it sends as the agent's text.
 const NEW_MODE: &str = "[MODE_UPDATE] ";
 
 /// Gemini CLI, run with `gemini --acp`.
 #[derive(Debug)]
 pub(crate) struct GeminiDialect {
     servers: Servers,
-    /// The session was begun with rules against all changes.
+    /// True if the session was started with rules against all changes.
     read_only: bool,
     slash_commands: bool,
-    /// Whether the turn that ended last used any tokens.
+    /// True if the last turn used any tokens.
     used_tokens: bool,
 }
 
@@ -49,8 +49,8 @@ impl Dialect for GeminiDialect {
         "Gemini CLI"
     }
 
-    /// The CLI sends the name in the call's id only, and of the arguments a command and those of MCP
-    /// tools.
+    /// Returns the tool of a call. The CLI sends the name only in the call's id, and arguments only for commands and
+    /// MCP tools.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let Some(name) = name_in(&call.id) else {
             return call.plain();
@@ -79,7 +79,7 @@ impl Dialect for GeminiDialect {
             }
             return end;
         }
-        // What the call was about is shown before it ends; what a command has printed never is.
+        // Content that describes the call is shown before it ends. Output of commands is never sent.
         end.output = call.text();
         if tool.name == tool_names::SHELL {
             end.is_error = match end.output.as_str() {
@@ -91,7 +91,7 @@ impl Dialect for GeminiDialect {
         end
     }
 
-    /// Only the model gets this.
+    /// Only the model gets this text.
     fn rejected(&self, tool: &Tool) -> Option<String> {
         Some(format!("Tool \"{}\" was canceled by the user.", tool.name))
     }
@@ -119,11 +119,11 @@ impl Dialect for GeminiDialect {
         figures
     }
 
-    /// The CLI ends a turn as if nothing was wrong also when it could make nothing of what the model
-    /// answered, and when it found that it goes round in circles.
+    /// Returns the error of a turn that failed. The CLI also ends a turn normally after an answer that it could not
+    /// parse, and after it detected a loop.
     fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
         let (kind, message) = match stop_reason? {
-            // The CLI does not report it.
+            // The CLI does not report this.
             "end_turn" if !turn.has_answer() && !self.slash_commands && !self.used_tokens => (
                 ErrorKind::Permission,
                 "the model was not asked: a hook held the prompt back",
@@ -164,7 +164,7 @@ impl Dialect for GeminiDialect {
         plain
     }
 
-    /// For the session, and for no more tools than the one.
+    /// Selects the option that allows only this tool, for the session.
     fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
         ["proceed_always_tool", "proceed_always"]
             .into_iter()
@@ -210,8 +210,7 @@ impl Dialect for GeminiDialect {
     }
 }
 
-/// The tool's name in an id: `NAME__NAME_TIME_NUMBER`, or `NAME__ID` where the service has an id of its
-/// own.
+/// Returns the tool's name in an id: `NAME__NAME_TIME_NUMBER`, or `NAME__ID` if the service has its own id.
 fn name_in(id: &str) -> Option<&str> {
     let is_twice = |(at, _): &(usize, &str)| {
         let (name, rest) = (&id[..*at], &id[at + 2..]);
@@ -223,7 +222,7 @@ fn name_in(id: &str) -> Option<&str> {
     Some(&id[..at]).filter(|name| !name.is_empty())
 }
 
-/// The change of a file of which the CLI shows the difference.
+/// Returns the change of a file whose difference the CLI shows.
 fn change(item: &Value) -> Option<AgentEvent> {
     if item["type"] != "diff" {
         return None;
@@ -239,8 +238,8 @@ fn change(item: &Value) -> Option<AgentEvent> {
     ))))
 }
 
-/// The input including cache reads, which are not reported separately, and the output without the
-/// reasoning. Where nothing was used, nothing is known.
+/// Returns the usage. The input includes cache reads, which are not reported separately, and the output excludes
+/// reasoning. Zero usage is unknown usage.
 fn usage(tokens: &Value) -> Option<Usage> {
     let input = tokens["input_tokens"].as_u64();
     let output = tokens["output_tokens"].as_u64();

@@ -20,22 +20,23 @@ pub(crate) use mcp::{ALLOWED_SERVERS, CONFIG_FILES};
 pub(crate) use policy::is_needed as needs_policy;
 pub(crate) use session::launch_session;
 
-/// The CLI cuts off what is longer on stdin (measured: "stdin input truncated to 8388608 bytes").
+/// Largest prompt on stdin, in bytes. The CLI truncates a longer one (measured: "stdin input truncated to 8388608
+/// bytes").
 const LARGEST_STDIN_PROMPT: usize = 8 * 1024 * 1024;
 
-/// The file that takes the place of the CLI's system prompt.
+/// Variable that names the file which replaces the CLI's system prompt.
 const SYSTEM_PROMPT_FILE: &str = "GEMINI_SYSTEM_MD";
 
-/// The CLI sets these for its own children.
+/// Variables that the CLI sets for its own children.
 const MARKS_OF_A_SESSION: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED"];
 
-/// While it repeats a failed request ten times, the CLI prints nothing for 221 s (measured); its
-/// pauses can be 30 % longer than those.
+/// Default idle timeout. While the CLI repeats a failed request ten times, it prints nothing for 221 s (measured),
+/// and its pauses can be 30 % longer.
 const IDLE: Duration = Duration::from_mins(6);
 
-/// From its result to its exit the CLI takes 1.3 to 1.9 s where it has run a command, and 20 s and more
-/// on a busy machine (both measured): Node waits for a thread that still compiles, with no system call
-/// in between. By then all is saved.
+/// Grace after the result. After a run with a command, the CLI takes 1.3 to 1.9 s to exit, and 20 s and more on a
+/// busy machine (both measured): Node waits for a thread that still compiles, without any system call. By then
+/// everything is saved.
 const EXIT_GRACE: Duration = Duration::from_secs(20);
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
@@ -45,7 +46,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     begin(params, args, |args| prompt(params, args))
 }
 
-/// All but what a run and a session have in different ways.
+/// Builds the common part of the launches of runs and sessions.
 fn begin(
     params: &ExecuteParams,
     mut args: Args,
@@ -53,8 +54,8 @@ fn begin(
 ) -> Result<Launch, AgentError> {
     options(params, &mut args);
     if let Some(rules) = policy::rules(params)? {
-        // The flag for administrators: their rules count more than those of the user's settings, and
-        // are read beside them. The CLI takes no file with another ending, and does not say so.
+        // The administrators' flag: its rules have precedence over the user's settings and do not replace them. The
+        // CLI silently ignores a file with another extension.
         args.private_file_named("--admin-policy=", ".toml", rules);
     }
     let mcp = mcp::deliver(params, &mut args)?;
@@ -72,7 +73,7 @@ fn begin(
     Ok(Launch {
         args,
         private_files,
-        // The CLI leaves whole conversations there when a request fails, for all to read.
+        // The CLI leaves whole conversations there, readable by everyone, when a request fails.
         private_tmp: true,
         env: environment().into_iter().chain(mcp.env).collect(),
         env_remove: MARKS_OF_A_SESSION.to_vec(),
@@ -90,10 +91,10 @@ fn begin(
 
 fn environment() -> [(String, String); 3] {
     [
-        // Otherwise the program only starts another and ignores signals.
+        // Without this, the program only starts another one and ignores signals.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
-        // A run has no one to ask whether the directory is trusted, and without an answer the CLI
-        // does not begin. With the flag for it, the directory's own settings would not be read.
+        // A run cannot ask a user whether the directory is trusted, and the CLI does not start without an answer.
+        // With the flag for it, the directory's own settings would not be read.
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ("NO_COLOR", "1"),
     ]
@@ -105,11 +106,11 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         args.value("--model", model);
     }
     let mode = match params.permission {
-        // The user's settings may say otherwise.
+        // Overrides the user's settings.
         PermissionMode::ReadOnly => Some("default"),
         PermissionMode::AcceptEdits => Some("auto_edit"),
         PermissionMode::Bypass => Some("yolo"),
-        // The default; `check` has refused what is not known.
+        // The default. `check` has refused unknown modes.
         _ => None,
     };
     if let Some(mode) = mode {
@@ -129,19 +130,19 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     }
 }
 
-/// The prompt, as an argument or on stdin: given both, the CLI would join them.
+/// Adds the prompt as an argument or on stdin: the CLI would join them.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = not_a_command(params);
     if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
-    // Joined to its flag, it can be no flag itself. After `--` it would be lost.
+    // Joined to its flag, the prompt cannot be read as a flag. After `--` it would be lost.
     args.value("--prompt", prompt.into_owned());
     Ok(Stdin::Closed)
 }
 
-/// The prompt; with a space before a leading `/`, without which the CLI would take it for one of the
-/// user's commands (measured: with it, it goes to the model).
+/// Returns the prompt, with a space before a leading `/`. Without the space, the CLI would take it for a command of
+/// the user (measured: with it, the prompt goes to the model).
 fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
     let prompt = params.prompt.as_str();
     let is_comment = prompt.starts_with("//") || prompt.starts_with("/*");
@@ -152,7 +153,7 @@ fn not_a_command(params: &ExecuteParams) -> Cow<'_, str> {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     check_session_ids(params)?;
@@ -188,8 +189,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Only what names one session: `latest` begins a new one if there is none, and a number is a place
-/// in a list that changes.
+/// Refuses values that do not identify one session: `latest` begins a new one if there is none, and a number is a
+/// position in a list that changes.
 fn check_session_ids(params: &ExecuteParams) -> Result<(), AgentError> {
     let is_id = |id: &str| {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -238,7 +239,7 @@ fn is_changed_by_trim(text: &str) -> bool {
     text.is_empty() || text.trim() != text || text.contains('\u{feff}')
 }
 
-/// Whether the CLI would not read this as one value of a list, which it splits at commas.
+/// Returns whether the CLI would change this value in a list, which it splits at commas.
 fn is_changed_in_list(text: &str) -> bool {
     is_changed_by_trim(text) || text.contains(',')
 }

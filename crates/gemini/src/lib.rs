@@ -1,7 +1,7 @@
 //! Gemini CLI (`gemini`) as a `teamster` provider.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/gemini.md`.
+//! `docs/providers/gemini.md` describes the mapping of its output to events, the source of each figure, and its known
+//! faults.
 #![warn(missing_docs)]
 
 mod command_line;
@@ -54,8 +54,8 @@ static CAPABILITIES: Capabilities = {
     can.denied_tools = true;
     can.mcp.transports = &["stdio", "http", "sse"];
     can.mcp.name_marks = "-_.";
-    // The CLI cuts what is in the middle out of `mcp_SERVER_TOOL` when it is longer than 63 characters,
-    // and keeps the first 30; it only permits a tool whose name begins with all of `mcp_SERVER_`.
+    // The CLI cuts the middle out of `mcp_SERVER_TOOL` if it is longer than 63 characters, and keeps the first 30. It
+    // only permits a tool whose name begins with the whole `mcp_SERVER_`.
     can.mcp.longest_name = 25;
     can.mcp.deliveries = &[
         McpDelivery::Private,
@@ -64,7 +64,7 @@ static CAPABILITIES: Capabilities = {
     ];
     can.mcp.strict = true;
     can.mcp.cwd = true;
-    // The one limit that there is holds for the start as well, so it is no limit of the start alone.
+    // The only timeout also covers the start, so it is no timeout of the start alone.
     can.mcp.startup_timeout = false;
     can.mcp.tool_timeout = true;
     can.mcp.only_tools = true;

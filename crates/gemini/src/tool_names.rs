@@ -1,16 +1,16 @@
-//! The names of the CLI's own tools.
+//! Names of the CLI's own tools.
 
 use teamster_core::ToolKind;
 
 /// The tool that runs commands.
 pub(crate) const SHELL: &str = "run_shell_command";
 
-/// The kind of a tool. Names that this version no longer has are there for the versions that do.
+/// Returns the kind of a tool. Names of earlier versions are included.
 pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read_file" | "read_many_files" | "get_internal_docs" | "list_mcp_resources"
         | "read_mcp_resource" => ToolKind::Read,
-        // `save_memory` writes to GEMINI.md, the tracker to files that a project's sessions may share.
+        // `save_memory` writes to GEMINI.md, and the tracker to files that sessions of a project may share.
         "write_file"
         | "replace"
         | "save_memory"
@@ -30,7 +30,7 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Whether the CLI itself has, or had, a tool of this name.
+/// Returns whether the CLI itself has, or had, a tool of this name.
 pub(crate) fn is_own(name: &str) -> bool {
     name == "activate_skill"
         || name.starts_with("tracker_")

@@ -1,9 +1,9 @@
-//! The CLI's record of a session: it prints figures only at the end of a run.
+//! The CLI's record of a session. The CLI prints figures only at the end of a run.
 //!
-//! A session is in `tmp/<project>/chats/session-<time>-<begin of its id>.jsonl` in the CLI's folder, a
-//! sub-agent's in `tmp/<project>/chats/<session>/<id>.jsonl`. An answer that calls tools is written again
-//! with their results, under the same id. A session that is imported begins with copies of another one's
-//! messages, which are older than it is.
+//! A session is in `tmp/<project>/chats/session-<time>-<begin of its id>.jsonl` in the CLI's folder, a sub-agent's in
+//! `tmp/<project>/chats/<session>/<id>.jsonl`. An answer that calls tools is written a second time with their
+//! results, under the same id. An imported session begins with copies of another session's messages, which are older
+//! than the session.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_core::provider::{RecordFiles, is_uuid};
 
-/// Contained in lines that count: figures, and the begin of a session.
+/// Texts in the relevant lines: figures, and the start of a session.
 const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];
 
-/// How much of a session's id is in the name of its file.
+/// Length of the part of a session's id in the name of its file.
 const SHORT: usize = 8;
 
-/// The files of a session.
+/// Returns the files of a session.
 pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
     if !is_uuid(session) {
         return None;
@@ -32,16 +32,16 @@ pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
     Some(RecordFiles::new(projects, paths, FIGURES))
 }
 
-/// Usage of a run, by the new lines of its session's files.
+/// Usage of a run, from the new lines of its session's files.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// When the session began.
+    /// Start time of the session.
     begun: Option<String>,
     /// Usage of each answer, by its id.
     answers: HashMap<String, Usage>,
 }
 
-/// The begin of a session, a message, or a change of messages that were there before.
+/// The start of a session, a message, or a change of earlier messages.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -49,7 +49,7 @@ struct Line<'a> {
     start_time: Option<Cow<'a, str>>,
     #[serde(rename = "$set", borrow)]
     set: Option<Set<'a>>,
-    // Those of a message: not as a part of their own, for which each line would be copied.
+    // Fields of a message. They are not a flattened struct, for which each line would be copied.
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -72,8 +72,8 @@ struct Message<'a> {
     tokens: Option<Tokens>,
 }
 
-/// `cached` is a part of `input`; `thoughts` are beside `output`, and `tool`, what the service's own tools
-/// put before the model, is beside `input`.
+/// Token counts. `cached` is a part of `input`. `thoughts` are not part of `output`, and `tool`, the input from the
+/// service's own tools, is not part of `input`.
 #[derive(Deserialize)]
 struct Tokens {
     input: Option<u64>,
@@ -97,7 +97,7 @@ impl Tokens {
 }
 
 impl Recorded {
-    /// Takes a line: what the run has used so far, if the line has figures.
+    /// Handles a line. Returns the run's usage so far if the line has figures.
     pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
         let line: Line<'_> = serde_json::from_str(line).ok()?;
         if let Some(begun) = line.start_time {
@@ -119,7 +119,7 @@ impl Recorded {
     fn message(&mut self, message: Message<'_>) -> Option<()> {
         let usage = message.tokens?.usage();
         let id = message.id?;
-        // Times are all of one form, in UTC.
+        // All times have the same form, in UTC.
         let copied = self.begun.as_deref().zip(message.timestamp.as_deref());
         if copied.is_some_and(|(begun, at)| at < begun) {
             return None;
@@ -128,7 +128,7 @@ impl Recorded {
         (before != Some(usage)).then_some(())
     }
 
-    /// Usage of the run.
+    /// Returns the usage of the run.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let answers = self.answers.values().copied();
         answers

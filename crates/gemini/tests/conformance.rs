@@ -23,7 +23,7 @@ fn suite() -> Suite {
         .plain(Plain {
             model: "gemini-2.5-flash",
             tool: "run_shell_command(git status)",
-            // Not the settings of who runs the tests.
+            // Isolates the runs from the settings of the user who runs the tests.
             env: &[
                 ("GEMINI_CLI_HOME", "/no/home"),
                 ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/no/settings.json"),
@@ -38,7 +38,7 @@ fn suite() -> Suite {
         .text("thinking", "After thinking: 42.")
         .text("ansi", "red bell \u{7} cr\r\nlf tab\t.")
         .text("tool_parallel_chunks", "First. Between. After. Read them.")
-        // Nothing in the output shows which part was dropped.
+        // The output does not show which part was dropped.
         .text("drop_once", "PARTIAL-ONE PARTIAL-TWO FULL-ONE FULL-TWO.")
         .repeats(&["no_finish"])
         .call("tool_id", ToolKind::Execute)
@@ -110,8 +110,8 @@ fn suite() -> Suite {
         .status("sigint_group", Incomplete, Some(ErrorKind::Protocol))
 }
 
-/// From `gemini --help` and its source. What follows `--` is lost, and no flag takes more than one
-/// value (measured).
+/// Returns a model of the command line, from `gemini --help` and the CLI's source. Words after `--` are lost, and no
+/// flag takes more than one value (measured).
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Yargs)
         .without_double_dash()
@@ -172,7 +172,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         .and_then(|path| sent.file(path))
         .map(SystemPrompt::Replace);
     let trimmed = |flag: &str| args.text(flag).map(|value| value.trim().to_owned());
-    // On stdin comes first what is joined, and a positional word is a prompt too.
+    // On stdin the joined prompt comes first, and a positional word is a prompt, too.
     let words = args.positionals.iter();
     let words = words.map(|word| word.to_string_lossy().into_owned());
     let prompt = sent.stdin().into_iter().chain(args.text("--prompt"));
@@ -192,7 +192,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     }
 }
 
-/// The CLI splits the values of some flags at commas.
+/// Splits values at commas, as the CLI does for some flags.
 fn list(values: &[String]) -> impl Iterator<Item = String> {
     let values = values.iter().flat_map(|value| value.split(','));
     values
@@ -200,7 +200,7 @@ fn list(values: &[String]) -> impl Iterator<Item = String> {
         .filter(|value| !value.is_empty())
 }
 
-/// Tools that the rules deny beside those denied to every read-only run.
+/// Returns the tools that the rules deny in addition to those of every read-only run.
 fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Rules {
@@ -218,7 +218,7 @@ fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
     }
 
     let rules = sent.args.value("--admin-policy");
-    // A recording has the path, and no file there any more.
+    // A recording has the path, but the file is gone.
     let Some(rules) = rules.and_then(|path| sent.file(path)) else {
         return Vec::new();
     };

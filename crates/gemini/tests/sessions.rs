@@ -1,4 +1,4 @@
-//! Recorded sessions of the real program through the protocol.
+//! Recorded ACP sessions of the real program.
 
 use serde_json::Value;
 use teamster_acp::replay::{Replay, in_any_order, names, result};
@@ -17,7 +17,7 @@ fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay
     Replay::of(&Gemini, recording, change)
 }
 
-/// Name, kind and input of the tools.
+/// Returns name, kind and input of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(String, ToolKind, String)> {
     let tool = |event: &AgentEvent| match event {
         AgentEvent::ToolUse(e) => Some((e.tool_name.clone(), e.kind, e.input.to_string())),
@@ -86,7 +86,7 @@ fn a_mode_in_which_nothing_is_asked() {
     assert_eq!(tools(&first), expected);
     assert_eq!(done.usage.unwrap().output_tokens, Some(72));
     assert!(done.open_tool_ids.is_empty());
-    // What a command printed, and whether it failed, is not reported.
+    // The output and the outcome of a command are not reported.
     assert!(first.iter().all(|event| match event {
         AgentEvent::ToolResult(e) => e.output.is_empty() && e.is_error.is_none(),
         _ => true,
@@ -170,7 +170,7 @@ fn errors_end_a_turn_and_not_the_session() {
         assert_eq!(done.errors[0].kind, kind);
         assert_eq!(done.errors[0].message, message);
     }
-    // That the answer was cut off is not reported.
+    // The truncation of the answer is not reported.
     let events = replay.turn("x");
     assert_eq!(result(&events).status, RunStatus::Completed);
     assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));
@@ -188,7 +188,7 @@ fn a_prompt_that_a_hook_holds_back() {
     assert_eq!(result(&events).status, RunStatus::Completed);
     assert_eq!(result(&events).text, "Ready.");
 
-    // The CLI only reports the end of the turn.
+    // The CLI reports only the end of the turn.
     let events = replay.turn("Do what is forbidden.");
     let done = result(&events);
     assert_eq!(names(&events), ["error", "turn_end", "done"]);
@@ -202,7 +202,7 @@ fn a_prompt_that_a_hook_holds_back() {
     let mut written = replay.written();
     let lines = include_str!("sessions/hook/stdin.ndjson").lines();
     let mut recorded: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
-    // What the client is and can do grows with its versions.
+    // The client's description and capabilities change with its versions.
     for messages in [&mut written, &mut recorded] {
         messages[0]["params"] = Value::Null;
     }
@@ -298,7 +298,7 @@ fn tools_are_reported_as_well_as_the_cli_reports_them() {
     );
 
     assert_eq!(tools(&replay.turn("todos"))[0].1, ToolKind::Think);
-    // Of a tool that there is not nothing is reported.
+    // A call of a missing tool is not reported.
     let events = replay.turn("fail");
     let named: Vec<_> = tools(&events).into_iter().map(|it| it.0).collect();
     assert_eq!(named, ["run_shell_command", "read_file"]);
@@ -363,7 +363,7 @@ fn other_recordings_have_nothing_that_is_not_known() {
     assert_eq!(order, Ok(()), "a second session");
     assert_eq!(result(&replay_two.turn("x")).text, HELLO);
 
-    // The process ends before the turn does.
+    // The process exits before the turn ends.
     for recording in [
         include_str!("sessions/acp_eof/stdout.ndjson"),
         include_str!("sessions/acp_eof_midprompt/stdout.ndjson"),

@@ -17,20 +17,20 @@ use super::wire::{ErrorLine, ErrorObject, ResultLine};
 pub(super) struct End {
     /// The last `error` line, until the next line shows whether the run continues.
     last_error: Option<LastError>,
-    /// Why the run failed, if the exit code is needed to understand it.
+    /// Reason of the run's failure, if the exit code is needed to classify it.
     failure: Option<Failure>,
     failed: Option<bool>,
-    /// Another session than the one that was to be resumed.
+    /// True if the CLI resumed another session than the requested one.
     wrong_session: bool,
-    /// Why a hook stopped the agent with a tool's result.
+    /// Reason for which a hook stopped the agent with a tool's result.
     stopped: Option<String>,
     usage: Option<Usage>,
     usage_by_model: BTreeMap<String, ModelUsage>,
-    /// There are rules about what is denied.
+    /// True if there are rules that deny something.
     has_policy: bool,
-    /// The model was heard of.
+    /// True if there was output of the model.
     answered: bool,
-    /// A hook sent the answer back to the model: the next piece begins another one.
+    /// True if a hook sent the answer back to the model: the next piece begins another answer.
     answer_blocked: bool,
     /// The answer after one that a hook sent back.
     next_answer: Option<String>,
@@ -39,12 +39,12 @@ pub(super) struct End {
 #[derive(Debug)]
 struct LastError {
     message: String,
-    /// It is more than a warning.
+    /// True if it is more than a warning.
     is_error: bool,
 }
 
 impl End {
-    /// The end of a run with or without rules about what is denied.
+    /// Creates the end of a run with or without rules that deny something.
     pub(super) fn new(has_policy: bool) -> Self {
         Self {
             has_policy,
@@ -52,7 +52,7 @@ impl End {
         }
     }
 
-    /// An `error` line: not final by itself.
+    /// Handles an `error` line, which may or may not end the run.
     pub(super) fn error_line(&mut self, line: ErrorLine<'_>, out: &mut Events) -> Option<()> {
         let message = line.message?.into_owned();
         self.warn(out);
@@ -62,13 +62,13 @@ impl End {
         Some(())
     }
 
-    /// The run continues after an `error` line.
+    /// Records that the run continues after an `error` line.
     pub(super) fn continues(&mut self, out: &mut Events) {
         self.answered = true;
         self.warn(out);
     }
 
-    /// A piece of the answer.
+    /// Adds a piece of the answer.
     pub(super) fn answer(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -81,13 +81,13 @@ impl End {
         }
     }
 
-    /// A tool is called: the last message begins after it.
+    /// Handles a tool call: the last message begins after it.
     pub(super) fn tool_called(&mut self) {
         self.answer_blocked = false;
         self.next_answer = None;
     }
 
-    /// The last `error` line was only a warning.
+    /// Emits the last `error` line as a warning.
     fn warn(&mut self, out: &mut Events) {
         if let Some(last) = self.last_error.take() {
             warning(last.message, out);
@@ -95,13 +95,13 @@ impl End {
         self.stopped = None;
     }
 
-    /// A tool's result may end the run.
+    /// Handles a tool's result, which may end the run.
     pub(super) fn tool_ended(&mut self, error: Option<&ErrorObject<'_>>) {
         let stopped = error.filter(|e| e.kind.as_deref() == Some(STOP));
         self.stopped = stopped.map(|e| e.message.as_deref().unwrap_or_default().to_owned());
     }
 
-    /// The CLI resumed another session than the requested one.
+    /// Reports that the CLI resumed another session than the requested one.
     pub(super) fn wrong_session(&mut self, asked: &str, got: &str, out: &mut Events) {
         self.wrong_session = true;
         out.error(AgentError::new(
@@ -111,7 +111,7 @@ impl End {
         ));
     }
 
-    /// The CLI's own end of the run.
+    /// Handles the CLI's result line.
     pub(super) fn result(&mut self, line: &ResultLine<'_>, out: &mut Events) {
         let last = self.last_error.take();
         let (cause, warned) = match last {
@@ -157,12 +157,12 @@ impl End {
         )));
     }
 
-    /// The CLI never reports the model's stop reason, only that a hook stopped the agent.
+    /// Returns the stop reason. The CLI never reports the model's, only that a hook stopped the agent.
     fn stop_reason(&self) -> Option<String> {
         self.stopped.as_ref().map(|_| STOP.to_owned())
     }
 
-    /// The process is gone.
+    /// Handles the exit of the process.
     pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         if let Some(failure) = self.failure.take() {
             let reported = stderr::reported(&exit.stderr);
@@ -170,7 +170,7 @@ impl End {
             out.error(reported.unwrap_or(failure).into_error(exit.code));
         }
         match self.last_error.take() {
-            // The result that should have followed never came.
+            // The expected result never came.
             Some(last) if last.is_error => {
                 out.error(Failure::new(None, &last.message).into_error(exit.code));
             }
@@ -202,8 +202,8 @@ impl End {
 }
 
 impl End {
-    /// The process is gone without a result: its message on a request that it was to repeat, if
-    /// there is no other reason.
+    /// Reports the CLI's message about a request that it wanted to repeat, if the process has exited without a result
+    /// and there is no other reason.
     fn gone_while_retrying(&self, exit: &Exit, out: &mut Events) {
         let stopped = exit.stop == Some(Stop::Aborted);
         if self.failed.is_some() || stopped || !stderr::evidence(&exit.stderr).is_empty() {
@@ -221,7 +221,7 @@ impl End {
             (None, Some(code)) => format!("exited with code {code}"),
             (None, None) => "ended in an unknown way".to_owned(),
         };
-        // Once the model was heard of, that request may have been overcome long ago.
+        // After output of the model, that request may have succeeded long ago.
         let kind = kind.filter(|_| !self.answered);
         let kind = kind.or_else(|| exit.code.and_then(errors::kind_of_exit_code));
         out.error(AgentError::new(
@@ -232,7 +232,7 @@ impl End {
     }
 }
 
-/// The type of a tool's error with which a hook ends the run.
+/// Type of a tool's error with which a hook ends the run.
 const STOP: &str = "stop_execution";
 
 fn warning(message: String, out: &mut Events) {

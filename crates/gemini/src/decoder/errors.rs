@@ -7,13 +7,13 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 /// A failure in the CLI's event stream.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The error; its kind is `Internal` until [`Self::kind`] is known.
+    /// The error. Its kind is `Internal` until [`Self::kind`] is known.
     error: AgentError,
     kind: Option<ErrorKind>,
 }
 
 impl Failure {
-    /// Of `error` in a result: the CLI's type and its message.
+    /// Creates a failure from the `error` of a result: the CLI's type and message.
     pub(crate) fn new(kind: Option<&str>, message: &str) -> Self {
         let api = ApiError::find(message);
         let retry_after_ms = api.retry_after_ms();
@@ -29,12 +29,12 @@ impl Failure {
         Self { error, kind: known }
     }
 
-    /// Whether the message has its meaning. If not, the exit code may.
+    /// Returns whether the message was classified. If not, the exit code may help.
     pub(crate) fn is_understood(&self) -> bool {
         self.kind.is_some()
     }
 
-    /// The error, with the exit code as evidence if the process has ended.
+    /// Returns the error, with the exit code as evidence if the process has exited.
     pub(crate) fn into_error(self, exit_code: Option<i32>) -> AgentError {
         let kind = self.kind.or_else(|| exit_code.and_then(kind_of_exit_code));
         let kind = kind.unwrap_or(ErrorKind::Internal);
@@ -42,31 +42,31 @@ impl Failure {
     }
 }
 
-/// `[API Error: …]`: what the service answered, as JSON or as its message alone.
+/// `[API Error: …]`: the service's response, as JSON or only as its message.
 struct ApiError<'a> {
     /// The message without its wrapping.
     text: &'a str,
-    /// The CLI's advice after it.
+    /// The CLI's advice after the message.
     advice: &'a str,
     answer: Option<Answer>,
 }
 
-/// The service's answer.
+/// The service's response.
 #[derive(Deserialize)]
 struct Answer {
     error: AnswerError,
 }
 
 impl Answer {
-    /// The service's answer in what the CLI passed on. It puts words before one that came in the
-    /// middle of a stream, and puts one that it could not read into the message of another.
+    /// Finds the service's response in the CLI's text. The CLI adds a prefix to one from the middle of a stream, and
+    /// embeds one that it could not parse in the message of another.
     fn find(text: &str) -> Option<Self> {
         let json = text
             .strip_prefix("got status: ")
             .and_then(|rest| Some(rest.split_once(". ")?.1))
             .unwrap_or(text);
         let mut found: Self = parse(json)?;
-        // Each is shorter than the one that it is in.
+        // Each is shorter than the one that contains it.
         while let Some(inner) = found.error.message.as_deref().and_then(parse::<Self>) {
             let outer = std::mem::replace(&mut found, inner).error;
             let inner = &mut found.error;
@@ -83,7 +83,7 @@ struct AnswerError {
     code: Option<u16>,
     #[serde(default, deserialize_with = "or_default")]
     message: Option<String>,
-    /// Google's name of the code. Where a server that is none of Google's answers, its own words.
+    /// Google's name of the code. Other servers have their own.
     #[serde(default, deserialize_with = "or_default")]
     status: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
@@ -94,7 +94,7 @@ impl AnswerError {
     fn kind(&self) -> Option<ErrorKind> {
         let kind = ErrorKind::of_http_status(self.code?);
         match &self.message {
-            // There is no such address at all.
+            // The address does not exist.
             Some(message)
                 if kind == Some(ErrorKind::ModelNotFound)
                     && self.status.as_deref() != Some("NOT_FOUND")
@@ -109,7 +109,7 @@ impl AnswerError {
 
 #[derive(Deserialize)]
 struct Detail {
-    /// Of `RetryInfo`, such as `2s`.
+    /// Delay in `RetryInfo`, such as `2s`.
     #[serde(rename = "retryDelay", default, deserialize_with = "or_default")]
     retry_delay: Option<String>,
 }
@@ -127,7 +127,7 @@ impl<'a> ApiError<'a> {
         }
     }
 
-    /// For a person: the service's message, and its status where the CLI only passed on the JSON.
+    /// Returns a message for a person: the service's message, with its status if the CLI passed on only the JSON.
     fn message_for_person(&self) -> String {
         let answer = self.answer.as_ref().map(|answer| &answer.error);
         let message = match answer {
@@ -155,7 +155,7 @@ impl<'a> ApiError<'a> {
         let kind = kind_of_text(self.text).or_else(|| ErrorKind::of_message(self.text));
         let kind = kind.or_else(|| self.answer.as_ref()?.error.kind());
         match kind {
-            // The service has the same message for both; a time to wait shows a rate limit.
+            // The service has the same message for both. A retry delay indicates a rate limit.
             Some(ErrorKind::Quota) if retry_after_ms.is_some() && !self.is_daily() => {
                 Some(ErrorKind::RateLimit)
             }
@@ -163,7 +163,7 @@ impl<'a> ApiError<'a> {
         }
     }
 
-    /// Node's only message for a connection that breaks in the middle of an answer.
+    /// Returns whether this is Node's message for a connection that breaks in the middle of a response.
     fn is_broken(&self) -> bool {
         matches!(self.text, "terminated" | "aborted")
     }
@@ -172,11 +172,11 @@ impl<'a> ApiError<'a> {
         self.text.contains("PerDay") || self.text.contains("daily quota")
     }
 
-    /// How long the service asks to wait.
+    /// Returns the delay that the service requests, in milliseconds.
     fn retry_after_ms(&self) -> Option<u64> {
         let details = self.answer.iter().flat_map(|answer| &answer.error.details);
         let delay = details.into_iter().find_map(|d| d.retry_delay.as_deref());
-        // The CLI's words and the service's.
+        // Of the CLI and of the service.
         let prefixes = ["Suggested retry after ", "Please retry in "];
         let suggested = || {
             prefixes
@@ -187,14 +187,14 @@ impl<'a> ApiError<'a> {
     }
 }
 
-/// Milliseconds of the duration that a text begins with, such as `2s`, `0.5s` or `250ms`.
+/// Returns the milliseconds of the duration at the beginning of a text, such as `2s`, `0.5s` or `250ms`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the range is checked"
 )]
 fn milliseconds(text: &str) -> Option<u64> {
-    /// Longer than any limit lasts: ten years.
+    /// Upper limit in milliseconds: ten years, longer than any rate limit.
     const LONGEST: f64 = 3.2e11;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(end);
@@ -207,7 +207,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     (0.0..LONGEST).contains(&time).then(|| time.round() as u64)
 }
 
-/// The CLI's own types of errors. All errors of the service have the same, `unknown`.
+/// Classifies the CLI's own types of errors. All errors of the service have the type `unknown`.
 fn kind_of_type(kind: &str) -> Option<ErrorKind> {
     Some(match kind {
         "FatalTurnLimitedError" => ErrorKind::MaxTurns,
@@ -218,7 +218,7 @@ fn kind_of_type(kind: &str) -> Option<ErrorKind> {
     })
 }
 
-/// Classifies messages of the CLI itself, and those of the service that only it passes on.
+/// Classifies messages of the CLI itself, and messages of the service that only this CLI passes on.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         ("daily quota", ErrorKind::Quota),
@@ -243,7 +243,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Model not found", ErrorKind::ModelNotFound),
         ("page not found", ErrorKind::Invalid),
         ("404 Not Found", ErrorKind::Invalid),
-        // Node's, of a connection.
+        // Node's messages about a connection.
         ("other side closed", ErrorKind::Network),
         ("Premature close", ErrorKind::Network),
         ("Headers Timeout Error", ErrorKind::Network),
@@ -260,8 +260,8 @@ pub(crate) fn kind_of_message(text: &str) -> Option<ErrorKind> {
     api.kind(api.retry_after_ms())
 }
 
-/// Whether this is Node's message for text that is no JSON. It quotes that text, which may hold any
-/// other words.
+/// Returns whether this is Node's message for text that is not JSON. It quotes that text, which may contain any
+/// words.
 fn is_about_broken_json(text: &str) -> bool {
     [
         "\" is not valid JSON",
@@ -273,7 +273,7 @@ fn is_about_broken_json(text: &str) -> bool {
     .any(|words| text.contains(words))
 }
 
-/// Whether the CLI stops after this message, though it then calls the run a success.
+/// Returns whether the CLI stops after this message, although it then calls the run a success.
 pub(crate) fn ends_the_run(message: &str) -> bool {
     [
         "Loop detected",
@@ -284,15 +284,14 @@ pub(crate) fn ends_the_run(message: &str) -> bool {
     .any(|words| message.starts_with(words))
 }
 
-/// Whether a hook sent the answer back to the model, which answers again.
+/// Returns whether a hook sent the answer back to the model, which answers again.
 pub(crate) fn blocks_the_answer(message: &str) -> bool {
     message.starts_with("Agent execution blocked")
 }
 
-/// The CLI's own exit codes, and the status of the service's answer, of which the system keeps the
-/// lower eight bits.
+/// Classifies an exit code: the CLI's own, or the lower eight bits of the status of the service's response.
 pub(crate) fn kind_of_exit_code(code: i32) -> Option<ErrorKind> {
-    /// Statuses that the CLI was seen to exit with; not every code is one.
+    /// Statuses with which the CLI was seen to exit. Not every code is a status.
     const STATUSES: &[u16] = &[400, 401, 402, 403, 413, 422, 429, 500, 502, 503, 504, 529];
     Some(match code {
         41 => ErrorKind::Auth,

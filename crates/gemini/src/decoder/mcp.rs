@@ -5,14 +5,14 @@ use teamster_core::{ExecuteParams, McpTool};
 
 use crate::command_line::Flags;
 
-/// How the name of an MCP server's tool begins.
+/// Prefix of the name of an MCP server's tool.
 const PREFIX: &str = "mcp_";
 
-/// The CLI's only message on stderr about failed servers before the model has called a tool of any.
+/// The CLI's only message on stderr about failed servers before the model calls a tool of any server.
 const TROUBLE: &str = "MCP issues detected";
 
-/// Text before and after a server's name in the CLI's message about its failure: only after the model
-/// has called a tool of a server. By the CLI's own source.
+/// Text before and after a server's name in the CLI's message about its failure. The CLI prints it only after the
+/// model has called a tool of a server. From the CLI's source.
 const NAMED: &[(&str, &str)] = &[
     ("Error during discovery for MCP server '", "': "),
     ("Fatal error ensuring MCP server '", "' is connected: "),
@@ -25,15 +25,15 @@ const NAMED: &[(&str, &str)] = &[
     ("Failed to create OAuth transport for server '", "': "),
 ];
 
-/// How much of a reason is kept, in bytes.
+/// Longest kept reason, in bytes.
 const REASON_BYTES: usize = 500;
 
-/// The servers of which it is known that the run may use them.
+/// Servers that the run is known to use.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// Longer names first.
     known: Vec<String>,
-    /// Those of this run's own.
+    /// Servers of the run itself.
     ours: Vec<String>,
 }
 
@@ -47,16 +47,16 @@ impl Servers {
         Self { known, ours }
     }
 
-    /// Server and tool in a name like `mcp_server_tool`. The CLI puts nothing between them that a name
-    /// cannot hold, and nowhere lists the servers: where none is known that fits, the server is taken
-    /// to end at the first `_`, as the CLI's own policies do.
+    /// Returns server and tool in a name such as `mcp_server_tool`. The separator is also valid in names, and the CLI
+    /// never lists the servers. If no known server matches, the server's name ends at the first `_`, as in the CLI's
+    /// own policies.
     pub(crate) fn tool(&self, name: &str) -> Option<McpTool> {
         let name = name.strip_prefix(PREFIX)?;
         let (server, tool) = self.split(name).or_else(|| name.split_once('_'))?;
         (!server.is_empty()).then(|| McpTool::new(server, tool))
     }
 
-    /// Whether a tool of this name is permitted if it is there, as long as nothing is denied.
+    /// Returns whether an existing tool of this name is permitted if nothing is denied.
     pub(crate) fn permit(&self, name: &str) -> bool {
         name.strip_prefix(PREFIX)
             .is_some_and(|name| self.split(name).is_some())
@@ -69,11 +69,11 @@ impl Servers {
         })
     }
 
-    /// The notices of servers that failed: of each that the CLI names, or once that any did.
+    /// Returns a notice for each failed server that the CLI names, or one if it names none.
     pub(crate) fn trouble(&self, stderr: &str) -> Vec<String> {
         let plain = without_colors(stderr);
         let mut any = false;
-        // Most lines come twice, with their level and without it.
+        // Most lines come twice, with and without their level.
         let mut named: Vec<(&str, Option<String>)> = Vec::new();
         for line in plain.lines() {
             match Trouble::of(line) {
@@ -120,7 +120,7 @@ pub(crate) enum Trouble<'a> {
 }
 
 impl<'a> Trouble<'a> {
-    /// Reads a line without colours.
+    /// Parses a line without colours.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
         let levels = ["[INFO] ", "[WARNING] ", "[ERROR] "];
         let level = levels

@@ -1,6 +1,6 @@
-//! End of a command, as far as its displayed output shows.
+//! Outcome of a command, from its displayed output.
 
-/// Before what a command had printed when it was cancelled.
+/// Texts before the output of a cancelled command.
 const BEFORE: &[&str] = &[
     "\n\nOutput before cancellation:\n",
     // With `--debug`.
@@ -8,11 +8,11 @@ const BEFORE: &[&str] = &[
     " There was no output before it was cancelled.",
 ];
 
-/// How it begins with `--debug`.
+/// Prefix of the output with `--debug`.
 const IN_FULL: &str = "Output: ";
 
-/// Whether a command failed. The CLI speaks of how it ended only where it printed nothing, so its
-/// words must be all there is: a command may print the like.
+/// Returns whether a command failed. The CLI reports the outcome only if the command printed nothing, so its text
+/// must be the whole output: a command may print similar text.
 pub(crate) fn failed(output: &str) -> Option<bool> {
     if output.is_empty() {
         return Some(false);
@@ -30,7 +30,7 @@ pub(crate) fn failed(output: &str) -> Option<bool> {
     is_failure.then_some(true)
 }
 
-/// Whether the CLI ended it.
+/// Returns whether the CLI cancelled the command.
 fn is_cancelled(output: &str) -> bool {
     let timeout = "Command was automatically cancelled because it exceeded the timeout of ";
     let after_timeout = || {
@@ -46,8 +46,8 @@ fn is_cancelled(output: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || BEFORE.iter().any(|words| rest.starts_with(words)))
 }
 
-/// The same of what the CLI displays with its flag `--debug`: all that the model gets, with lines
-/// about how the command ended after its output.
+/// Returns whether a command failed, from the display with `--debug`: the complete output for the model, followed by
+/// lines about the outcome.
 fn failed_in_full(output: &str) -> Option<bool> {
     let rest = output.strip_prefix(IN_FULL)?;
     let mut lines = rest.split('\n').rev();
@@ -60,19 +60,19 @@ fn failed_in_full(output: &str) -> Option<bool> {
     if by_code.is_some_and(is_failure_code) || by_signal.is_some_and(is_signal) {
         Some(true)
     } else if last.starts_with("Error: ") {
-        // Of the CLI, or the last that the command printed.
+        // A line of the CLI, or the last line of the command.
         None
     } else {
         Some(false)
     }
 }
 
-/// A number, and no other than the CLI speaks of.
+/// Returns whether the text is a number other than 0, which the CLI does not report.
 fn is_failure_code(text: &str) -> bool {
     text.parse::<i64>().is_ok_and(|code| code != 0)
 }
 
-/// A number, or a name like `SIGKILL`.
+/// Returns whether the text is a number, or a name such as `SIGKILL`.
 fn is_signal(text: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()

@@ -6,22 +6,21 @@ use teamster_core::text::without_colors;
 use super::errors::kind_of_message;
 use super::mcp::Trouble;
 
-/// Between the number of the attempt that failed and the error, which Node prints with where it was
-/// thrown.
+/// Text between the number of the failed attempt and the error, which Node prints with its stack.
 const RETRYING: &str = "Retrying with backoff... ";
 
-/// Between the service's message and the pause before the next attempt.
+/// Text between the service's message and the pause before the next attempt.
 const AFTER: &str = " Retrying after ";
 
-/// After the service's message, if there is no further attempt.
+/// Text after the service's message if there is no further attempt.
 const LAST: &str = "Max attempts reached";
 
-/// Whether the CLI went on without the rules that it was given.
+/// Returns whether the CLI continued without the rules of the run.
 pub(crate) fn policy_was_ignored(stderr: &str) -> bool {
     stderr.contains("Ignoring --admin-policy") || stderr.contains("Policy file error in teamster-")
 }
 
-/// Classifies a failed start, which the CLI only explains on stderr.
+/// Classifies a failed start, which the CLI explains only on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const PATTERNS: &[(&str, ErrorKind)] = &[
         (
@@ -56,8 +55,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(stderr, PATTERNS)
 }
 
-/// stderr without warnings and without the failed requests that were repeated, up to the
-/// help.
+/// Returns stderr up to the help, without warnings and without failed requests that were repeated.
 pub(crate) fn evidence(stderr: &str) -> String {
     let plain = without_colors(stderr);
     let lines: Vec<_> = plain
@@ -86,10 +84,10 @@ pub(crate) fn evidence(stderr: &str) -> String {
     kept.join("\n").trim().to_owned()
 }
 
-/// Before the path of a file with the details of the error that ended a run.
+/// Text before the path of a file with the details of the error that ended a run.
 const REPORT: &str = "Full report available at: ";
 
-/// The message of the error that ended the run: some versions say in the event stream only that it is
+/// Returns the message of the error that ended the run. In the event stream of some versions the error is only
 /// unknown.
 pub(crate) fn reported(stderr: &str) -> Option<String> {
     let plain = without_colors(stderr);
@@ -97,19 +95,19 @@ pub(crate) fn reported(stderr: &str) -> Option<String> {
     let (_, thrown) = rest.split_once(".json ")?;
     let lines = thrown.lines().take_while(|line| !is_of_stack(line));
     let error = lines.collect::<Vec<_>>().join("\n");
-    // Node begins with the name of the error's class.
+    // Node prefixes the message with the error's class.
     let named = error.split_once(": ");
     let message = named.filter(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
     let message = message.map_or(&*error, |(_, message)| message).trim();
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// A line of where an error was thrown.
+/// Returns whether this is a line of a stack.
 fn is_of_stack(line: &str) -> bool {
     line.starts_with("    at ")
 }
 
-/// How many lines are fields of an error, which Node prints after where it was thrown.
+/// Counts the lines with fields of an error, which Node prints after the stack.
 fn fields(lines: &[&str]) -> usize {
     let is_field = |line: &&&str| line.starts_with(' ') || **line == "}";
     let count = lines.iter().take_while(is_field).count();
@@ -120,20 +118,20 @@ fn fields(lines: &[&str]) -> usize {
 /// The CLI's message about a failed request.
 #[derive(Debug)]
 struct Attempt<'a> {
-    /// All of the first line after the number.
+    /// The first line after the number.
     first: &'a str,
-    /// How many lines it has, without those of where an error was thrown.
+    /// Number of lines, without the stack.
     lines: usize,
 }
 
 impl<'a> Attempt<'a> {
-    /// The one that these lines begin with.
+    /// Parses the message at the beginning of these lines.
     fn read(lines: &[&'a str]) -> Option<Self> {
         let first = Self::begin(lines.first()?)?;
         let until = lines[1..].iter();
         let more = until.take_while(|line| Self::begin(line).is_none());
         let last = if first.contains(RETRYING) {
-            // A message of several lines ends where it was thrown.
+            // A message of several lines ends at its stack.
             more.clone()
                 .position(|line| is_of_stack(line))
                 .unwrap_or_default()
@@ -150,7 +148,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The text after the number, if the line begins such a message.
+    /// Returns the text after the number, if the line begins such a message.
     fn begin(line: &'a str) -> Option<&'a str> {
         let rest = line.strip_prefix("Attempt ")?;
         rest.trim_start_matches(|c: char| c.is_ascii_digit())
@@ -158,7 +156,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Whether a line ends with the CLI's next action, which follows the service's message.
+/// Returns whether a line ends with the CLI's next action, which follows the service's message.
 fn is_end(line: &str) -> bool {
     let pause = line
         .strip_suffix("ms...")
@@ -166,7 +164,7 @@ fn is_end(line: &str) -> bool {
     line.ends_with(LAST) || pause.is_some_and(|(_, ms)| ms.parse::<u64>().is_ok())
 }
 
-/// The last request that failed and was to be repeated.
+/// The last failed request that was to be repeated.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Retry {
     /// The rest of the message about the last failed request.
@@ -175,7 +173,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// The last one on stderr.
+    /// Finds the last one on stderr.
     pub(crate) fn last(stderr: &str) -> Option<Self> {
         let plain = without_colors(stderr);
         let lines: Vec<_> = plain.lines().collect();
@@ -198,7 +196,7 @@ impl Retry {
     }
 }
 
-/// The service's message without the CLI's addition.
+/// Returns the service's message without the CLI's addition.
 fn message(text: &str) -> &str {
     let end = [AFTER, LAST].iter().find_map(|words| text.rfind(words));
     let Some(end) = end else { return text };
@@ -206,13 +204,13 @@ fn message(text: &str) -> &str {
     message.strip_suffix('.').unwrap_or(message)
 }
 
-/// The digits that a text begins with.
+/// Returns the digits at the beginning of a text.
 fn digits(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit());
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Whether the CLI prints this line in successful runs too.
+/// Returns whether the CLI also prints this line in successful runs.
 fn is_noise(line: &str) -> bool {
     [
         "Warning: ",

@@ -1,4 +1,4 @@
-//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+//! Hand-made lines, in measured shapes, for cases that no recording has in isolation.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
@@ -53,7 +53,7 @@ fn returned(id: &str, fields: &Value) -> String {
     line("tool_result", &result)
 }
 
-/// A tool's failure, displayed and sent to the model in the same words.
+/// Returns a tool's failure, with the same text for the display and the model.
 fn failed(id: &str, kind: &str, message: &str) -> String {
     let error = json!({"type": kind, "message": message});
     returned(
@@ -105,7 +105,7 @@ fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     events.iter().map(AgentEvent::type_name).collect()
 }
 
-/// The only error of a run.
+/// Returns the only error of a run.
 fn error(result: &RunResult) -> &AgentError {
     let [error] = result.errors.as_slice() else {
         panic!("{:?}", result.errors);

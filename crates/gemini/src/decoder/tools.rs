@@ -1,4 +1,4 @@
-//! Tools: their kinds, their names, what they did, and their results as text.
+//! Tools: kinds, names, effects, and results as text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,22 +10,22 @@ use super::shell;
 use super::wire::ErrorObject;
 use crate::tool_names::SHELL;
 
-/// Calls that are open, in their order, and the ids that are taken.
+/// Open calls in order, and the used ids.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     open: Vec<Call>,
     used: HashSet<Id>,
 }
 
-/// A call that has no result yet.
+/// A call without a result.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// The id in the stream.
     pub(crate) id: Id,
     pub(crate) name: String,
-    /// The CLI's id, as far as it differs.
+    /// The CLI's id, if it differs.
     cli_id: Option<String>,
-    /// Its effect if it ends well.
+    /// Effect of the call if it succeeds.
     effect: Option<Effect>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Ended<'a> {
     pub(crate) error: Option<&'a ErrorObject<'a>>,
 }
 
-/// The effect of a call that has an event of its own.
+/// Effect of a call that has its own event.
 #[derive(Debug)]
 enum Effect {
     File(String, ChangeKind),
@@ -44,7 +44,7 @@ enum Effect {
 }
 
 impl Tools {
-    /// A call begins. The id is the CLI's, unless that is missing or taken.
+    /// Starts a call. Its id is the CLI's, unless that is missing or in use.
     pub(crate) fn start(&mut self, cli_id: Option<&str>, name: &str, input: &Value) -> Id {
         let wanted = cli_id.unwrap_or(name);
         let mut id = Id::from(wanted);
@@ -62,8 +62,7 @@ impl Tools {
         id
     }
 
-    /// A call ends: the oldest that is open under the CLI's id; without one, the only one that is
-    /// open.
+    /// Ends the oldest open call with the CLI's id. Without an id, ends the call if it is the only open one.
     pub(crate) fn end(&mut self, cli_id: Option<&str>) -> Option<Call> {
         let Some(cli_id) = cli_id else {
             return if self.open.len() == 1 {
@@ -82,7 +81,7 @@ impl Tools {
 }
 
 impl Call {
-    /// Its effect, if it ended well.
+    /// Returns the effect of a call that succeeded.
     pub(crate) fn effect(&mut self) -> Option<AgentEvent> {
         Some(match self.effect.take()? {
             Effect::File(path, change) => AgentEvent::FileChange(Box::new(
@@ -92,8 +91,7 @@ impl Call {
         })
     }
 
-    /// Whether it failed, as far as the CLI reports it. It calls a command a success for any exit code
-    /// .
+    /// Returns whether the call failed, if the CLI reports it. For the CLI a command succeeds with any exit code.
     pub(crate) fn is_error(&self, ended: &Ended<'_>) -> Option<bool> {
         if ended.error.is_some() {
             return Some(true);
@@ -106,14 +104,12 @@ impl Call {
         }
     }
 
-    /// Whether the call was not permitted.
-    /// `must_be_there`: the model had the tool.
+    /// Returns whether the call was not permitted. `must_be_there` is true if the model had the tool.
     pub(crate) fn is_denied(&self, error: &ErrorObject<'_>, must_be_there: bool) -> bool {
         let message = error.message.as_deref().unwrap_or_default();
         match error.kind.as_deref().unwrap_or_default() {
             "policy_violation" => true,
-            // It is there, but not in this mode, or denied by a policy: then the model does not get
-            // it.
+            // The tool exists, but the mode or a policy hides it from the model.
             "tool_not_registered" => {
                 !must_be_there && (is_always_there(&self.name) || self.name.starts_with("mcp_"))
             }
@@ -146,7 +142,7 @@ fn effect(name: &str, input: &Value) -> Option<Effect> {
     }
 }
 
-/// One entry of a to-do list.
+/// Converts an entry of a to-do list.
 fn entry(todo: &Value) -> Option<PlanEntry> {
     Some(PlanEntry::new(
         todo.get("description")?.as_str()?.to_owned(),
@@ -154,7 +150,7 @@ fn entry(todo: &Value) -> Option<PlanEntry> {
     ))
 }
 
-/// The result as text. Of a failure it is what the model got, and what was displayed beside it.
+/// Returns the result as text. For a failure it is the model's text, and any other text that was displayed.
 pub(crate) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> String {
     let message = error.and_then(|error| error.message);
     let message = message.unwrap_or(Cow::Borrowed(""));
@@ -167,8 +163,8 @@ pub(crate) fn output(output: Cow<'_, str>, error: Option<ErrorObject<'_>>) -> St
     }
 }
 
-/// Whether the CLI has a tool of this name in every run, though it may hide it. Not those of other
-/// versions, nor `ask_user`, which no run without a terminal has, nor those that a setting brings.
+/// Returns whether the CLI has a tool of this name in every run, even if hidden. Excludes tools of other versions,
+/// `ask_user`, which only runs with a terminal have, and tools enabled by a setting.
 fn is_always_there(name: &str) -> bool {
     matches!(
         name,

@@ -1,4 +1,4 @@
-//! The CLI's token figures in our convention.
+//! Conversion of the CLI's token counts.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use teamster_core::{ModelUsage, Usage};
 use super::wire::StatsLine;
 
 impl StatsLine {
-    /// Usage. `input_tokens` includes what came from the cache, and `output_tokens` excludes
-    /// the reasoning, of which the CLI has no figure: it is what is missing in the sum.
+    /// Converts the usage. `input_tokens` includes cache reads. `output_tokens` excludes reasoning, which has no
+    /// count: it is the rest of the sum.
     ///
-    /// Where nothing was used, nothing is known: of a request that failed the CLI counts nothing.
+    /// Zero usage is unknown usage: the CLI does not count failed requests.
     pub(super) fn usage(&self) -> Option<Usage> {
         let figures = [
             self.total_tokens,
@@ -37,14 +37,14 @@ impl StatsLine {
         )
     }
 
-    /// The total without input and output. `None` if that is 0.
+    /// Returns the total without input and output, or `None` if that is 0.
     fn reasoning(&self) -> Option<u64> {
         let known = self.input_tokens?.checked_add(self.output_tokens?)?;
         let rest = self.total_tokens?.saturating_sub(known);
         (rest > 0).then_some(rest)
     }
 
-    /// Usage by model, of those that used anything.
+    /// Returns the usage by model, of models that used tokens.
     pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
         let usage = |figures: &RawValue| {
             let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;

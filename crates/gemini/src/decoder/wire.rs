@@ -1,8 +1,8 @@
-//! The lines of `gemini --output-format=stream-json`, as far as they are read.
+//! Lines of `gemini --output-format=stream-json`, with the fields that are used.
 //!
-//! Flat structs with optional fields, borrowed where possible: what is not named here is skipped,
-//! and a field that is missing or of another type fails nothing. Every name was seen in the output
-//! of the real program. Where a text was seen, another value is taken as it stands.
+//! Flat structs with optional fields, borrowed if possible. Other fields are skipped, and a field that is missing or
+//! of another type is no error. Every name was seen in the output of the real program. Where a text is expected,
+//! another value is kept as its JSON.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,16 +20,15 @@ pub(crate) struct InitLine<'a> {
     pub(crate) model: Option<String>,
 }
 
-/// `message`: the prompt as the CLI understood it, or a delta of the answer.
+/// `message`: the prompt as parsed by the CLI, or a delta of the answer.
 #[derive(Deserialize)]
 pub(crate) struct MessageLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) role: Option<Cow<'a, str>>,
-    /// Always `true` in the version that was measured.
+    /// Always `true` in the measured version.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) delta: Option<bool>,
-    /// Not read before the role is known: of the prompt, which may have megabytes, nothing is
-    /// copied.
+    /// Parsed only after the role is known: a prompt of megabytes is never copied.
     #[serde(borrow)]
     pub(crate) content: Option<&'a RawValue>,
 }
@@ -60,7 +59,7 @@ pub(crate) struct ToolResultLine<'a> {
 }
 
 impl<'a> ToolResultLine<'a> {
-    /// The output, if it is a text; another value as its JSON.
+    /// Returns the output if it is a text, or another value as its JSON.
     pub(crate) fn output(&self) -> Option<Cow<'a, str>> {
         #[derive(Deserialize)]
         struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -70,7 +69,7 @@ impl<'a> ToolResultLine<'a> {
     }
 }
 
-/// `error` of a tool's result or of the run's.
+/// `error` of a tool's result or of a run's.
 #[derive(Deserialize)]
 pub(crate) struct ErrorObject<'a> {
     #[serde(borrow, rename = "type", default, deserialize_with = "or_default")]
@@ -80,7 +79,7 @@ pub(crate) struct ErrorObject<'a> {
 }
 
 impl<'a> ErrorObject<'a> {
-    /// An error as it was seen, or as its message alone. `None` if it is empty.
+    /// Parses an error object, or a message alone. `None` if it is empty.
     pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Message<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -95,7 +94,7 @@ impl<'a> ErrorObject<'a> {
     }
 }
 
-/// `error`: something is wrong. A `result` follows.
+/// `error`: an error before the `result`.
 #[derive(Deserialize)]
 pub(crate) struct ErrorLine<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -116,7 +115,7 @@ pub(crate) struct ResultLine<'a> {
     pub(crate) stats: Option<StatsLine>,
 }
 
-/// `stats`: sums over the requests of this process.
+/// `stats`: sums of the requests of this process.
 #[derive(Deserialize, Default)]
 pub(crate) struct StatsLine {
     #[serde(default, deserialize_with = "or_default")]
@@ -129,7 +128,7 @@ pub(crate) struct StatsLine {
     pub(crate) cached: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) input: Option<u64>,
-    /// The same for each model, of the whole only. A model that cannot be read costs no other.
+    /// Only the sums of each model. An unreadable model does not affect the others.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) models: BTreeMap<String, Box<RawValue>>,
 }

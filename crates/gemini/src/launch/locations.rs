@@ -6,20 +6,20 @@ use serde_json::Value;
 use teamster_core::provider::PrivateHome;
 use teamster_core::{AgentError, ExecuteParams, McpDelivery};
 
-/// The variable that names the user's home to the CLI, in place of the system's.
+/// Variable that overrides the user's home for the CLI.
 const HOME: &str = "GEMINI_CLI_HOME";
 
-/// The CLI's folder in the home, and in a directory that it works in.
+/// Name of the CLI's folder, in the home and in the working directory.
 const FOLDER: &str = ".gemini";
 
 const SETTINGS: &str = "settings.json";
 
 const MANIFEST: &str = "gemini-extension.json";
 
-/// The variable that names an administrator's settings.
+/// Variable that names the administrator's settings file.
 const SYSTEM: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
 
-/// Where they are without it.
+/// Default path of the administrator's settings.
 #[cfg(target_os = "macos")]
 const SYSTEM_SETTINGS: &str = "/Library/Application Support/GeminiCli/settings.json";
 #[cfg(windows)]
@@ -27,7 +27,7 @@ const SYSTEM_SETTINGS: &str = r"C:\ProgramData\gemini-cli\settings.json";
 #[cfg(not(any(target_os = "macos", windows)))]
 const SYSTEM_SETTINGS: &str = "/etc/gemini-cli/settings.json";
 
-/// The variable that names the user's home to the system.
+/// The system's variable for the user's home.
 const USERS: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
 fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
@@ -38,24 +38,24 @@ fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
     (!value.is_empty()).then(|| PathBuf::from(value))
 }
 
-/// The home that the CLI takes for the user's, as it is named.
+/// Returns the CLI's home of the user, unresolved.
 fn home(params: &ExecuteParams) -> Option<PathBuf> {
     variable(params, HOME).or_else(|| variable(params, USERS))
 }
 
-/// Where the CLI keeps what a run leaves behind, a folder for each project. Sessions are there also where
-/// the run has a private home.
+/// Returns the folder in which the CLI keeps the data of all projects. Sessions are there even if the run has a
+/// private home.
 pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
     let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
     Some(here.join(home(params)?).join(FOLDER).join("tmp"))
 }
 
-/// The locations of a run. What is named need not be there.
+/// Locations of a run. The files need not exist.
 #[derive(Debug)]
 pub(super) struct Locations {
     /// The user's home.
     home: PathBuf,
-    /// Where the agent works.
+    /// Working directory of the agent.
     directory: PathBuf,
     system_settings: PathBuf,
 }
@@ -83,13 +83,13 @@ impl Locations {
         })
     }
 
-    /// A home that differs from the user's own in its settings.
+    /// Returns a home that differs from the user's own only in its settings.
     pub(super) fn private_home(&self) -> PrivateHome {
         PrivateHome {
             variable: HOME,
             home: self.home.clone(),
             folder: FOLDER,
-            // Sessions are in the first.
+            // Sessions are in `tmp`.
             folders: &["tmp", "history"],
             files: &[
                 "oauth_creds.json",
@@ -99,13 +99,13 @@ impl Locations {
                 "mcp-oauth-tokens.json",
                 "a2a-oauth-tokens.json",
             ],
-            // Which folder is whose is written in the folders too, and the CLI looks there.
+            // The folders also record their projects, and the CLI reads that.
             caches: &["projects.json"],
             litter: &["lock", "tmp"],
         }
     }
 
-    /// The user's folder of the CLI.
+    /// Returns the CLI's folder of the user.
     pub(super) fn users_folder(&self) -> PathBuf {
         self.home.join(FOLDER)
     }
@@ -118,7 +118,7 @@ impl Locations {
         self.directory.join(FOLDER).join(SETTINGS)
     }
 
-    /// All settings, those that count more after those that count less.
+    /// Returns all settings files, in order of increasing precedence.
     pub(super) fn settings(&self) -> [PathBuf; 4] {
         [
             self.system_settings.with_file_name("system-defaults.json"),
@@ -128,12 +128,11 @@ impl Locations {
         ]
     }
 
-    /// The files whose servers would take the place of those that are delivered so, or be mixed with
-    /// them.
+    /// Returns the files whose servers would replace or be merged with the servers of this delivery.
     pub(super) fn over(&self, delivery: McpDelivery) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if delivery != McpDelivery::ProjectConfig {
-            // A private home is another than the directory, also where the two were one.
+            // A private home differs from the directory, even if the user's home is the directory.
             files.push(self.project_settings());
         }
         if self.system_settings.is_file() {
@@ -148,7 +147,7 @@ impl Locations {
     }
 }
 
-/// The manifest of an extension that is in this folder, or that this folder leads to.
+/// Returns the manifest of an extension that is in this folder or linked from it.
 fn manifest(folder: &Path) -> PathBuf {
     let linked = || {
         let text = std::fs::read(folder.join(".gemini-extension-install.json")).ok()?;

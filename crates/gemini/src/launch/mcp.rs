@@ -1,6 +1,6 @@
-//! MCP servers of a run, as Gemini CLI reads them.
+//! MCP servers of a run, in the format of Gemini CLI.
 //!
-//! The CLI has no flag for servers; it finds them in `settings.json` only.
+//! The CLI has no flag for servers: it reads them only from `settings.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,22 +15,22 @@ use super::locations::Locations;
 use super::settings;
 use crate::credentials::in_folder;
 
-/// The files that a run may lease.
+/// Files that a run may lease.
 pub(crate) const CONFIG_FILES: &[FileLocation] = &[
     FileLocation::Project(".gemini/settings.json"),
     in_folder(".gemini/settings.json"),
 ];
 
-/// The flag that names the servers which may be started. The rest are not.
+/// Flag that names the servers which may be started. Others are not started.
 pub(crate) const ALLOWED_SERVERS: &str = "--allowed-mcp-server-names";
 
-/// For that flag when no server may be started: with an empty name the CLI crashes.
+/// Value of that flag if no server may be started. The CLI crashes on an empty name.
 const NO_SERVER: &str = "/";
 
-/// Where the table of servers is in the settings.
+/// Key of the servers' table in the settings.
 const TABLE: &str = "mcpServers";
 
-/// The CLI drops these from a server's environment, and reports it on stderr only.
+/// Variables that the CLI removes from a server's environment, with a message only on stderr.
 const BLOCKED_VARIABLES: &[&str] = &[
     "BASH_ENV",
     "CLASSPATH",
@@ -65,7 +65,7 @@ const BLOCKED_VARIABLES: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// Requirements of a run's servers on its launch beside arguments.
+/// What a run's servers require of its launch, besides arguments.
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
     pub(super) config: Option<ConfigEdit>,
@@ -94,7 +94,7 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
     let (file, place) = match params.mcp_delivery {
         McpDelivery::ProjectConfig => (locations.project_settings(), ConfigPlace::Lease),
         McpDelivery::UserConfig => (locations.user_settings(), ConfigPlace::Lease),
-        // The default; `check` has refused what is not known.
+        // The default. `check` has refused unknown deliveries.
         _ => (
             locations.user_settings(),
             ConfigPlace::PrivateHome(locations.private_home()),
@@ -136,7 +136,7 @@ pub(super) fn refuse(server: &McpServer, problem: &str) -> AgentError {
     AgentError::refused_server(&server.name, problem)
 }
 
-/// A field that Gemini CLI would silently change, and the next step.
+/// Returns a field that Gemini CLI would silently change, with the next step.
 fn problem_of(server: &McpServer) -> Option<String> {
     let name = server.name.as_str();
     if name == "mcp" || name.starts_with("mcp_") {
@@ -186,7 +186,8 @@ fn problem_of(server: &McpServer) -> Option<String> {
     }
 }
 
-/// On Windows the CLI replaces `%NAME%` too, and nothing keeps it from that (from its source).
+/// Refuses values that the CLI changes on Windows. There it also expands `%NAME%`, which cannot be escaped (from its
+/// source).
 fn unsafe_on_windows(field: &str, values: &BTreeMap<String, String>) -> Option<String> {
     let (name, _) = values
         .iter()
@@ -196,7 +197,7 @@ fn unsafe_on_windows(field: &str, values: &BTreeMap<String, String>) -> Option<S
     ))
 }
 
-/// The definition of a server. Without a list for variables its secrets stand in it.
+/// Returns the definition of a server. Without a list for variables, it contains the secrets.
 fn entry(
     server: &McpServer,
     mut variables: Option<&mut Vec<(String, String)>>,
@@ -243,9 +244,9 @@ fn entry(
         _ => {}
     }
     if let Some(limit) = server.tool_timeout {
-        /// A longer one is none at all: Node's timers end it at once.
+        /// Longest timeout in milliseconds. Node's timers fire immediately for a longer one.
         const LONGEST: u128 = i32::MAX.unsigned_abs() as u128;
-        // It fits: the least of the two does.
+        // The minimum always fits.
         let ms = u64::try_from(limit.as_millis().min(LONGEST)).unwrap_or(u64::MAX);
         entry.insert("timeout".into(), ms.into());
     }
@@ -255,20 +256,19 @@ fn entry(
     if !server.tools.except.is_empty() {
         entry.insert("excludeTools".into(), list(&server.tools.except));
     }
-    // Its tools may be used without a request.
+    // Allows its tools without a permission request.
     entry.insert("trust".into(), true.into());
     entry
 }
 
-/// A text that is this one after the CLI has read its settings, in which it replaces `$NAME`,
-/// `${NAME}` and `${NAME:-text}` in every value, once. There is no escape; but a variable that there
-/// cannot be becomes its default.
+/// Escapes a text for the CLI's first expansion. When the CLI reads its settings, it replaces `$NAME`, `${NAME}` and
+/// `${NAME:-text}` in every value, once. It has no escape, but the default of an impossible variable name is literal.
 fn kept_by_first_reading(text: &str) -> String {
     text.replace('$', "${=:-$}")
 }
 
-/// A text that is this one after the CLI has replaced variables in it once more, as it does with the
-/// values of a server's environment and headers: by other rules, again and again, and with an escape.
+/// Escapes a text for the CLI's second expansion, of the values of a server's environment and headers. It has other
+/// rules, is repeated, and has an escape.
 fn kept_by_second_reading(text: &str) -> String {
     text.replace('$', r"\$")
 }

@@ -9,8 +9,8 @@ use teamster_core::{AgentError, ExecuteParams, PermissionMode};
 use super::is_changed_in_list;
 use crate::tool_names::is_own;
 
-/// The CLI's own tools that change something, or run what may. What is left needs no permission, or
-/// changes no more than the agent's own state.
+/// The CLI's own tools that change something, or run programs that may. The others need no permission, or change only
+/// the agent's own state.
 const CHANGING_TOOLS: &[&str] = &[
     "write_file",
     "replace",
@@ -20,8 +20,8 @@ const CHANGING_TOOLS: &[&str] = &[
     "discovered_tool_*",
 ];
 
-/// Where an administrator's own policies are. With a file there, the CLI ignores those of the
-/// command line and only warns of it.
+/// Folder of an administrator's own policies. If it has a file, the CLI ignores those of the command line with only a
+/// warning.
 #[cfg(target_os = "macos")]
 const SYSTEM_POLICIES: &str = "/Library/Application Support/GeminiCli/policies";
 #[cfg(windows)]
@@ -29,19 +29,18 @@ const SYSTEM_POLICIES: &str = r"C:\ProgramData\gemini-cli\policies";
 #[cfg(not(any(target_os = "macos", windows)))]
 const SYSTEM_POLICIES: &str = "/etc/gemini-cli/policies";
 
-/// The CLI cuts the middle out of the name of an MCP tool that is longer.
+/// Maximum length of an MCP tool's name. The CLI cuts the middle out of a longer one.
 const LONGEST_TOOL_NAME: usize = 63;
 
-/// As much stays of such a name at each end, with `...` between.
+/// Length of each end that remains of such a name, with `...` between them.
 const SEEN_OF_A_CUT_NAME: usize = 30;
 
-/// Whether anything is to be denied.
+/// Returns whether anything must be denied.
 pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
     params.permission == PermissionMode::ReadOnly || !params.denied_tools.is_empty()
 }
 
-/// Refuses a run in which the rules would not count. The CLI continues without rules that it cannot
-/// read.
+/// Refuses a run in which the rules would have no effect. The CLI continues without rules that it cannot read.
 pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
     let parameter = if params.denied_tools.is_empty() {
         "permission"
@@ -81,7 +80,7 @@ fn has_policies(dir: &Path) -> bool {
     })
 }
 
-/// The rules of this run, as the CLI reads them; `None` if nothing is denied.
+/// Returns the rules of this run in the CLI's format; `None` if nothing is denied.
 pub(super) fn rules(params: &ExecuteParams) -> Result<Option<String>, AgentError> {
     let mut rules = String::new();
     if params.permission == PermissionMode::ReadOnly {
@@ -96,7 +95,7 @@ pub(super) fn rules(params: &ExecuteParams) -> Result<Option<String>, AgentError
     Ok((!rules.is_empty()).then_some(rules))
 }
 
-/// Tool and beginning of the command in `run_shell_command(git push)`.
+/// Splits `run_shell_command(git push)` into the tool and the prefix of the command.
 fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     let refuse = |why: &str| {
         Err(AgentError::refused(
@@ -140,10 +139,10 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     Ok((name, prefix))
 }
 
-/// A tool's name as the CLI gives it to the model: of one that is too long without its middle.
+/// Returns a tool's name as the CLI offers it to the model: a long name without its middle.
 fn as_offered(name: &str) -> Cow<'_, str> {
     let is_cut = name.starts_with("mcp_") && name.len() > LONGEST_TOOL_NAME;
-    // Names are ASCII: `parts` has looked.
+    // `parts` has checked that names are ASCII.
     match (
         name.get(..SEEN_OF_A_CUT_NAME),
         name.len().checked_sub(SEEN_OF_A_CUT_NAME),
@@ -153,8 +152,7 @@ fn as_offered(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds a rule that counts more than any other. All texts were checked to hold nothing that TOML
-/// would read in another way than JSON.
+/// Adds a rule with the highest priority. The texts must have been checked: TOML reads them in the same way as JSON.
 fn rule(rules: &mut String, tool: &str, prefix: Option<&str>) {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     // Writing to a string cannot fail.

@@ -9,15 +9,15 @@ use teamster_core::{AgentError, ExecuteParams, SessionOptions, time};
 use super::locations::Locations;
 use super::{begin, check};
 
-/// With an MCP server it does not end when its input does, even without work (measured, 20 s);
-/// all is saved by then.
+/// Grace after the end of the input. With an MCP server, the CLI does not exit then, even without work (measured, 20
+/// s). By then everything is saved.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 const MINUTE: u64 = 60;
 
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
-    // Those of the turns come later.
+    // The prompts are sent with the turns.
     "-".clone_into(&mut params.prompt);
     check(&params)?;
     if params.new_session_id.is_some() {
@@ -38,9 +38,9 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     })
 }
 
-/// The CLI writes the beginning of a new session to a file that is named by the minute and the begin of
-/// the id, also when it is to resume that session. In the minute in which a session was begun that
-/// is the session's own file, and its content would be lost (measured).
+/// Refuses to resume a session in the minute of its start. The CLI writes the start of a new session to a file named
+/// after the minute and the beginning of the id, even to resume that session. In that minute, it is the session's own
+/// file, and its content would be lost (measured).
 fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(), AgentError> {
     let Ok(locations) = Locations::of(params) else {
         return Ok(());
@@ -66,7 +66,8 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
         .retry_after_ms(rest * 1000))
 }
 
-/// The oldest file of the sessions whose ids begin so: later ones only hold that it was gone on with.
+/// Returns the oldest file of sessions with this beginning of the id. Later files only record that the session was
+/// resumed.
 fn first_of(folder: &Path, end: &str) -> Option<String> {
     let files = std::fs::read_dir(folder).ok()?.flatten();
     let names = files.filter_map(|file| file.file_name().into_string().ok());
@@ -75,7 +76,7 @@ fn first_of(folder: &Path, end: &str) -> Option<String> {
         .min()
 }
 
-/// A minute of universal time, as the names of the files have it: `2026-11-22T15-47`.
+/// Formats a UTC minute as in the names of the files: `2026-11-22T15-47`.
 fn minute(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = time::date_of_day(days);
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(error.retry_after_ms, Some(43_000));
         assert!(error.message.starts_with("session_id: "), "{error}");
         assert!(check(1_795_362_480).is_ok(), "the next minute");
-        // In which it was gone on with, and is once more.
+        // The session was resumed in this minute, and is resumed again.
         put("session-2026-11-22T15-48-c6884c0f.jsonl");
         assert!(check(1_795_362_490).is_ok());
     }

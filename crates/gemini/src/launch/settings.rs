@@ -1,5 +1,5 @@
-//! User settings that would hide a server of the run, or its tools, from the agent, or give the
-//! server another's definition. The CLI does not report it.
+//! Checks of the user's settings, which can hide a server of the run or its tools from the agent, or give the server
+//! another definition. The CLI does not report this.
 
 use std::path::Path;
 
@@ -11,8 +11,12 @@ use super::locations::Locations;
 use super::mcp::refuse;
 use crate::command_line::Flags;
 
-/// Which servers the flag for it must name so that those of the run may be started: none if it is not
-/// needed. An error if the settings keep one of them from the agent with any value of the flag.
+/// Returns the servers that the flag must name so that the run's servers are started, or none if the flag is not
+/// needed.
+///
+/// # Errors
+///
+/// Fails if the settings hide one of the servers with any value of the flag.
 pub(super) fn allowed_servers(
     params: &ExecuteParams,
     locations: &Locations,
@@ -75,7 +79,7 @@ pub(super) fn allowed_servers(
         return Ok(ours.collect());
     }
     if !given.servers.is_empty() {
-        // The caller's own flag: with it the settings' list does not count.
+        // The caller's own flag overrides the settings' list.
         return Ok(ours.filter(|name| !given.servers.contains(name)).collect());
     }
     let Some(mut allowed) = allowed.filter(|allowed| !allowed.is_empty()) else {
@@ -85,7 +89,7 @@ pub(super) fn allowed_servers(
     if missing.is_empty() {
         return Ok(missing);
     }
-    // With the flag, nothing is excluded any more.
+    // The flag overrides exclusions.
     allowed.retain(|name| !excluded.contains(name));
     if let Some(name) = allowed.iter().find(|name| is_changed_in_list(name)) {
         return Err(AgentError::refused_server(
@@ -100,7 +104,7 @@ pub(super) fn allowed_servers(
     Ok(allowed)
 }
 
-/// Refuses a server of a name that the user has disabled: it would not be started.
+/// Refuses a server whose name the user has disabled: it would not be started.
 fn check_disabled(params: &ExecuteParams, locations: &Locations) -> Result<(), AgentError> {
     let file = locations.users_folder().join("mcp-server-enablement.json");
     let Some(states) = read(&file) else {
@@ -121,8 +125,8 @@ fn check_disabled(params: &ExecuteParams, locations: &Locations) -> Result<(), A
     }
 }
 
-/// Refuses a server to which the CLI would send a token that the user has for another: it goes by the
-/// name alone. A header of the server's own takes its place.
+/// Refuses a server to which the CLI would send the user's token of another server, because it compares only names. A
+/// header of the server itself replaces the token.
 fn check_logins(params: &ExecuteParams, locations: &Locations) -> Result<(), AgentError> {
     let logins = read(&locations.users_folder().join("mcp-oauth-tokens.json"));
     let Some(Value::Array(logins)) = logins else {
@@ -162,13 +166,13 @@ fn named<'a>(servers: &'a [McpServer], names: &[String]) -> Option<&'a McpServer
     servers.iter().find(is_named)
 }
 
-/// As the CLI compares names of several lists.
+/// Compares names like the CLI does in several lists.
 fn is_in(name: &str, names: &[String]) -> bool {
     let plain = |name: &str| name.trim().to_lowercase();
     names.iter().any(|other| plain(other) == plain(name))
 }
 
-/// Whether some tools of the server are in a list of those that are let.
+/// Returns whether a list of allowed tools contains tools of the server.
 fn has_tools_of(tools: &[String], server: &McpServer) -> bool {
     let begin = format!("mcp_{}_", server.name);
     let is_of = |tool: &String| tool == "*" || tool == "mcp_*" || tool.starts_with(&begin);
@@ -180,13 +184,13 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     Some(texts.map(str::to_owned).collect())
 }
 
-/// A file of settings. An unreadable one is ignored here: the CLI itself refuses it.
+/// Reads a settings file. An unreadable file is ignored here: the CLI itself refuses it.
 fn read(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).ok()?;
     serde_json::from_str(&without_comments(&text)).ok()
 }
 
-/// JSON without comments, which the CLI lets be in its settings.
+/// Removes comments from JSON, which the CLI permits in its settings.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -211,7 +215,7 @@ fn without_comments(text: &str) -> String {
     plain
 }
 
-/// The position after the string with which a text begins.
+/// Returns the position after the string at the beginning of a text.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

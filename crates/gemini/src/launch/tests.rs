@@ -22,7 +22,7 @@ fn refused(change: impl FnOnce(&mut ExecuteParams)) -> AgentError {
     error
 }
 
-/// The rules that a run is given.
+/// Returns the rules of a run.
 fn rules(launch: &Launch) -> &str {
     let [file] = launch.private_files.as_slice() else {
         panic!("{:?}", launch.private_files);
@@ -53,7 +53,7 @@ fn a_plain_run_can_neither_wait_for_a_person_nor_for_stdin() {
         ]
     );
     assert!(launch.private_files.is_empty());
-    // It leaves whole conversations in files there when a request fails.
+    // The CLI leaves whole conversations in temporary files when a request fails.
     assert!(launch.private_tmp);
     assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(6)));
 }
@@ -115,7 +115,7 @@ fn a_prompt_that_the_cli_would_cut_off_is_refused() {
     assert!(launch(&params).is_ok());
     params.prompt.push('x');
     assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
-    // Also if it is the space that makes it too long.
+    // This also holds if only the added space makes it too long.
     params.prompt.replace_range(..2, "/");
     assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
 }
@@ -131,7 +131,7 @@ fn a_prompt_is_a_command_only_if_requested() {
     };
     assert_eq!(prompt("/greet Bob", false), "--prompt= /greet Bob");
     assert_eq!(prompt("/greet Bob", true), "--prompt=/greet Bob");
-    // What the CLI takes for no command anyway stays as it is.
+    // Texts that the CLI does not take for commands are unchanged.
     for text in ["// a comment", "/* too */", " /greet"] {
         assert_eq!(prompt(text, false), format!("--prompt={text}"));
     }
@@ -257,8 +257,8 @@ fn a_path_that_is_not_utf8_is_refused() {
     assert!(error.message.starts_with("add_dirs: "), "{error}");
 }
 
-/// How yargs reads words, as far as the CLI's flags go: `--name=value` with any value; any
-/// other word would be a flag of its own, a value of the previous one, or a sub-command.
+/// Parses words like yargs, for the CLI's flags: `--name=value` with any value. Any other word would be a separate
+/// flag, a value of the previous one, or a subcommand.
 fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     let parse = |arg: &&'a str| {
         let (name, value) = arg.split_once('=').expect("a word of its own");
@@ -286,7 +286,7 @@ proptest! {
         prop_assert_eq!(&launch.stdin, &Stdin::Closed);
         let words = args(&launch);
         let parsed = parse(&words);
-        // The CLI splits lists at commas and trims what it finds.
+        // The CLI splits lists at commas and trims their items.
         let list = |flag: &str| -> Vec<String> {
             let values = parsed.iter().filter(|(name, _)| *name == flag);
             let values = values.flat_map(|(_, value)| value.split(','));

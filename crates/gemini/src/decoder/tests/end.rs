@@ -9,7 +9,7 @@ use super::{
     run, run_with, success,
 };
 
-/// The kind of the error of a run that failed with this message and this exit code.
+/// Returns the error kind of a run that failed with this message and exit code.
 fn kind(message: &str, code: i32) -> ErrorKind {
     let params = ExecuteParams::new("hi");
     let (_, result) = run_with(&params, &[init(), failure("unknown", message)], exit(code));
@@ -84,7 +84,7 @@ fn errors_of_the_service_are_classified_by_their_text() {
     }
 }
 
-/// Of a stream that holds broken JSON. Node quotes the text, in which there may be any words.
+/// A stream contains broken JSON. Node quotes the text, which may contain any words.
 #[test]
 fn broken_json_in_the_stream_is_a_fault_of_the_protocol() {
     for message in [
@@ -101,7 +101,7 @@ fn broken_json_in_the_stream_is_a_fault_of_the_protocol() {
         assert!(error(&result).retryable);
         assert_eq!(error(&result).message, message);
     }
-    // Of the service's answer to a request, that is a fault of the request.
+    // In the service's response to a request, it is a fault of the request.
     let answer = r#"[API Error: {"error":{"code":400,"message":"\"x\" is not valid JSON"}}]"#;
     assert_eq!(kind(answer, 144), ErrorKind::Invalid);
 }
@@ -201,14 +201,14 @@ fn a_message_is_for_a_person() {
         ),
         "API error 401: Who?"
     );
-    // Of an error in the middle of a stream.
+    // An error in the middle of a stream.
     assert_eq!(
         message(
             r#"[API Error: got status: UNAVAILABLE. {"error":{"code":503,"message":"Too much.","status":"UNAVAILABLE"}}]"#
         ),
         "API error 503: Too much."
     );
-    // Of an answer that the CLI did not take for JSON.
+    // A response that the CLI could not parse as JSON.
     let nested = |body: &str| {
         let outer = json!({"error": {"message": body, "code": 400, "status": "Bad Request"}});
         message(&format!("[API Error: {outer}]"))

@@ -49,7 +49,7 @@ fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
             vec![delta("a"), blocked(), call(), returned(), delta("b")],
             "b",
         ),
-        // The run ends with what was sent back last.
+        // The run ends with the last answer, although it was sent back.
         (vec![delta("a"), blocked(), delta("b"), blocked()], "b"),
         (vec![delta("a"), blocked()], "a"),
     ] {
@@ -59,8 +59,7 @@ fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
     }
 }
 
-/// Nothing in the output distinguishes a model's words from those of a dropped attempt, so
-/// nothing is guessed.
+/// Text of a dropped attempt cannot be distinguished from other text of the model, so it is kept.
 #[test]
 fn text_of_a_stream_that_broke_off_stays() {
     let (events, result) = run(&[init(), delta("half"), delta("half and whole"), success()]);

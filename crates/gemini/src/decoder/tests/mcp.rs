@@ -1,4 +1,4 @@
-//! MCP servers, known by name and not.
+//! MCP servers with known and unknown names.
 
 use teamster_core::{Decision, McpServer, NoticeLevel, NoticeSource};
 
@@ -40,7 +40,7 @@ fn names_of_tools_are_split_with_the_servers_that_are_known_longest_first() {
     ] {
         assert_eq!(split(&params, name), expected, "{name}");
     }
-    // A command line may name them as well.
+    // The command line may also name servers.
     let mut params = ExecuteParams::new("hi");
     params.extra_args = vec!["--allowed-mcp-server-names=a, a_b".into()];
     assert_eq!(split(&params, "mcp_a_b_c"), is("a_b", "c"));
@@ -68,7 +68,7 @@ fn a_tool_of_a_server_of_the_run_that_is_not_there_is_denied_only_if_something_i
     assert_eq!(denials(&params, "mcp_my_srv_echo"), 1);
 }
 
-/// The notices of servers for this stderr of the CLI.
+/// Returns the notices of servers for this stderr of the CLI.
 fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
     let exit = Exit {
         stderr: stderr.to_owned(),
@@ -89,7 +89,7 @@ fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
 #[test]
 fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() {
     let hint = "MCP issues detected. Run /mcp list for status.";
-    // Alone, with its level, in colour, and more than once.
+    // Alone, with its level, in colour, and repeated.
     for stderr in [
         format!("Warning: x\n{hint}\n{hint}\n"),
         format!("[INFO] {hint}\n"),
@@ -113,12 +113,12 @@ fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() 
 fn a_server_that_is_named_on_stderr_is_reported_once_with_its_name() {
     let params = with_servers(&["tiny"]);
     let broke = "the MCP server tiny had an error in the run: Gemini CLI does not say why";
-    // As the CLI prints it: from two places.
+    // The CLI prints it from two places.
     let stderr = "MCP ERROR (tiny)\n[ERROR] MCP ERROR (tiny)\n";
     assert_eq!(notices(&params, stderr), [broke]);
     let coloured = "\u{1b}[31m[ERROR] MCP ERROR (tiny):\u{1b}[0m\n";
     assert_eq!(notices(&params, coloured), [broke]);
-    // The rest is by the words in the CLI's own source.
+    // The other lines are from the CLI's source.
     let stderr = "[INFO] MCP issues detected. Run /mcp list for status.\n\
                 MCP ERROR (my srv)\n\
                 [ERROR] Error during discovery for MCP server 'x': spawn x: no such file\n\

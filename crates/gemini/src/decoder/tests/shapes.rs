@@ -1,4 +1,4 @@
-//! Shapes that were not seen, of other versions perhaps: what they say must not be lost.
+//! Shapes that were not seen, possibly of other versions: their data must not be lost.
 
 use serde_json::{Value, json};
 use teamster_core::{ErrorKind, RunStatus, ToolResult};
@@ -73,7 +73,7 @@ fn a_result_without_an_id_is_of_the_only_call_that_is_open() {
         ("glob", "out")
     );
     assert!(result.open_tool_ids.is_empty());
-    // Of two, it is unknown which; of none, there is none.
+    // With two open calls the tool is ambiguous; with none it is missing.
     for before in [vec![], vec![call("glob"), call("read_file")]] {
         let open = before.len();
         let mut lines = vec![init()];
@@ -107,15 +107,15 @@ fn a_complete_message_after_its_deltas_is_not_repeated() {
 
 #[test]
 fn a_complete_message_that_differs_is_text() {
-    // Deltas that repeat one another are deltas.
+    // Equal deltas are not repetitions.
     let (_, result) = run(&[init(), delta("ha"), delta("ha"), success()]);
     assert_eq!(result.text, "haha");
-    // So are whole messages that do.
+    // Neither are equal complete messages.
     let (_, result) = run(&[init(), complete("ha"), complete("ha"), success()]);
     assert_eq!(result.text, "haha");
     let (_, result) = run(&[init(), delta("a"), complete("b"), complete("a"), success()]);
     assert_eq!(result.text, "aba");
-    // Another turn is another message.
+    // In another turn it is another message.
     let (_, result) = run(&[
         init(),
         delta("ok"),

@@ -1,4 +1,4 @@
-//! stderr of a run that has no result.
+//! stderr of a run without a result.
 
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentError, AgentEvent, RunResult};
@@ -36,7 +36,7 @@ fn a_failed_start_is_explained_on_stderr() {
         42,
     );
     assert_eq!(kind, ErrorKind::SessionNotFound);
-    // Unknown words: the exit code decides.
+    // For an unknown message, the exit code decides.
     let (kind, _, message) = never_began(&format!("{noise}Etwas fehlt.\n    at x.js:1\n"), 41);
     assert_eq!((kind, message.as_str()), (ErrorKind::Auth, "Etwas fehlt."));
     let (kind, code, _) = never_began(noise, 41);
@@ -58,7 +58,7 @@ fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
     assert!(error(&result).message.contains("SIGKILL"));
 }
 
-/// The CLI's message about a request that it repeats, as recorded but for the length of the stack.
+/// Returns the CLI's message about a request that it repeats, as recorded except for the length of the stack.
 fn attempt(number: u32, status: u16) -> String {
     format!(
         "Ripgrep is not available. Falling back to GrepTool.\n\
@@ -172,7 +172,7 @@ fn the_explanation_is_found_between_repeated_requests() {
     );
 }
 
-/// With the delay that the service requested, the CLI names its pause, after a message of several lines.
+/// If the service requests a delay, the CLI prints its pause after a message of several lines.
 #[test]
 fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
     let limit = |number: u32, then: &str| {
@@ -210,7 +210,7 @@ fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
             .message
             .ends_with("reported request failed: The model is overloaded. Please try again later.")
     );
-    // Words that only begin so are of another program.
+    // A text with only the same beginning is another program's.
     let other = "Attempt 1 failed: no such hook\nNothing follows.";
     assert_eq!(super::super::stderr::evidence(other), other);
 }
@@ -257,7 +257,7 @@ fn an_error_that_the_result_calls_unknown_is_found_on_stderr() {
     ));
     assert_eq!(kind, ErrorKind::Internal);
     assert_eq!(message, "Slow: down.\nSuggested retry after 1s.");
-    // Nothing is known beside it.
+    // Without any other information.
     let (kind, message) = reported("Ripgrep is not available.\n");
     assert_eq!(
         (kind, &*message),

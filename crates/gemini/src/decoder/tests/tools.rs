@@ -1,4 +1,4 @@
-//! Tool calls, and what can be known of them.
+//! Tool calls and the known facts about them.
 
 use serde_json::{Value, json};
 use teamster_core::{
@@ -101,7 +101,7 @@ fn with_debug_every_command_reports_how_it_ended() {
             "{end}"
         );
     }
-    // Lines of the command's own.
+    // Lines of the command itself.
     for (printed, failed) in [
         ("Exit Code: three\nProcess Group PGID: 2", Some(false)),
         ("Exit Code: 0\nProcess Group PGID: 2", Some(false)),
@@ -207,7 +207,7 @@ fn a_result_without_its_call_is_unknown() {
     assert_eq!(result.diagnostics.unknown, 1);
 }
 
-/// Section of a run after a stream that broke off: the CLI announces the call again, and makes both.
+/// Part of a run after a broken stream: the CLI announces the call a second time, and makes both.
 #[test]
 fn a_call_that_is_announced_again_after_a_retry_is_another_call() {
     let command = json!({"command": "echo run"});
@@ -328,12 +328,12 @@ fn with_everything_allowed_a_missing_tool_is_not_denied() {
     assert_eq!(hidden(&params), 0);
     let violation = "Tool execution denied by policy.";
     assert_eq!(denials(&params, "glob", "policy_violation", violation), 1);
-    // Rules of the caller's own may hide it.
+    // The caller's own rules may hide it.
     for rules in ["--policy=/tmp/p.toml", "--admin-policy=/tmp/p.toml"] {
         params.extra_args = vec![rules.into()];
         assert_eq!(hidden(&params), 1);
     }
-    // The mode may be given in another way.
+    // The mode may be set in another way.
     let mut params = ExecuteParams::new("hi");
     params.extra_args = vec!["--yolo".into()];
     assert_eq!(hidden(&params), 0);
@@ -465,6 +465,6 @@ fn kinds_and_mcp_servers() {
     }
     let mcp = |server: &str, tool: &str| (ToolKind::Mcp, Some((server.into(), tool.into())));
     assert_eq!(used("mcp_tiny_echo"), mcp("tiny", "echo"));
-    // The end of the server's name is not marked.
+    // The end of the server's name is ambiguous.
     assert_eq!(used("mcp_my_srv.x_echo"), mcp("my", "srv.x_echo"));
 }

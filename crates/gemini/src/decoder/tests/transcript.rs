@@ -1,4 +1,4 @@
-//! Chats as the CLI wrote them, and lines made up for what those do not show.
+//! Recorded chats of the CLI, and hand-made lines for cases that those do not cover.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const SESSION: &str = "904dddb6-1aba-40ef-be9f-3474eb6fca40";
 
-/// A chat of a recorded run.
+/// Returns a chat of a recorded run.
 fn recorded(scenario: &str, chat: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../usage/tests/data/gemini/0.61.0");
     fs::read_to_string(
@@ -17,7 +17,7 @@ fn recorded(scenario: &str, chat: &str) -> String {
     .unwrap()
 }
 
-/// The totals that the lines lead to, one after another.
+/// Returns the successive totals after the lines.
 fn totals(run: &mut Recorded, lines: &str) -> Vec<u64> {
     let usages = lines.lines().filter_map(|line| run.line(line));
     usages.filter_map(|usage| usage.total_tokens()).collect()
@@ -49,7 +49,7 @@ fn messages_of_an_imported_session_do_not_count() {
     assert_eq!(totals(&mut Recorded::default(), &lines), [3779]);
 }
 
-/// Lines made up for this.
+/// The lines are hand-made.
 #[test]
 fn figures_are_in_our_convention() {
     let mut run = Recorded::default();

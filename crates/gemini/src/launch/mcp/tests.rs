@@ -12,7 +12,7 @@ use super::*;
 
 const NO_ARGS: [&str; 0] = [];
 
-/// A run in a place where nothing is.
+/// Returns the parameters of a run without files.
 fn params(servers: Vec<McpServer>) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
     params.working_directory = Some("/no/work".into());
@@ -159,12 +159,12 @@ fn names_that_other_files_hold_over_these_are_taken() {
     assert_eq!(taken(McpDelivery::Private), project);
     assert_eq!(taken(McpDelivery::UserConfig), project);
     assert_eq!(taken(McpDelivery::ProjectConfig), NO_ARGS);
-    // In the home itself that file is the one that is changed.
+    // In the home itself, that file is the one that is changed.
     let mut params = params(both());
     params.working_directory = Some("/no/home".into());
     params.mcp_delivery = McpDelivery::UserConfig;
     assert_eq!(launch(&params).unwrap().names_taken, []);
-    // A private copy of it comes after it.
+    // A private copy of the file has lower precedence.
     params.mcp_delivery = McpDelivery::Private;
     let taken = launch(&params).unwrap().names_taken;
     assert_eq!(taken[0].file, Path::new("/no/home/.gemini/settings.json"));
@@ -258,8 +258,8 @@ fn blocked_variables_are_sorted_and_in_capitals() {
     );
 }
 
-/// How the CLI reads its settings: `$NAME`, `${NAME}` and `${NAME:-text}` become the variable, the
-/// text, or stay as they are. Once, from left to right.
+/// Reads settings like the CLI: `$NAME`, `${NAME}` and `${NAME:-text}` become the variable or the text, or stay
+/// unchanged. Once, from left to right.
 fn first_reading(text: &str, env: &BTreeMap<String, String>) -> String {
     let mut read = String::new();
     let mut rest = text;
@@ -297,8 +297,8 @@ fn first_reading(text: &str, env: &BTreeMap<String, String>) -> String {
     read + rest
 }
 
-/// How the CLI reads a value of a server's environment or headers once more: what is no longer there
-/// after this is that there is a `$` without a backslash before it, which would begin a variable.
+/// Reads a value of a server's environment or headers like the CLI's second expansion. The value must have no `$`
+/// without a backslash before it, which would begin a variable.
 fn second_reading(text: &str) -> String {
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {

@@ -85,7 +85,7 @@ fn servers_that_a_list_leaves_out_are_named_beside_those_in_it() {
         (PROJECT, r#"{"mcp": {"allowed": [" theirs"]}}"#),
     ]);
     assert_eq!(lists.allowed(), Ok("Theirs tiny b".into()));
-    // Only those in all lists are allowed; if there are none, all are.
+    // Only servers in all lists are allowed. If there are none, all are.
     let lists = Machine::new(&[
         (USERS, r#"{"mcp": {"allowed": ["mine"]}}"#),
         (SYSTEM, r#"{"mcp": {"allowed": ["theirs"]}}"#),
@@ -196,7 +196,7 @@ fn plan_mode_has_no_servers_so_another_mode_is_required() {
     ] {
         assert_eq!(machine.allowed_with(change), Ok(String::new()));
     }
-    // The directory's settings count more.
+    // The directory's settings have precedence.
     let other = r#"{"general": {"defaultApprovalMode": "default"}}"#;
     let machine = Machine::new(&[(USERS, plan), (PROJECT, other)]);
     assert_eq!(machine.allowed(), Ok(String::new()));
