@@ -1,5 +1,5 @@
-//! Plays a script on a port until it is ended: `cargo run -p teamster-mock-model --example play --
-//! SCRIPT [PORT]`. The program `teamster mock-model` is this with everything around it.
+//! Plays a script on a port until it is stopped: `cargo run -p teamster-mock-model --example play -- SCRIPT
+//! [PORT]`. `teamster mock-model` is the complete program.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;

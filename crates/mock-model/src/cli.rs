@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::Part;
 use crate::protocol::Protocol;
 
-/// The one list of CLIs: what is particular to each is in the module of its name.
+/// The list of CLIs. The module of its name has the specifics of each.
 macro_rules! clis {
     ($($(#[$doc:meta])* $cli:ident in $module:ident,)*) => {
         /// A CLI that can be pointed at the server.
@@ -32,17 +32,17 @@ macro_rules! clis {
         }
 
         impl Cli {
-            /// All of them.
+            /// All CLIs.
             pub const ALL: [Self; [$(stringify!($module)),*].len()] = [$(Self::$cli),*];
 
-            /// Its short name, which is that of its program.
+            /// Returns the short name, which is the name of its program.
             pub fn id(self) -> &'static str {
                 match self {
                     $(Self::$cli => stringify!($module),)*
                 }
             }
 
-            /// How it is pointed at a server, whose address is `http://HOST:PORT` without a path.
+            /// Returns the configuration for a server. Its address is `http://HOST:PORT` without a path.
             pub fn point_at(self, url: &str) -> Pointing {
                 match self {
                     $(Self::$cli => $module::point_at(url),)*
@@ -97,39 +97,38 @@ clis! {
 
 /// Configuration that points a CLI at this server only.
 ///
-/// All keys in it are made up. Beside the address it has what keeps a CLI from asking others:
-/// telemetry, updates and lists of models are off where the CLI lets them be.
+/// All keys in it are made up. In addition to the address it has settings that prevent other requests:
+/// telemetry, updates and lists of models are off if the CLI allows that.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pointing {
     /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// Arguments, which can stand before those of the caller.
+    /// Arguments, which may precede those of the caller.
     pub args: Vec<String>,
-    /// The model to ask for (`--model`), where the CLI's own default would not do.
+    /// The model to request (`--model`), if the CLI's default is not suitable.
     pub model: Option<String>,
-    /// Files for the home folder. Best is a home of its own for the run, so that nothing of the user's
-    /// is changed. What the arguments say they say too, for a program that starts the CLI without
-    /// them.
+    /// Files for the home folder. A separate home for the run keeps the user's files unchanged. The files
+    /// repeat the settings of the arguments, for programs that start the CLI without these.
     pub files: Vec<HomeFile>,
-    /// Variables that would lead the CLI elsewhere and must not be set: to other settings, another
-    /// login or service, a proxy, or into the session of another agent.
+    /// Variables that must be unset, because they would select other settings, another login or service, a
+    /// proxy, or the session of another agent.
     pub elsewhere: Vec<&'static str>,
-    /// Variables by which the CLI finds its folders where `HOME` has to stay as it is, and where in
-    /// the home of the run each of them leads to. They win over [`elsewhere`](Self::elsewhere).
+    /// Variables of the CLI's folders, for runs that keep `HOME`, each with the path in the home of the run.
+    /// They take precedence over [`elsewhere`](Self::elsewhere).
     pub folders: Vec<(&'static str, &'static str)>,
-    /// The subcommand that runs a prompt, behind which the model stands.
+    /// The subcommand that runs a prompt. The model follows it.
     pub subcommand: Option<&'static str>,
     /// Arguments before the prompt.
     pub before_prompt: &'static [&'static str],
-    /// Where stdin is no terminal, it waits for its end.
+    /// True if the CLI waits for the end of stdin unless stdin is a terminal.
     pub waits_for_stdin: bool,
-    /// Variables without which it does not do for root what it does for others.
+    /// Variables that the CLI needs to run as root as it does as another user.
     pub for_root: &'static [(&'static str, &'static str)],
 }
 
-/// Variables that lead any CLI elsewhere: to settings outside of its home, or to a proxy, which would
-/// be used for `127.0.0.1` too.
+/// Variables that misdirect any CLI: to settings outside of its home, or to a proxy, which would be used for
+/// `127.0.0.1` too.
 const ELSEWHERE: [&str; 10] = [
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -143,7 +142,7 @@ const ELSEWHERE: [&str; 10] = [
     "all_proxy",
 ];
 
-/// The variables that lead one CLI elsewhere, with those that lead any.
+/// Returns the variables that misdirect one CLI, with those that misdirect any.
 fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
     [of_one, &ELSEWHERE].concat()
 }
@@ -152,14 +151,14 @@ fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HomeFile {
-    /// Where it is, from the home folder.
+    /// Path relative to the home folder.
     pub path: PathBuf,
     /// Its content.
     pub content: String,
 }
 
 impl HomeFile {
-    /// A file at this path from the home folder.
+    /// Creates a file with this path relative to the home folder.
     pub fn new(path: impl Into<PathBuf>, content: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -169,8 +168,12 @@ impl HomeFile {
 }
 
 impl Pointing {
-    /// Writes [`files`](Self::files) into a home folder. Files that are there are kept as they are,
-    /// and then this is an error: what they say may be another's.
+    /// Writes [`files`](Self::files) into a home folder.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written, or exists: an existing file is never changed, because its settings may be
+    /// the user's.
     pub fn write_files(&self, home: &Path) -> std::io::Result<()> {
         use std::io::Write;
         for file in &self.files {
@@ -185,23 +188,23 @@ impl Pointing {
 }
 
 impl Cli {
-    /// The CLI with this short name.
+    /// Returns the CLI with this short name.
     pub fn from_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cli| cli.id() == id)
     }
 
-    /// The CLI of a request, by the header `user-agent` and by the names of
-    /// the tools that it offers to the model.
+    /// Identifies the CLI of a request by the header `user-agent` and by the names of the tools that it
+    /// offers to the model.
     pub(crate) fn who(user_agent: &str, tools: &[String]) -> Option<Self> {
         let with = |tools: &[String]| {
             let mut all = Self::ALL.into_iter();
             all.find(|cli| cli.is_asking(user_agent, tools))
         };
-        // What it calls itself counts more: a fork has the tools of what it comes from.
+        // The header takes precedence: a fork has the tools of its origin.
         with(&[]).or_else(|| with(tools))
     }
 
-    /// The call of its own tool that does what a part asks for, if that is a call.
+    /// Returns the call of the CLI's tool for a part, if the part is a call.
     pub(crate) fn call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
         match part {
             Part::Tool { name, input } => Some((self.habits().named_call)(name, input.clone())),
@@ -209,7 +212,7 @@ impl Cli {
         }
     }
 
-    /// Another call in the same answer, without which a CLI does not all that a part asks for.
+    /// Returns a second call for the same answer, if the CLI needs it to complete a part.
     pub(crate) fn call_beside(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
         (self.habits().call_beside)(part, place)
     }
@@ -221,18 +224,18 @@ impl fmt::Display for Cli {
     }
 }
 
-/// Peculiarities of a CLI, beside its tools.
+/// Behaviour of a CLI, except for its tools.
 #[derive(Clone, Copy)]
 struct Habits {
-    /// Requests for its own purposes, outside of a conversation.
+    /// Recognizes requests for the CLI's own purposes, outside of a conversation.
     own_request: fn(&ParsedBody<'_>) -> Option<OwnRequest>,
-    /// Whether it has put this message into the model's place by itself.
+    /// Returns whether the CLI itself wrote this message in the model's role.
     own_message: fn(Protocol, &Value) -> bool,
-    /// For how many turns a summary stands that it has put in their place.
+    /// Returns the number of turns that the CLI replaced by a summary.
     summarized_turns: fn(&Value) -> usize,
-    /// A call of its tool of this name.
+    /// Creates a call of the tool with this name.
     named_call: fn(&str, Value) -> Call,
-    /// Another call in the same answer, without which it does not all that a part asks for.
+    /// Creates a second call for the same answer, if the CLI needs it to complete a part.
     call_beside: fn(&Part, &CallContext<'_>) -> Option<Call>,
 }
 
@@ -254,16 +257,16 @@ pub(crate) struct ParsedBody<'a> {
     pub(crate) stream: bool,
     /// The names of the tools that the model may call.
     pub(crate) tools: &'a [String],
-    /// The turn, if it is one of a conversation.
+    /// The turn, for a request in a conversation.
     pub(crate) turn: usize,
 }
 
 /// A request of a CLI for its own purposes, independent of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OwnRequest {
-    /// A text, such as a title for the session; it gets this one.
+    /// A request for text, such as a title for the session, with the answer.
     Text(String),
-    /// A search of the web for this by the service.
+    /// A web search by the service, with its query.
     Search(String),
 }
 
@@ -273,13 +276,13 @@ pub(crate) fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     all.find_map(|cli| (cli.habits().own_request)(request))
 }
 
-/// Whether a CLI has put this message into the model's place by itself.
+/// Returns whether a CLI itself wrote this message in the model's role.
 pub(crate) fn is_own_message(protocol: Protocol, message: &Value) -> bool {
     let mut all = Cli::ALL.into_iter();
     all.any(|cli| (cli.habits().own_message)(protocol, message))
 }
 
-/// For how many turns the summaries in this body stand.
+/// Returns the number of turns that the summaries in this body replace.
 pub(crate) fn summarized_turns(body: &Value) -> usize {
     let all = Cli::ALL.into_iter();
     let turns = all.map(|cli| (cli.habits().summarized_turns)(body));
@@ -289,16 +292,16 @@ pub(crate) fn summarized_turns(body: &Value) -> usize {
 /// The context that a tool call depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallContext<'a> {
-    /// Where the agent works, if that is known.
+    /// Working directory of the agent, if known.
     pub(crate) directory: Option<&'a Path>,
     /// The names of the tools that the CLI offered with the request.
     pub(crate) tools: &'a [String],
-    /// The same tools with what they take.
+    /// The same tools with their schemas.
     pub(crate) offers: &'a [offered::Offer],
 }
 
 impl CallContext<'_> {
-    /// A path for a tool that wants absolute ones.
+    /// Returns the path for a tool that requires absolute ones.
     pub(crate) fn absolute(&self, path: &str) -> String {
         match self.directory {
             Some(directory) => directory.join(path).display().to_string(),
@@ -306,8 +309,8 @@ impl CallContext<'_> {
         }
     }
 
-    /// The first of these names that is offered, or else the first of them: that of a tool which is
-    /// not offered (because it is not allowed, say) is called all the same.
+    /// Returns the first of these names that is offered, or else the first. A tool that is not offered, for
+    /// example because it is denied, is still called.
     pub(crate) fn offered<'n>(&self, names: &[&'n str]) -> &'n str {
         names
             .iter()
@@ -317,20 +320,20 @@ impl CallContext<'_> {
     }
 }
 
-/// The choices of a question, as most of the tools that ask one want them.
+/// Returns the choices of a question, in the form that most tools expect.
 fn choices() -> Value {
     let choice = |label: &str| json!({"label": label, "description": label});
     json!([choice("Yes"), choice("No")])
 }
 
-/// A call of a tool, as it stands on the wire.
+/// A tool call on the wire.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     /// The tool's name.
     pub(crate) name: String,
-    /// Beside the name, where the protocol has namespaces (OpenAI Responses, for MCP).
+    /// Namespace of the tool, if the protocol has them (OpenAI Responses, for MCP).
     pub(crate) namespace: Option<String>,
-    /// Its input: an object, or a string for a tool that takes free text (OpenAI Responses).
+    /// Its input: an object, or a string for a tool with free text (OpenAI Responses).
     pub(crate) input: Value,
 }
 
@@ -348,7 +351,7 @@ impl Call {
 mod tests {
     use super::*;
 
-    /// A program that starts the CLI gives it none of ours.
+    /// A program that starts the CLI does not pass the arguments.
     #[test]
     fn settings_in_arguments_are_in_a_file_too() {
         for cli in Cli::ALL {

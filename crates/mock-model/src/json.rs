@@ -1,13 +1,13 @@
-//! Fields of JSON that may be missing or of another type.
+//! Access to JSON fields that may be missing or have another type.
 
 use serde_json::Value;
 
-/// A text field of an object, or nothing.
+/// Returns a text field of an object, or an empty text.
 pub(crate) fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of a list in a field.
+/// Returns the items of a list in a field, or an empty list.
 pub(crate) fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value
         .get(field)

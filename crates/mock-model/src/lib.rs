@@ -1,11 +1,9 @@
-//! A loopback server that plays a scripted model in the wire protocols which coding-agent CLIs
-//! speak: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini
-//! `streamGenerateContent`, all streamed.
+//! A loopback server that plays a scripted model in the wire protocols of coding-agent CLIs: Anthropic
+//! Messages, OpenAI Responses, OpenAI Chat Completions and Gemini `streamGenerateContent`, all streamed.
 //!
-//! With it a real CLI runs without a network, without a key and with a model that gives the same answers
-//! each time: to try a program that drives such CLIs, and to test it. One [`Script`] serves all of
-//! them: it names what tools do (`shell`, `read_file`, `write_file`, `mcp`), and each CLI gets the
-//! call of its own tool.
+//! It runs real CLIs without a network or a key, with a model that always gives the same answers, to try and
+//! to test programs that drive such CLIs. One [`Script`] serves all CLIs: it names actions (`shell`,
+//! `read_file`, `write_file`, `mcp`), and each CLI gets a call of its own tool.
 //!
 //! ```
 //! use teamster_mock_model::{Cli, MockModel};

@@ -1,4 +1,4 @@
-//! The wire protocols by name.
+//! Names of the wire protocols.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini];
 
-    /// Its name.
+    /// Returns the protocol's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "Anthropic Messages",
@@ -30,7 +30,7 @@ impl Protocol {
         }
     }
 
-    /// The protocol in which a `POST` to this path (without its query) is written.
+    /// Returns the protocol of a `POST` to this path, without its query.
     pub(crate) fn of(path: &str) -> Option<Self> {
         if path.ends_with("/messages") || path.ends_with("/messages/count_tokens") {
             Some(Self::Anthropic)

@@ -15,9 +15,9 @@ pub use check::ScriptError;
 
 /// A conversation with a model, from the model's side.
 ///
-/// Each `[[turn]]` is one answer of the model; the results of its tools and the user's next prompt lie
-/// between two of them. Which turn it is follows from the request itself, so a script can be played
-/// by several processes at once, and a resumed session continues where it was.
+/// Each `[[turn]]` is one answer of the model. Between two of them are the results of its tools or the user's
+/// next prompt. The turn is derived from the request itself, so several processes can play a script at once,
+/// and a resumed session continues at its turn.
 ///
 /// ```
 /// let script: teamster_mock_model::Script = r#"
@@ -44,13 +44,13 @@ pub struct Script {
     /// Description for people.
     #[serde(default)]
     pub description: Option<String>,
-    /// The answers in their order.
+    /// The answers, in order.
     #[serde(rename = "turn")]
     pub turns: Vec<Turn>,
     /// Answers of the model in the conversations of sub-agents.
     #[serde(default, rename = "agent")]
     pub agents: Vec<SubAgent>,
-    /// Not looked at here: for who plays the script, such as a test that keeps there what it expects.
+    /// Ignored here: data of the program that plays the script, such as the expectations of a test.
     #[serde(default)]
     pub test: Option<toml::Table>,
 }
@@ -60,15 +60,15 @@ pub struct Script {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SubAgent {
-    /// The conversation is known by this text: it is in what stands before the model's first answer.
+    /// Text that identifies the conversation. It occurs before the model's first answer.
     pub prompt: String,
-    /// The answers in their order.
+    /// The answers, in order.
     #[serde(rename = "turn")]
     pub turns: Vec<Turn>,
 }
 
 impl SubAgent {
-    /// The model's answers to a sub-agent that is asked this.
+    /// Creates the model's side of the conversation of a sub-agent with this prompt.
     pub fn new(prompt: impl Into<String>, turns: Vec<Turn>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -82,12 +82,12 @@ impl SubAgent {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Turn {
-    /// Answer so only the first so many requests for this turn (since the server was started), and
-    /// those after them by the next `[[turn]]`, which is then the same turn of the
-    /// conversation. This is how a request fails and its repetition does not.
+    /// Number of requests for this turn, since the start of the server, that get this answer. Later ones get
+    /// the next `[[turn]]`, which is then the same turn of the conversation. This scripts a request that
+    /// fails and succeeds when retried. Default: all.
     #[serde(default)]
     pub times: Option<u32>,
-    /// Wait so long, in milliseconds, before anything is answered.
+    /// Delay before the answer, in milliseconds. Default: 0.
     #[serde(default)]
     pub delay_ms: u64,
     /// Parts of the answer, in order.
@@ -96,11 +96,11 @@ pub struct Turn {
     /// Usage of the answer.
     #[serde(default)]
     pub usage: Tokens,
-    /// Why the model stopped. Unset, it is `tool_use` if a tool is called and `end` if not.
+    /// Stop reason of the model. Default: `tool_use` if a tool is called, else `end`.
     #[serde(default)]
     pub stop: Option<Stop>,
-    /// An HTTP error in the place of an answer. `error = "overloaded"` is short for
-    /// `error = { kind = "overloaded" }`.
+    /// HTTP error instead of an answer. `error = "overloaded"` is short for `error = { kind = "overloaded"
+    /// }`.
     #[serde(default, deserialize_with = "error_or_its_kind")]
     pub error: Option<HttpError>,
 }
@@ -110,77 +110,74 @@ pub struct Turn {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Part {
-    /// Text, whole or in the pieces in which it is streamed.
+    /// Text, either whole or in the pieces in which it is streamed.
     Text(Pieces),
-    /// Reasoning, whole or in pieces.
+    /// Reasoning, either whole or in pieces.
     Thinking(Pieces),
-    /// Call the CLI's tool that runs a shell command.
+    /// Call of the CLI's tool that runs a shell command.
     Shell(String),
-    /// Call the CLI's tool that runs a shell command, which continues in the background.
+    /// Call of the CLI's tool that runs a shell command in the background.
     BackgroundShell(String),
-    /// Call the CLI's tool that reads a file. The path may be relative to where the agent works.
-    /// Codex has none and runs `cat`.
+    /// Call of the CLI's tool that reads a file. The path may be relative to the working directory. Codex has
+    /// no such tool and runs `cat`.
     ReadFile(String),
-    /// Call the CLI's tool that writes a file.
+    /// Call of the CLI's tool that writes a file.
     WriteFile {
-        /// The file; the path may be relative to where the agent works.
+        /// The file. The path may be relative to the working directory.
         path: String,
-        /// All that shall be in it.
+        /// The complete content.
         content: String,
     },
-    /// Call a tool of an MCP server.
+    /// Call of a tool of an MCP server.
     Mcp {
         /// The server's name in the CLI's configuration.
         server: String,
         /// The tool's name on the server.
         tool: String,
-        /// Its input.
+        /// Its input. Default: an empty object.
         #[serde(default = "empty_object")]
         arguments: Value,
     },
-    /// Call the CLI's tool that starts a sub-agent.
+    /// Call of the CLI's tool that starts a sub-agent.
     Agent {
-        /// The sub-agent's prompt; an `[[agent]]` of the script has its answers.
+        /// Prompt of the sub-agent. An `[[agent]]` of the script has its answers.
         prompt: String,
-        /// Go on at once, where the CLI has a choice. With `false`, Codex is made to call the tool that
-        /// waits for it, too.
+        /// True to continue immediately, if the CLI has a choice. With `false`, Codex also gets a call of the
+        /// tool that waits for the sub-agent.
         #[serde(default)]
         background: Option<bool>,
     },
-    /// Call the CLI's tool that writes a plan with these entries, all of them still to be done.
+    /// Call of the CLI's tool that writes a plan with these entries, all of them pending.
     Plan(Vec<String>),
-    /// Call the CLI's tool that asks its user a question, with the choices "Yes" and "No".
+    /// Call of the CLI's tool that asks the user a question, with the choices "Yes" and "No".
     Ask(String),
-    /// Call the CLI's tool that searches the web. What it finds is made up.
+    /// Call of the CLI's tool that searches the web. The results are made up.
     WebSearch(String),
-    /// Report a web search by the service itself, and its results. The answer continues
-    /// after it.
+    /// A web search by the service itself, with its results. The answer continues after it.
     ServiceSearch(String),
-    /// Call a tool by the CLI's own name for it.
+    /// Call of a tool by the CLI's name of it.
     Tool {
         /// The name.
         name: String,
-        /// Its input.
+        /// Its input. Default: an empty object.
         #[serde(default = "empty_object")]
         input: Value,
     },
-    /// Say nothing for so many milliseconds.
+    /// Pause, in milliseconds.
     PauseMs(u64),
-    /// Say nothing more and leave the connection open. A text before it is left unfinished where a
-    /// protocol shows the difference to a finished one; so it is with `cut` and `error`.
+    /// End of the output with an open connection. A preceding text is left unfinished if the protocol
+    /// distinguishes that from a finished one. The same applies to `cut` and `error`.
     Stall,
-    /// Break the connection. If the answer is not streamed, nothing of it is sent at all.
+    /// Break of the connection. If the answer is not streamed, no part of it is sent.
     Cut,
-    /// Say that something is wrong in an event of the stream, and end it. An answer that is not
-    /// streamed is the HTTP error of this kind.
+    /// Error event that ends the stream. If the answer is not streamed, the HTTP error of this kind.
     Error(ErrorKind),
-    /// Put these bytes into the stream as they are, such as what is no event at all. An answer that
-    /// is not streamed is without them.
+    /// Literal bytes in the stream, such as an invalid event. Omitted if the answer is not streamed.
     Raw(String),
 }
 
 impl Part {
-    /// Whether it calls a tool.
+    /// Returns whether it calls a tool.
     pub fn is_call(&self) -> bool {
         matches!(
             self,
@@ -203,7 +200,7 @@ impl Part {
 pub struct Pieces(pub Vec<String>);
 
 impl Pieces {
-    /// The whole text.
+    /// Returns the whole text.
     pub fn concat(&self) -> String {
         self.0.concat()
     }
@@ -236,21 +233,21 @@ impl<'de> Deserialize<'de> for Pieces {
     }
 }
 
-/// Tokens of one answer. What is written to and read from a cache is beside `input`; reasoning is a
-/// part of `output`. Each protocol has a convention of its own, to which this is converted.
+/// Tokens of one answer. Cache reads and writes are not part of `input`; reasoning is a part of `output`. The
+/// counts are converted to the convention of each protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Tokens {
-    /// Input that was neither read from nor written to a cache. 100 if unset.
+    /// Input that was neither read from nor written to a cache. Default: 100.
     pub input: u64,
-    /// Output, reasoning included. 20 if unset.
+    /// Output, including reasoning. Default: 20.
     pub output: u64,
     /// Input read from a cache.
     pub cache_read: u64,
-    /// Input written to a cache. Not every protocol has a word for it; then it counts as `input`.
+    /// Input written to a cache. It counts as `input` in protocols without it.
     pub cache_write: u64,
-    /// Reasoning, a part of `output`. Not every protocol has it.
+    /// Reasoning, a part of `output`. Some protocols do not have it.
     pub reasoning: u64,
 }
 
@@ -271,40 +268,40 @@ impl Default for Tokens {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stop {
-    /// It was complete.
+    /// The answer was complete.
     End,
-    /// It waits for its tools.
+    /// The model waits for its tools.
     ToolUse,
-    /// The answer was cut at the limit of output tokens. Some CLIs then ask the model to go on,
-    /// which is a turn of its own: Claude Code does it three times.
+    /// The answer was cut at the limit of output tokens. Some CLIs then ask the model to continue, as a
+    /// separate turn: Claude Code does so three times.
     MaxTokens,
-    /// The model or a filter refused to go on.
+    /// The model or a filter refused to continue.
     Refusal,
 }
 
-/// An answer that is none.
+/// HTTP error instead of an answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HttpError {
-    /// The kind of error. Each protocol has its own status and body for it.
+    /// Kind of the error, which each protocol maps to a status and body.
     pub kind: ErrorKind,
-    /// The HTTP status, in place of the protocol's.
+    /// HTTP status that overrides the protocol's.
     #[serde(default)]
     pub status: Option<u16>,
-    /// The message, in place of the protocol's.
+    /// Message that overrides the protocol's.
     #[serde(default)]
     pub message: Option<String>,
     /// Headers, such as `retry-after`.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The whole body, in place of the protocol's.
+    /// Body that overrides the protocol's.
     #[serde(default)]
     pub body: Option<String>,
 }
 
 impl HttpError {
-    /// An error as the protocol has it.
+    /// Creates an error with the protocol's status and body.
     pub fn new(kind: ErrorKind) -> Self {
         Self {
             kind,
@@ -321,23 +318,23 @@ impl HttpError {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The key is wrong: 401, or 400, by the protocol.
+    /// Invalid key: 401 or 400, depending on the protocol.
     Authentication,
-    /// The key may not do this: 403.
+    /// The key lacks the permission: 403.
     Permission,
     /// Too many requests: 429.
     RateLimit,
-    /// Nothing is left of what was paid for: 429 or 402, by the protocol.
+    /// Quota exhausted: 429 or 402, depending on the protocol.
     Quota,
     /// The service failed: 500.
     Server,
-    /// The service has too much to do: 529 or 503, by the protocol.
+    /// The service is overloaded: 529 or 503, depending on the protocol.
     Overloaded,
-    /// There is no such model: 404.
+    /// Unknown model: 404.
     UnknownModel,
-    /// The conversation is longer than the model's context: 400, by most protocols.
+    /// The conversation exceeds the model's context: 400 in most protocols.
     ContextTooLong,
-    /// The request is wrong: 400.
+    /// Invalid request: 400.
     InvalidRequest,
 }
 
@@ -374,7 +371,7 @@ impl std::str::FromStr for Script {
 }
 
 impl Script {
-    /// A script of these turns.
+    /// Creates a script with these turns.
     ///
     /// ```
     /// use teamster_mock_model::{ErrorKind, HttpError, Part, Script, Turn};
@@ -388,7 +385,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// There is no turn, or one of them cannot be played.
+    /// There is no turn, or one of them is invalid.
     pub fn new(turns: Vec<Turn>) -> Result<Self, ScriptError> {
         let script = Self {
             description: None,
@@ -404,7 +401,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no script, or has a turn that cannot be played.
+    /// The file cannot be read, is not a script, or has an invalid turn.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         std::fs::read_to_string(path)
             .map_err(|error| ScriptError::Unreadable {
@@ -414,20 +411,20 @@ impl Script {
             .parse()
     }
 
-    /// The answer in the turn `turn` of the conversation (from 0) to the request that
-    /// is the `attempt`th for it (from 0). `None` after the end of the script.
+    /// Returns the answer to a request, by the number of its turn and its attempt, both from 0. Returns
+    /// `None` after the end of the script.
     pub fn answer(&self, turn: usize, attempt: u32) -> Option<&Turn> {
         answer(&self.turns, turn, attempt)
     }
 
-    /// Which sub-agent's conversation begins with these texts, as a position in
-    /// [`agents`](Self::agents); `None` for the main one.
+    /// Returns the index in [`agents`](Self::agents) of the sub-agent whose conversation begins with these
+    /// texts, or `None` for the main conversation.
     pub(crate) fn agent(&self, opening: &[&str]) -> Option<usize> {
         let begins = |agent: &SubAgent| opening.iter().any(|text| text.contains(&agent.prompt));
         self.agents.iter().position(begins)
     }
 
-    /// The same as [`answer`](Self::answer), in the conversation of a sub-agent if one is given.
+    /// Returns the same as [`answer`](Self::answer), but in a sub-agent's conversation if one is given.
     pub(crate) fn answer_in(
         &self,
         agent: Option<usize>,
@@ -455,7 +452,7 @@ fn answer(turns: &[Turn], turn: usize, attempt: u32) -> Option<&Turn> {
 }
 
 impl Turn {
-    /// An answer with these parts; everything else is as in a script that is silent about it.
+    /// Creates an answer with these parts and defaults for all other fields.
     pub fn new(parts: Vec<Part>) -> Self {
         Self {
             parts,
@@ -463,7 +460,7 @@ impl Turn {
         }
     }
 
-    /// An error in the place of an answer.
+    /// Creates an error instead of an answer.
     pub fn failed(error: HttpError) -> Self {
         Self {
             error: Some(error),
@@ -471,12 +468,12 @@ impl Turn {
         }
     }
 
-    /// How long nothing is answered.
+    /// Returns the delay before the answer.
     pub fn delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms)
     }
 
-    /// Why the model stopped, also where the script is silent about it.
+    /// Returns the stop reason, with its default applied.
     pub fn stop(&self) -> Stop {
         self.stop.unwrap_or_else(|| {
             if self.parts.iter().any(Part::is_call) {

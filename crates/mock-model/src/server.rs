@@ -23,14 +23,14 @@ use crate::{Cli, Protocol, Script};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The port on `127.0.0.1`. 0, the default, is any that is free.
+    /// The port on `127.0.0.1`. Default: 0, which is any free port.
     pub port: u16,
-    /// The time between two pieces of text. 10 ms.
+    /// The time between two pieces of text. Default: 10 ms.
     pub pace: Duration,
-    /// Where the agent works, for tools that take absolute paths only. Unset, paths stay as the
-    /// script has them.
+    /// Working directory of the agent, for tools that require absolute paths. If unset, paths are as in the
+    /// script.
     pub directory: Option<PathBuf>,
-    /// The CLI whose tools are called if a request does not identify its own.
+    /// The CLI whose tools are called if a request does not identify its CLI.
     pub cli: Option<Cli>,
 }
 
@@ -45,7 +45,7 @@ impl Default for Settings {
     }
 }
 
-/// A request that the server was asked. Keys in headers are not kept.
+/// A request that the server received. Keys in headers are not kept.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
@@ -55,23 +55,23 @@ pub struct Request {
     pub path: String,
     /// The protocol, if it is a request to a model.
     pub protocol: Option<Protocol>,
-    /// The CLI that sent the request, if it can be identified.
+    /// The CLI that sent the request, if identified.
     pub cli: Option<Cli>,
     /// The requested model.
     pub model: Option<String>,
-    /// The turn of the conversation, from 0; absent for what the CLI asks beside it.
+    /// The turn of the conversation, from 0; `None` for requests outside of it.
     pub turn: Option<usize>,
-    /// Which attempt it was to get an answer for this turn, from 0.
+    /// Number of the attempt for this turn, from 0.
     pub attempt: Option<u32>,
-    /// The body; null if there was none or it was no JSON.
+    /// The body; null if it is missing or not JSON.
     pub body: Value,
-    /// The HTTP status of the answer; 0 if there was none, because the script breaks the connection
-    /// or lets it stall.
+    /// The HTTP status of the answer; 0 if there was none, because the script breaks the connection or
+    /// stalls.
     pub status: u16,
 }
 
-/// A running server. It listens on `127.0.0.1` only. When this is dropped it ends, and so do its
-/// connections, even in the middle of an answer.
+/// A running server, which listens on `127.0.0.1` only. Dropping it ends the server and its connections
+/// immediately, even during an answer.
 pub struct MockModel {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -90,27 +90,27 @@ struct Shared {
 #[derive(Default)]
 struct RequestLog {
     requests: Vec<Request>,
-    /// How often each turn was requested, by conversation: that of a sub-agent, or the main one.
+    /// Number of requests for each turn, by conversation: a sub-agent's, or the main one.
     attempts: HashMap<(Option<usize>, usize), u32>,
 }
 
 impl MockModel {
     /// Starts a server with the default [`Settings`], on a free port.
     ///
-    /// Needs a Tokio runtime with its I/O and time drivers.
+    /// It requires a Tokio runtime with its I/O and time drivers.
     ///
     /// # Errors
     ///
-    /// There is no free port, or none may be used.
+    /// No port is free or permitted.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::start_with(script, Settings::default()).await
     }
 
-    /// Starts a server.
+    /// Starts a server with these settings.
     ///
     /// # Errors
     ///
-    /// The port is taken, or may not be used. The message has the address.
+    /// The port is in use or not permitted. The message has the address.
     pub async fn start_with(script: Script, settings: Settings) -> io::Result<Self> {
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
         let listener = TcpListener::bind(wanted)
@@ -131,37 +131,37 @@ impl MockModel {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address as a URL without a path, such as `http://127.0.0.1:8787`.
+    /// Returns the address as a URL without a path, such as `http://127.0.0.1:8787`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All requests until now, in the order in which they came.
+    /// Returns all requests until now, in the order of their arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.seen().requests.clone()
     }
 
-    /// The requests after the first so many, in the order in which they came.
+    /// Returns the requests after the first `count`, in the order of their arrival.
     pub fn requests_from(&self, count: usize) -> Vec<Request> {
         let seen = self.shared.seen();
         seen.requests.get(count..).unwrap_or_default().to_vec()
     }
 
-    /// Waits until there were at least so many requests.
+    /// Waits until there were at least this many requests.
     pub async fn wait_for_requests(&self, count: usize) {
         let mut counted = self.shared.count.subscribe();
-        // It cannot fail: we hold the sender.
+        // This cannot fail: `self` holds the sender.
         let _ = counted.wait_for(|requests| *requests >= count).await;
     }
 }
 
 impl fmt::Debug for MockModel {
-    /// Without the request: prompts are long and private.
+    /// Omits the requests: prompts are long and private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MockModel")
             .field("address", &self.address)
@@ -173,7 +173,7 @@ impl fmt::Debug for MockModel {
 
 impl Drop for MockModel {
     fn drop(&mut self) {
-        // Its connections are tasks of a set that goes with it.
+        // The server's task owns the connections' tasks.
         self.task.abort();
     }
 }
@@ -192,7 +192,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 Ok((stream, _)) => {
                     connections.spawn(serve(stream, Arc::clone(&shared)));
                 }
-                // Too many open files, say: some will be closed.
+                // For example too many open files, of which some will be closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             Some(_) = connections.join_next() => {}
@@ -201,7 +201,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    // Small pieces shall arrive as such.
+    // Small pieces are sent immediately.
     let _ = stream.set_nodelay(true);
     let (alive, gone) = watch::channel(());
     let service = service_fn(move |request| {
@@ -209,8 +209,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         let gone = gone.clone();
         async move { answer::answer(&shared, request, gone).await }
     });
-    // What goes wrong with a connection is the client's to notice. The timer bounds the time in
-    // which the head of a request must be there.
+    // The client detects errors of the connection. The timer limits the time until the head of a request is
+    // complete.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)

@@ -1,4 +1,4 @@
-//! The wire protocols: what a request asks, and how an answer is written.
+//! Wire protocols: decoding of requests and encoding of answers.
 
 mod anthropic;
 mod chat;
@@ -16,8 +16,8 @@ use crate::protocol::Protocol;
 use crate::{Cli, ErrorKind, Part, Stop, Tokens, Turn};
 
 impl Protocol {
-    /// The bytes of a streamed answer, without its pauses and up to where it breaks off. `None` if a part calls
-    /// a tool that only a CLI has a name for.
+    /// Encodes a streamed answer, without its pauses and up to the point where it breaks off. Returns `None`
+    /// if a part calls a tool whose name depends on the CLI.
     ///
     /// ```
     /// use teamster_mock_model::{Part, Protocol, Turn};
@@ -61,25 +61,25 @@ impl Protocol {
 
 /// Encoding and decoding of a protocol, without I/O.
 pub(crate) trait Wire: Sync {
-    /// A request, as far as its protocol matters.
+    /// Decodes a request.
     fn asked(&self, path: &str, body: &Value) -> ParsedRequest;
 
-    /// A streamed answer. [`Frame::Pace`] stands after each piece of text.
+    /// Encodes a streamed answer, with [`Frame::Pace`] after each piece of text.
     fn stream(&self, reply: &Reply) -> Vec<Frame>;
 
-    /// The same answer in one body, for a request that wants no stream.
+    /// Encodes the answer as one body, for a request without streaming.
     fn complete(&self, reply: &Reply) -> Value;
 
-    /// An HTTP error; `message` is in place of the usual one.
+    /// Encodes an HTTP error; `message` overrides the default one.
     fn error(&self, kind: ErrorKind, message: Option<&str>) -> Failure;
 }
 
-/// A request, as far as its protocol matters.
+/// The protocol-specific parts of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedRequest {
     /// The model.
     pub(crate) model: String,
-    /// Whether the answer shall be streamed.
+    /// True if the answer is streamed.
     pub(crate) stream: bool,
     /// The names of the tools that the model may call.
     pub(crate) tools: Vec<String>,
@@ -91,18 +91,17 @@ pub(crate) struct ParsedRequest {
 pub(crate) enum RequestKind {
     /// The next answer in a conversation.
     Answer {
-        /// The number of the turn, from 0: how often text of the model was followed by something that it did
-        /// not write (results of its tools, or the user's next prompt). Text that is still there from
-        /// an answer which broke off has nothing after it and does not count.
+        /// Number of the turn, from 0: how often text of the model was followed by other input (results of
+        /// its tools, or the user's next prompt). Text of an answer that broke off does not count if nothing
+        /// follows it.
         turn: usize,
     },
-    /// Something that the CLI wants to know for itself, such as a title for the session: it gets
-    /// this text, independent of the script.
+    /// A request for the CLI's own purposes, such as a title for the session. It gets this text, independent
+    /// of the script.
     Helper(String),
-    /// A search of the web for this by the service, which the CLI's own tool asks for.
+    /// A web search by the service with this query, requested by the CLI's own tool.
     Search(String),
-    /// A question that has nothing to do with a conversation, such as the number of tokens of a
-    /// text: it gets this body.
+    /// A request outside of conversations, such as the number of tokens of a text. It gets this body.
     Body(Value),
 }
 
@@ -115,7 +114,7 @@ impl From<OwnRequest> for RequestKind {
     }
 }
 
-/// The kind of a request of these turns: one of a CLI's own, or for the next answer.
+/// Classifies a request with turns: either a CLI's own one, or one for the next answer.
 fn kind_of(request: &cli::ParsedBody<'_>) -> RequestKind {
     match cli::own_request(request) {
         Some(own) => own.into(),
@@ -123,11 +122,10 @@ fn kind_of(request: &cli::ParsedBody<'_>) -> RequestKind {
     }
 }
 
-/// An answer, with everything in it that does not depend on the protocol.
+/// An answer in protocol-independent form.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
-    /// Something to make ids of: another one for each answer, and the same each time a script is
-    /// played.
+    /// Seed of its ids. It differs for each answer and is the same whenever a script is played.
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) say: Vec<Say>,
@@ -141,21 +139,21 @@ pub(crate) enum Say {
     Text(Vec<String>),
     Thinking(Vec<String>),
     Call(Call),
-    /// A search of the web by the service itself, and what it found.
+    /// A web search by the service itself, with its results.
     Search(String),
-    /// Nothing for so long.
+    /// A pause.
     Pause(Duration),
-    /// An error event in the stream, and then its end.
+    /// An error event that ends the stream.
     Error(ErrorKind),
-    /// Bytes as they are.
+    /// Literal bytes.
     Raw(String),
-    /// The connection breaks.
+    /// Breaks the connection.
     Cut,
-    /// Nothing more, and the connection stays open.
+    /// Stops the output with an open connection.
     Stall,
 }
 
-/// A part of the script in the form for this CLI. `None` for a call of an unknown tool.
+/// Translates a part of the script for this CLI. Returns `None` for a call of an unknown tool.
 pub(crate) fn say(
     part: &Part,
     cli: Option<Cli>,
@@ -187,7 +185,7 @@ pub(crate) fn say(
     })
 }
 
-/// The call of a tool. Where the CLI was only guessed by some of its tools, what they take decides.
+/// Returns the call of a tool. If the CLI was only guessed from some tools, their schemas take precedence.
 fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -> Option<Call> {
     let own = || cli.and_then(|cli| cli.call(part, place));
     if is_sure {
@@ -197,16 +195,16 @@ fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -
     }
 }
 
-/// A step in the writing of a stream.
+/// A step of writing a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {
     Bytes(Bytes),
     /// The time between two pieces of text.
     Pace,
     Pause(Duration),
-    /// The connection breaks here.
+    /// Breaks the connection.
     Cut,
-    /// Nothing more comes here, and the connection stays open.
+    /// Stops the output with an open connection.
     Stall,
 }
 
@@ -217,7 +215,7 @@ pub(crate) struct Failure {
     pub(crate) body: Value,
 }
 
-/// Puts frames together, and keeps nothing after what ends a stream.
+/// Builder of frames. It ignores frames after the end of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     frames: Vec<Frame>,
@@ -225,23 +223,23 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// An event of the stream, with its name where the protocol has one.
+    /// Adds an event, with its name if the protocol has one.
     pub(crate) fn event(&mut self, name: Option<&str>, data: &Value) {
         let name = name.map_or(String::new(), |name| format!("event: {name}\n"));
         self.raw(format!("{name}data: {data}\n\n"));
     }
 
-    /// Bytes as they are.
+    /// Adds literal bytes.
     pub(crate) fn raw(&mut self, bytes: String) {
         self.push(Frame::Bytes(Bytes::from(bytes)));
     }
 
-    /// After a piece of text.
+    /// Adds the pause after a piece of text.
     pub(crate) fn pace(&mut self) {
         self.push(Frame::Pace);
     }
 
-    /// Writes a part that is the same in every protocol. `false` if the protocol has to write this part itself.
+    /// Writes a part that all protocols share. Returns `false` if the part is specific to the protocol.
     pub(crate) fn common(&mut self, say: &Say) -> bool {
         match say {
             Say::Pause(time) => self.push(Frame::Pause(*time)),
@@ -255,7 +253,7 @@ impl Frames {
         true
     }
 
-    /// Everything after this is left out.
+    /// Ends the stream. Later frames are ignored.
     pub(crate) fn end(&mut self, last: Option<Frame>) {
         if let Some(last) = last {
             self.push(last);
@@ -278,11 +276,11 @@ impl Frames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
     Model,
-    /// The user, or a tool.
+    /// The user or a tool.
     Other,
 }
 
-/// The requested turn of a conversation ([`RequestKind::Answer`]).
+/// Returns the requested turn of a conversation ([`RequestKind::Answer`]).
 pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     let mut turn = 0;
     let mut before = Speaker::Other;
@@ -293,7 +291,7 @@ pub(crate) fn turn(speakers: impl IntoIterator<Item = Speaker>) -> usize {
     turn
 }
 
-/// The texts of a conversation before the model's first answer, in every protocol.
+/// Returns the texts of a conversation before the model's first answer, in every protocol.
 pub(crate) fn opening(body: &Value) -> Vec<&str> {
     let lists = ["messages", "input", "contents"];
     let is_model = |item: &Value| {
@@ -324,8 +322,7 @@ fn texts_in<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// Whether the first of these is left unfinished: a text that is still being written when the stream
-/// breaks.
+/// Returns whether the first part is a text that is unfinished when the stream breaks.
 pub(crate) fn breaks_off(say: &[Say]) -> bool {
     let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
         return false;
@@ -334,7 +331,7 @@ pub(crate) fn breaks_off(say: &[Say]) -> bool {
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
-/// A JSON text in pieces of about so many characters, as models stream the input of tools.
+/// Splits a JSON text into pieces of about this many characters, as models stream the input of tools.
 pub(crate) fn pieces(text: &str, length: usize) -> Vec<String> {
     let characters: Vec<_> = text.chars().collect();
     characters

@@ -1,4 +1,4 @@
-//! The script in the README is one that can be played, and shows all that a script can have.
+//! The script in the README is valid, and its tables are complete.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ fn the_script_has_every_part_once() {
 
 #[test]
 fn the_tables_name_all_that_a_script_can_have() {
-    // What a wrong name is answered with lists the right ones.
+    // The error for an unknown name lists the known ones.
     for (wrong, left_out) in [
         ("x = 1", &["turn"][..]),
         ("[[turn]]\nx = 1", &[]),

@@ -1,4 +1,4 @@
-//! The server, over HTTP.
+//! The server over HTTP.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod breaks;

@@ -17,14 +17,14 @@ pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("ANTHROPIC_BASE_URL", url),
         ("ANTHROPIC_API_KEY", "sk-mock-000"),
-        // With this nothing but the base URL is asked, not even a name server; without it
-        // `api.anthropic.com` is, and a run waits for that where no answer comes (7 s with a name
-        // server that is silent). It also saves the request for a title.
+        // Limits requests to the base URL, without a name lookup. Otherwise the CLI contacts
+        // `api.anthropic.com`, and a run waits if there is no answer (7 s with a silent name server). It also
+        // disables the request for a title.
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        // Without it, a proxy of the user's is used for the base URL too.
+        // Otherwise the user's proxy is used for the base URL too.
         ("NO_PROXY", "127.0.0.1"),
         ("no_proxy", "127.0.0.1"),
-        // Parts of "nonessential", for releases in which that means less.
+        // Parts of "nonessential", for releases in which that covers less.
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
     ];

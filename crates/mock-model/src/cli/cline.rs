@@ -11,7 +11,7 @@ const MODEL: &str = "mock-model";
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
-/// In Chat Completions. As an ACP agent it needs the variables, and the address is in a file of its own.
+/// Uses Chat Completions. As an ACP agent Cline needs the variables, and the address in a separate file.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("CLINE_API_KEY", KEY),
@@ -59,7 +59,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("Cline/") || (offers("run_commands") && offers("read_files"))
 }
 
-/// Its tools are found by what they take.
+/// Returns `None`: Cline's tools are identified by their schemas.
 pub(super) fn call(_: &Part, _: &CallContext<'_>) -> Option<Call> {
     None
 }

@@ -6,35 +6,34 @@ use super::{Call, CallContext, Habits, HomeFile, OwnRequest, ParsedBody, Pointin
 use crate::Part;
 use crate::json::{items, text_of};
 
-/// A model that Codex knows and to which it gives its tools as plain functions. The default model
-/// gets one tool that takes programs instead, and for a model that it does not know Codex prints a
-/// warning.
+/// A model that Codex knows and to which it offers its tools as plain functions. The default model gets one
+/// tool for programs instead, and for an unknown model Codex prints a warning.
 const MODEL: &str = "gpt-5.5";
 
-/// The variable from which Codex shall take the key.
+/// The variable that holds the key for Codex.
 const KEY: &str = "MOCK_MODEL_KEY";
 
-/// How often Codex asks again. By its default it is 4 and 5 times, and then an answer of 500 takes 30
-/// requests and 25 s until it is an error.
+/// Numbers of retries by Codex. With its defaults of 4 and 5, an answer of 500 takes 30 requests and 25 s
+/// until it becomes an error.
 const RETRIES: &str = "request_max_retries=1,stream_max_retries=2";
 
 /// The tool that runs a command in a shell.
 const SHELL: &str = "exec_command";
 
-/// The tool that runs a program in JavaScript, which then calls the other tools.
+/// The tool that runs a program in JavaScript, which calls the other tools.
 const CODE: &str = "exec";
 
 /// The tool that starts a sub-agent.
 const SPAWN_AGENT: &str = "spawn_agent";
 
-/// The tool that waits until a sub-agent has something to say.
+/// The tool that waits for a message of a sub-agent.
 const WAIT_AGENT: &str = "wait_agent";
 
-/// Where they are in the second version of these tools, in which sub-agents have names.
+/// Namespace of these tools in their second version, in which sub-agents have names.
 const COLLABORATION: &str = "collaboration";
 
-/// Prefix of the number of turns in a summary of a conversation: Codex
-/// then sends the summary, as a message of the user's, and nothing more of the model's text.
+/// Prefix of the number of turns in a summary of a conversation. Codex sends the summary as a user message,
+/// and no other text of the model.
 const SUMMARY: &str = "mock model: turns until here: ";
 
 pub(super) const HABITS: Habits = Habits {
@@ -52,15 +51,15 @@ pub(super) fn point_at(url: &str) -> Pointing {
     let settings = [
         ("model_provider", r#""mock-model""#),
         ("model_providers.mock-model", &provider),
-        // Offline it would wait 5 s at its end to deliver statistics,
+        // Offline, it would wait 5 s at the end to send statistics.
         ("analytics.enabled", "false"),
-        // look at its start for the list of plugins that GitHub has,
+        // It would request the list of plugins from GitHub at the start.
         ("features.plugins", "false"),
-        // and wait forever for a network that is not there.
+        // It would wait forever for a missing network.
         ("features.unbounded_connection_retries", "false"),
         ("check_for_update_on_startup", "false"),
     ];
-    // What stands behind `--config=` is a line of this file.
+    // Each argument of `--config=` is a line of this file.
     let mut lines = settings
         .map(|(key, value)| format!("{key} = {value}\n"))
         .to_vec();
@@ -84,8 +83,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// A request for its own purposes, such as a summary of a conversation that became too long. It is
-/// marked in metadata, which are JSON in a text.
+/// Recognizes a request for Codex's own purposes, such as a summary of a conversation that became too long.
+/// Metadata mark it, which are JSON in a text.
 fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     let metadata = text_of(&request.body["client_metadata"], "x-codex-turn-metadata");
     let metadata: Value = serde_json::from_str(metadata).ok()?;
@@ -104,7 +103,7 @@ fn summarized_turns(body: &Value) -> usize {
 }
 
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
-    // Its app-server calls itself by the name of the program that uses it.
+    // Its app-server uses the name of its client.
     user_agent.starts_with("codex") || tools.iter().any(|tool| tool == SHELL || tool == CODE)
 }
 
@@ -122,7 +121,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } if is_offered("apply_patch") => {
             Call::new("apply_patch", patch(path, content).into())
         }
-        // Codex takes such a command for a patch, too, and starts no shell.
+        // Codex treats such a command as a patch, too, and starts no shell.
         Part::WriteFile { path, content } => {
             shell(&format!("apply_patch <<'EOF'\n{}EOF", patch(path, content)))
         }
@@ -153,8 +152,8 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     })
 }
 
-/// A tool by its name, which its namespace stands before if it is in one (`collaboration__send_message`).
-/// Some are not offered before the model has searched for them.
+/// Returns a call of a tool by name, which may have its namespace as a prefix
+/// (`collaboration__send_message`). Some tools are not offered until the model has searched for them.
 fn named_call(name: &str, input: Value) -> Call {
     match name.rsplit_once("__") {
         Some((namespace, name)) => Call {
@@ -165,8 +164,8 @@ fn named_call(name: &str, input: Value) -> Call {
     }
 }
 
-/// No program is needed for it in code mode. Which namespace the tool is in, and with it what it is given,
-/// depends on the model; some models have none.
+/// Returns a call of the tool that starts a sub-agent, which needs no program in code mode. The namespace of
+/// the tool, and with it its input, depends on the model; some models have none.
 fn spawn_agent(prompt: &str, place: &CallContext<'_>) -> Call {
     let mut offered = (place.tools.iter()).filter_map(|tool| tool.strip_suffix(SPAWN_AGENT));
     let namespace = offered.find_map(|head| head.strip_suffix("__"));
@@ -182,16 +181,15 @@ fn spawn_agent(prompt: &str, place: &CallContext<'_>) -> Call {
     }
 }
 
-/// Two sub-agents of one agent may not have the same name.
+/// Returns a name for a sub-agent. Sub-agents of one agent must have different names.
 fn task_name(prompt: &str) -> String {
     let words = prompt.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     words.join("_").to_ascii_lowercase()
 }
 
-/// A sub-agent works beside the one that started it, which has to wait where it wants the answer. In the
-/// first version of these tools a call of this one names the sub-agent, whose id the answer that starts it
-/// cannot know.
+/// Returns the call that waits for a sub-agent, which runs concurrently with its parent. In the first version
+/// of these tools the call requires the sub-agent's id, which the answer that starts it cannot know.
 fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     let in_foreground = matches!(
         part,
@@ -211,7 +209,7 @@ fn shell(command: &str) -> Call {
     Call::new(SHELL, json!({"cmd": command}))
 }
 
-/// The program that does what a part asks for, for models in code mode.
+/// Returns the JavaScript program for a part, for models in code mode.
 fn program(part: &Part) -> Option<String> {
     let command = |command: &str| {
         let input = json!({"cmd": command});
@@ -236,19 +234,19 @@ fn program(part: &Part) -> Option<String> {
     })
 }
 
-/// A name of an MCP server or its tool, as the model sees it.
+/// Returns the model's name of an MCP server or tool.
 fn identifier(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect()
 }
 
-/// Codex has no tool that reads a file: its models do it in the shell.
+/// Returns the command that reads a file. Codex has no tool for that: its models use the shell.
 fn cat(path: &str) -> String {
     format!("cat {}", quoted(path))
 }
 
-/// A path as a word of a shell. None begins with a dash, which would be an option.
+/// Returns a path as a word of a shell. None begins with a dash, which would be an option.
 fn quoted(path: &str) -> String {
     let path = if path.starts_with('-') {
         format!("./{path}")
@@ -263,9 +261,8 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// A patch that adds a file, or takes the place of one that is there. A patch is made of complete
-/// lines, so the last line gets its line feed if it has none; and Codex drops a carriage return at
-/// the end of one.
+/// Returns a patch that adds or replaces a file. A patch consists of complete lines, so a line feed is added
+/// after the last line if missing. Codex drops a carriage return at the end of a line.
 fn patch(path: &str, content: &str) -> String {
     let mut patch = format!("*** Begin Patch\n*** Add File: {path}\n");
     for line in content.split_inclusive('\n') {

@@ -11,20 +11,20 @@ pub(super) const HABITS: Habits = Habits {
     ..Habits::NONE
 };
 
-/// It speaks OpenAI Responses, OpenAI Chat Completions and Anthropic Messages, and reports the same
-/// about all of them but for tokens. Responses is the one that has a word for each kind: Messages
-/// has none for reasoning, and Chat Completions none for what is written to a cache.
+/// Uses OpenAI Responses. Copilot also supports OpenAI Chat Completions and Anthropic Messages, and its
+/// reports differ only in tokens. Only Responses has every kind of token: Messages has none for reasoning,
+/// and Chat Completions none for cache writes.
 pub(super) fn point_at(url: &str) -> Pointing {
-    // It adds `/responses` itself.
+    // The CLI appends `/responses`.
     let base = format!("{url}/v1");
     let env = [
         ("COPILOT_PROVIDER_TYPE", "openai"),
         ("COPILOT_PROVIDER_WIRE_API", "responses"),
         ("COPILOT_PROVIDER_BASE_URL", &base),
         ("COPILOT_PROVIDER_API_KEY", "sk-mock-000"),
-        // It wants a name and takes any. What it knows of a real model could change its tools.
+        // Any name is accepted. Copilot could offer other tools to a model that it knows.
         ("COPILOT_MODEL", "mock-model"),
-        // No login, no telemetry, no server of GitHub's.
+        // Disables login, telemetry and requests to GitHub.
         ("COPILOT_OFFLINE", "true"),
         ("COPILOT_AUTO_UPDATE", "false"),
     ];
@@ -39,15 +39,15 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Its `user-agent` is that of the model service's JavaScript library, so its tools identify it:
-/// no other of these CLIs has one of these, though one has a `bash` too.
-/// Whether it put a call in the model's place: where something has ended in the background, it reads its output
-/// by itself.
+/// Returns whether Copilot itself put a call in the model's role: it reads the output of background work that
+/// has ended.
 fn is_own_call(item: &Value) -> bool {
     matches!(text_of(item, "name"), "read_agent" | "read_bash")
         && !text_of(item, "call_id").starts_with("call_mock_")
 }
 
+/// Identifies Copilot by its tools: its `user-agent` is that of the service's JavaScript library. No other CLI
+/// has one of these tools, except for a `bash`.
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let library = ["Anthropic/JS ", "OpenAI/JS "]
         .iter()
@@ -70,7 +70,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             json!({"command": command, "description": "Run a command", "mode": "async"}),
         ),
         Part::ReadFile(path) => Call::new("view", json!({"path": place.absolute(path)})),
-        // It makes new files only, in folders that are there.
+        // The tool only creates files, in existing folders.
         Part::WriteFile { path, content } => Call::new(
             "create",
             json!({"path": place.absolute(path), "file_text": content}),
@@ -99,8 +99,8 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     })
 }
 
-/// The model's name of an MCP server's tool: letters, digits, `_` and `-` stay as
-/// they are, anything else is a `-`, and long names are cut off at the end.
+/// Returns the model's name of an MCP server's tool. Letters, digits, `_` and `-` are kept, other characters
+/// become `-`, and long names are truncated.
 fn mcp_name(server: &str, tool: &str) -> String {
     const LONGEST: usize = 64;
     format!("{server}-{tool}")

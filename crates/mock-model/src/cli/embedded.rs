@@ -1,4 +1,4 @@
-//! The runtime of `teamster` whose model loop runs in its own process.
+//! The runtime whose model loop runs in the process of `teamster`.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use crate::Part;
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
-/// It speaks all four protocols. OpenAI Responses has a word for each kind of token.
+/// Uses OpenAI Responses, which has every kind of token. The runtime supports all four protocols.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
         ("OPENAI_BASE_URL", format!("{url}/v1")),
-        // The others, for who names their models.
+        // For callers that request models of the other services.
         ("ANTHROPIC_API_KEY", "sk-mock-000".to_owned()),
         ("ANTHROPIC_BASE_URL", url.to_owned()),
         ("GEMINI_API_KEY", "mock-000".to_owned()),
@@ -22,7 +22,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     ];
     Pointing {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
-        // One that has a price.
+        // A model with a known price.
         model: Some("openai/gpt-5.1".to_owned()),
         elsewhere: elsewhere(&["GEMINI_BASE_URL", "GOOGLE_API_KEY"]),
         folders: [("XDG_STATE_HOME", ".local/state")].into(),
@@ -30,13 +30,13 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Its tools are called like those of others.
+/// Identifies the runtime by `user-agent`, because its tools have the names of others.
 pub(super) fn is_asking(user_agent: &str, _tools: &[String]) -> bool {
     user_agent.starts_with("teamster-embedded/")
 }
 
 pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
-    // Its paths may be relative.
+    // Paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),
         Part::ReadFile(path) => Call::new("read", json!({"path": path})),
@@ -53,7 +53,7 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
             let entries: Vec<_> = entries.iter().map(entry).collect();
             Call::new("update_plan", json!({"entries": entries}))
         }
-        // It has no tool that asks, and reports that.
+        // The runtime has no such tool and reports that to the model.
         Part::Ask(question) => Call::new("question", json!({"question": question})),
         _ => return None,
     })

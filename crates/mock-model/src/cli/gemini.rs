@@ -13,16 +13,18 @@ pub(super) const HABITS: Habits = Habits {
     ..Habits::NONE
 };
 
-/// Variables alone would do in an empty home: those of Vertex AI are not asked which login is meant,
-/// as that of an address is (exit code 41). But the login that is chosen in a user's settings counts
-/// more than they, and would ask the service itself; and only settings turn statistics off and bound
-/// the repetitions of a failed request, which are ten and take minutes. They must be the user's: an
-/// administrator's, which a variable can name, must be root's.
+/// Uses variables and the user's settings.
+///
+/// In an empty home, variables would suffice: those of Vertex AI select a login, while a base URL alone does
+/// not (exit code 41). However, a login in the user's settings takes precedence and would contact the real
+/// service. Only settings disable statistics and limit the retries of a failed request, which are ten by
+/// default and take minutes. They must be the user's: an administrator's settings, which a variable can name,
+/// must belong to root.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("GEMINI_API_KEY", "mock-000"),
         ("GOOGLE_GEMINI_BASE_URL", url),
-        // Without it, the CLI refuses to work in a folder that is new to it (exit code 55).
+        // Otherwise the CLI refuses to work in an untrusted folder (exit code 55).
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
     ];
     let settings = json!({
@@ -39,8 +41,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
         env: env
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
-        // With its default, `auto`, it asks another model first which shall answer, and counts what
-        // that used too.
+        // With the default, `auto`, the CLI first asks another model to choose one, and counts the usage of
+        // that too.
         model: Some("gemini-2.5-flash".to_owned()),
         files: vec![HomeFile {
             path: ".gemini/settings.json".into(),
@@ -67,7 +69,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
 }
 
 pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
-    // Its paths may be relative.
+    // Paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("run_shell_command", json!({"command": command})),
         Part::BackgroundShell(command) => Call::new(
@@ -106,7 +108,7 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
     })
 }
 
-/// The name under which the CLI declares a tool of a server.
+/// Returns the name under which the CLI declares a tool of a server.
 fn mcp_name(server: &str, tool: &str) -> String {
     /// Longer names are shortened in the middle.
     const LONGEST: usize = 63;
@@ -118,7 +120,7 @@ fn mcp_name(server: &str, tool: &str) -> String {
     } else {
         format!("mcp_{name}")
     };
-    // ASCII from here on, so that bytes are characters.
+    // ASCII only from here on, so bytes are characters.
     let name = name.replace(|c| !allowed(c), "_");
     if name.len() > LONGEST {
         format!("{}...{}", &name[..END], &name[name.len() - END..])

@@ -5,7 +5,7 @@ use crate::Part;
 
 pub(super) const HABITS: Habits = opencode::HABITS;
 
-/// As OpenCode, by variables of its own name.
+/// Uses OpenCode's configuration, with Kilo's names of the variables.
 pub(super) fn point_at(url: &str) -> Pointing {
     let mut pointing = opencode::point_at(url);
     for (name, _) in &mut pointing.env {

@@ -7,7 +7,7 @@ use crate::Part;
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
-/// In Anthropic Messages, by a model that variables describe.
+/// Uses Anthropic Messages, with a model that is described by variables.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("KIMI_MODEL_NAME", "mock-model".to_owned()),
@@ -25,16 +25,17 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Its `user-agent` is that of the service's library. Its tools are called like Claude's, but for these.
+/// Identifies Kimi by its tools: its `user-agent` is that of the service's library. The tools have the names
+/// of Claude's, except for these.
 pub(super) fn is_asking(_: &str, tools: &[String]) -> bool {
     let offers = |name| tools.iter().any(|tool| tool == name);
     offers("Bash") && offers("ReadMediaFile") && offers("TodoList")
 }
 
-/// Its other tools are found by what they take.
+/// Returns the calls that need a special case. Other tools are identified by their schemas.
 pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
     match part {
-        // It takes the name of a kind of sub-agent, which is not in the schema.
+        // The tool requires a kind of sub-agent, which the schema does not list.
         Part::Agent { prompt, .. } => Some(Call::new(
             "Agent",
             json!({"description": "Sub-agent", "prompt": prompt, "subagent_type": "coder"}),

@@ -1,4 +1,4 @@
-//! Calls of tools by the names and JSON Schemas that a request offers: for agents that are not known.
+//! Tool calls for unknown agents, by the names and JSON Schemas of the tools that a request offers.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) struct Offer {
     schema: Value,
 }
 
-/// The tools of a request in any of the protocols.
+/// Returns the tools of a request in any of the protocols.
 pub(crate) fn offers(body: &Value) -> Vec<Offer> {
     let tools = items(body, "tools").iter();
     tools
@@ -23,7 +23,7 @@ pub(crate) fn offers(body: &Value) -> Vec<Offer> {
             None => vec![tool],
         })
         .filter_map(|tool| {
-            // Chat Completions has it in a field of its own.
+            // Chat Completions nests it in a field.
             let tool = if tool["function"].is_object() {
                 &tool["function"]
             } else {
@@ -44,7 +44,7 @@ pub(crate) fn offers(body: &Value) -> Vec<Offer> {
         .collect()
 }
 
-/// The call of an offered tool that does what a part asks for; `None` if no tool is known to do that.
+/// Returns the call of an offered tool for a part, or `None` if no known tool is offered.
 pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     match part {
         Part::Shell(command) => shell(command, false, place),
@@ -99,7 +99,7 @@ pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     }
 }
 
-// Names without what is no letter or digit, in lower case; the likeliest first.
+// Names in lower case, reduced to letters and digits, in the order of preference.
 const SHELL: &[&str] = &[
     "bash",
     "shell",
@@ -186,7 +186,7 @@ fn shell(command: &str, in_background: bool, place: &CallContext<'_>) -> Option<
     Some(tool.call(input))
 }
 
-/// A file that is made by a patch.
+/// Returns a call that creates a file by a patch.
 fn patch(path: &str, content: &str, place: &CallContext<'_>) -> Option<Call> {
     let tool = named(place, &["applypatch"])?;
     let lines: Vec<_> = content.lines().map(|line| format!("+{line}")).collect();
@@ -202,7 +202,7 @@ fn patch(path: &str, content: &str, place: &CallContext<'_>) -> Option<Call> {
     Some(tool.call(input))
 }
 
-/// Names are made of the server's and the tool's in one of many ways.
+/// Returns a call of a server's tool. Its name combines those of the server and the tool in one of many ways.
 fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> Option<Call> {
     let (server_name, tool_name) = (plain(server), plain(tool));
     let is_it = |offer: &&Offer| {
@@ -216,7 +216,7 @@ fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> 
     if let Some(offer) = found {
         return Some(Call::new(&offer.name, arguments.clone()));
     }
-    // One tool for those of all servers.
+    // One tool for the tools of all servers.
     let offer = named(place, &["usemcptool", "mcpcalltool", "callmcptool"])?;
     let input = json!({
         property(&offer.schema, &["servername", "server"])?: server,
@@ -226,7 +226,7 @@ fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> 
     Some(Call::new(&offer.name, input))
 }
 
-/// The offered tool with the likeliest of these names.
+/// Returns the offered tool with the first of these names that occurs.
 fn named<'p>(place: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
     let offers = place.offers;
     names
@@ -234,21 +234,21 @@ fn named<'p>(place: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
         .find_map(|name| offers.iter().find(|offer| plain(&offer.name) == *name))
 }
 
-/// Lower case, and nothing but letters and digits.
+/// Reduces a name to letters and digits in lower case.
 fn plain(name: &str) -> String {
     let name = name.chars().filter(char::is_ascii_alphanumeric);
     name.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The property of an object's schema with the likeliest of these names.
+/// Returns the property of an object's schema with the first of these names that occurs.
 fn property<'s>(schema: &'s Value, names: &[&str]) -> Option<&'s str> {
     let properties = schema["properties"].as_object()?;
     let found = |name: &&str| properties.keys().find(|key| plain(key) == *name);
     names.iter().find_map(found).map(String::as_str)
 }
 
-/// Puts an argument under the likeliest of these names, as a list or in an object where the schema wants
-/// that.
+/// Adds an argument under the first of these names that the schema has, as a list or in an object if the
+/// schema requires that.
 fn put(tool: &Offer, input: &mut Map<String, Value>, names: &[&str], value: &Value) -> Option<()> {
     let name = property(&tool.schema, names)?;
     let schema = &tool.schema["properties"][name];
@@ -283,7 +283,7 @@ fn shaped(schema: &Value, names: &[&str], value: &Value) -> Value {
     }
 }
 
-/// Adds what else a schema requires.
+/// Adds the other fields that a schema requires.
 fn fill(schema: &Value, fields: &mut Map<String, Value>) {
     for name in items(schema, "required").iter().filter_map(Value::as_str) {
         if fields.contains_key(name) {
@@ -308,7 +308,7 @@ impl Offer {
         Call::new(&self.name, Value::Object(input))
     }
 
-    /// The first property whose schema is like this.
+    /// Returns the first property with a matching schema.
     fn property(&self, is_it: impl Fn(&Value) -> bool) -> Option<(&str, &Value)> {
         let properties = self.schema["properties"].as_object()?;
         let mut found = properties.iter().filter(|(_, schema)| is_it(schema));

@@ -6,10 +6,10 @@ use super::{Call, CallContext, Habits, OwnRequest, Pointing, elsewhere};
 use crate::Part;
 use crate::json::{items, text_of};
 
-/// The provider in Anthropic's protocol with the requested model.
+/// Name of the provider with Anthropic's protocol, which serves the default model.
 const PROVIDER: &str = "mock";
 
-/// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
+/// Name of the provider with OpenAI's protocol, selected by `--model mock-chat/mock-model`.
 const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
@@ -20,11 +20,11 @@ pub(super) const HABITS: Habits = Habits {
     ..Habits::NONE
 };
 
-/// In Anthropic's protocol, because only there does OpenCode see what is written to a cache: its
-/// reader of Chat Completions takes that for other input.
+/// Uses Anthropic's protocol, because only there OpenCode reports cache writes: its parser of Chat
+/// Completions counts them as other input.
 ///
-/// No setting bounds OpenCode's retries: five, in silence, after 2, 4, 8, 16 and about 30 seconds. A
-/// script can shorten the waits of an HTTP error by its header `retry-after-ms`, and of nothing else.
+/// No setting limits OpenCode's retries: five, without output, after 2, 4, 8, 16 and about 30 seconds. A
+/// script can shorten only the delays after an HTTP error, by the header `retry-after-ms`.
 pub(super) fn point_at(url: &str) -> Pointing {
     let model = format!("{PROVIDER}/{MODEL}");
     let provider = |package: &str| {
@@ -39,7 +39,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
                 "attachment": true,
                 "modalities": {"input": ["text", "image"], "output": ["text"]},
                 "limit": {"context": 200_000, "output": 32_000},
-                // Dollars for a million tokens, without which OpenCode reports a cost of nothing.
+                // In dollars per million tokens. Otherwise OpenCode reports a cost of 0.
                 "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
             }},
         })
@@ -77,7 +77,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Others have a tool `bash` too.
+/// Identifies OpenCode by two tools, because other CLIs have a `bash` too.
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let offers = |name| tools.iter().any(|tool| tool == name);
     user_agent.starts_with("opencode/") || (offers("bash") && offers("todowrite"))
@@ -121,7 +121,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     })
 }
 
-/// A name as OpenCode writes it for a model.
+/// Returns a name as OpenCode presents it to a model.
 fn plain(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
@@ -133,11 +133,11 @@ fn plain(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// The answer to what OpenCode asks for itself: a title of a new session, and a summary in the place
-/// of a conversation that got too long.
+/// Returns the answer to OpenCode's own requests: a title of a new session, and a summary that replaces a
+/// conversation that became too long.
 ///
-/// Neither offers tools, but nor does a conversation in which none is allowed, so they are known by
-/// what they ask. The request may be in either of OpenCode's protocols.
+/// These requests offer no tools, but neither does a conversation without allowed tools, so they are
+/// identified by their prompts. They may use either of OpenCode's protocols.
 fn helper(body: &Value) -> Option<&'static str> {
     let messages = items(body, "messages");
     let is_from = |role: &str| {
@@ -154,14 +154,14 @@ fn helper(body: &Value) -> Option<&'static str> {
         .flat_map(texts)
         .collect();
     match asked.as_slice() {
-        // What comes after it is the prompt, which is all that a conversation would have.
+        // The second text is the prompt. A conversation would have only that.
         [TITLE_PROMPT, _, ..] => Some("A mock session"),
         [text] if text.starts_with(SUMMARY_PROMPT) => Some(SUMMARY),
         _ => None,
     }
 }
 
-/// Whether a message of the model is a summary that [`helper`] gave, which is no turn of the script.
+/// Returns whether a message of the model is a summary by [`helper`], which is not a turn of the script.
 fn is_summary(message: &Value) -> bool {
     texts(message) == [SUMMARY]
 }
@@ -172,7 +172,7 @@ const SUMMARY_PROMPT: &str = "Here is the conversation so far:\n\n<conversation>
 
 const SUMMARY: &str = "Mock summary: what was said before was too long to keep.";
 
-/// The texts of a message, whose content is one or a list.
+/// Returns the texts of a message, whose content is a text or a list.
 fn texts(message: &Value) -> Vec<&str> {
     match &message["content"] {
         Value::String(text) => vec![text],

@@ -5,19 +5,20 @@ use serde_json::json;
 use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
 use crate::Part;
 
-/// The provider in Anthropic's protocol with the requested model.
+/// Name of the provider with Anthropic's protocol, which serves the default model.
 const PROVIDER: &str = "mock";
 
-/// The provider in OpenAI's protocol, for who wants that: `--model mock-chat/mock-model`.
+/// Name of the provider with OpenAI's protocol, selected by `--model mock-chat/mock-model`.
 const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
-/// In Anthropic's protocol, because only there Pi sees what is written to a cache.
+/// Uses Anthropic's protocol, because only there Pi reports cache writes.
 ///
-/// It waits 2, 4 and 8 seconds before it repeats a failed request, independent of the service's delay.
+/// Pi waits 2, 4 and 8 seconds before it retries a failed request, and ignores the delay that the service
+/// requests.
 pub(super) fn point_at(url: &str) -> Pointing {
     let provider = |api: &str, base: &str| {
         json!({
@@ -30,17 +31,17 @@ pub(super) fn point_at(url: &str) -> Pointing {
                 "input": ["text", "image"],
                 "contextWindow": 200_000,
                 "maxTokens": 32_000,
-                // Dollars for a million tokens, without which Pi reports a cost of nothing.
+                // In dollars per million tokens. Otherwise Pi reports a cost of 0.
                 "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
             }],
         })
     };
     let models = json!({"providers": {
-        // It adds `/v1/messages` itself.
+        // Pi appends `/v1/messages`.
         PROVIDER: provider("anthropic-messages", url),
         CHAT_PROVIDER: provider("openai-completions", &format!("{url}/v1")),
     }});
-    // No lists of models, no look at newer versions.
+    // Disables lists of models and update checks.
     let env = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
     Pointing {
         env: env
@@ -59,7 +60,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
     }
 }
 
-/// Its `user-agent` is that of the service's library. No other of these CLIs has these tools and no more.
+/// Identifies Pi by its tools: its `user-agent` is that of the service's library. No other CLI has exactly
+/// these.
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let _ = user_agent;
     let offers = |name| tools.iter().any(|tool| tool == name);
@@ -75,7 +77,7 @@ pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write", json!({"path": path, "content": content}))
         }
-        // It has no such tool, and reports that to the model.
+        // Pi has no such tool and reports that to the model.
         Part::Ask(question) => Call::new("ask_user", json!({"question": question})),
         _ => return None,
     })

@@ -7,9 +7,8 @@ use crate::Part;
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
-/// In Chat Completions. Which login is meant is in its settings; and there is turned off what it asks the model
-/// by itself after a turn, which would take the script's next answers: suggestions of what to write next, and
-/// notes for its memory.
+/// Uses Chat Completions. The settings select the login. They also disable Qwen's own requests after a turn,
+/// which would consume the script's next answers: suggestions for the next prompt, and notes for its memory.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
@@ -41,7 +40,7 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
     user_agent.starts_with("QwenCode/")
 }
 
-/// Its tools are found by what they take.
+/// Returns `None`: Qwen's tools are identified by their schemas.
 pub(super) fn call(_: &Part, _: &CallContext<'_>) -> Option<Call> {
     None
 }

@@ -11,29 +11,29 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("{path}: {error}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// It is no TOML, or not in the form of a script. The message has the line and the column.
+    /// The text is not TOML or not a script. The message has the line and the column.
     #[error("{0}")]
     Form(String),
-    /// It cannot be played.
+    /// A turn is invalid.
     #[error("turn {turn}: {what}")]
     Turn {
-        /// Which `[[turn]]`, counted from 1.
+        /// Number of the `[[turn]]`, from 1.
         turn: usize,
         /// The problem.
         what: String,
     },
-    /// It has no turn.
+    /// The script has no turn.
     #[error("a script needs at least one `[[turn]]`")]
     Empty,
 }
 
 impl ScriptError {
-    /// Of a line that is longer than people read, its beginning.
+    /// Creates the error of the TOML parser, with long lines shortened.
     pub(super) fn form(error: &toml::de::Error) -> Self {
         const LONGEST: usize = 400;
         let cut = |line: &str| match line.char_indices().nth(LONGEST) {
@@ -112,7 +112,8 @@ impl Turn {
 
 impl HttpError {
     fn check(&self) -> Result<(), String> {
-        // Below 200 is no answer yet. A proxy that answers 200 with a page of its own is one.
+        // A status below 200 is not a final answer. 200 is allowed: some proxies answer so with a page of
+        // their own.
         if let Some(status) = self.status
             && !(200..=599).contains(&status)
         {

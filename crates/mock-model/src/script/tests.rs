@@ -1,4 +1,4 @@
-//! Scripts that can be played, and scripts that cannot.
+//! Valid and invalid scripts.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Answers to requests.
 
 use std::time::Duration;
 use std::{io, iter};
@@ -22,15 +22,15 @@ use crate::{Cli, ErrorKind, HttpError, Protocol, Stop, Tokens, Turn};
 /// A body that can break off.
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Before a connection is broken, what was written goes out, and is read: what lies unread in the
-/// reader's system is lost with the connection, and on a busy machine a reader is late.
+/// Time between the last write and a break of the connection. Data that is unread in the reader's system is
+/// lost with the connection, and a reader on a busy machine is late.
 const FLUSH: Duration = Duration::from_millis(500);
 
-/// The largest request, in bytes: twice what the largest of the services takes. It bounds the
-/// memory of the caller that keeps the requests.
+/// Size of the largest request, in bytes: twice the limit of the largest service. It bounds the memory for
+/// recorded requests.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Answers a request. `gone` ends when the connection does. An error closes the connection.
+/// Answers a request. `gone` ends with the connection. An error closes the connection.
 pub(super) async fn answer(
     shared: &Shared,
     request: hyper::Request<Incoming>,
@@ -57,7 +57,7 @@ pub(super) async fn answer(
         Read::Nothing => plan(shared, &head, &mut seen),
         Read::Wrong(status, message) => {
             seen.protocol = protocol_of(&head);
-            // Those who speak no protocol get words that at least one of them has.
+            // Without a known protocol, the error has the form of one.
             let protocol = seen.protocol.unwrap_or(Protocol::Anthropic);
             let failure = protocol
                 .wire()
@@ -92,7 +92,7 @@ pub(super) async fn answer(
         } => Ok(complete(status, &headers, body)),
         Planned::Stream { frames, .. } => Ok(stream(frames, shared.settings.pace, gone)),
         Planned::Cut { .. } => Err(io::ErrorKind::ConnectionReset.into()),
-        // This is dropped with its connection.
+        // Dropped with its connection.
         Planned::Stall => std::future::pending().await,
     }
 }
@@ -101,7 +101,7 @@ pub(super) async fn answer(
 enum Read {
     Json(Value),
     Nothing,
-    /// It gets no answer but this HTTP status with this message.
+    /// An invalid body, answered with this HTTP status and message.
     Wrong(u16, &'static str),
 }
 
@@ -121,13 +121,13 @@ impl Read {
             Err(error) if error.is::<LengthLimitError>() => {
                 Self::Wrong(413, "mock model: the request is larger than 64 MiB")
             }
-            // The reader is gone.
+            // The client has gone away.
             Err(_) => Self::Wrong(400, "mock model: the body of the request broke off"),
         }
     }
 }
 
-/// The protocol of a request to a model.
+/// Returns the protocol of a request to a model.
 fn protocol_of(head: &Parts) -> Option<Protocol> {
     (head.method == Method::POST)
         .then(|| Protocol::of(head.uri.path()))
@@ -146,11 +146,11 @@ enum Planned {
         delay: Duration,
         frames: Vec<Frame>,
     },
-    /// The connection breaks, and nothing was answered.
+    /// Breaks the connection without an answer.
     Cut {
         delay: Duration,
     },
-    /// Nothing is ever answered.
+    /// Never answers.
     Stall,
 }
 
@@ -163,7 +163,7 @@ fn json_body(status: u16, body: &Value) -> Planned {
     }
 }
 
-/// Decides about a request, and takes down what it was.
+/// Plans the answer to a request, and records the request.
 fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     let path = head.uri.path();
     let user_agent = head
@@ -229,7 +229,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         tools: &tools,
         offers: &offers,
     };
-    // Those that others' tools have as well may be another's.
+    // Tools that several CLIs have do not identify one with certainty.
     let is_sure = shared.settings.cli.is_some() || Cli::who(user_agent, &[]).is_some();
     let beside = |part| cli?.call_beside(part, &place).map(Say::Call).map(Some);
     let say: Option<Vec<_>> = answer
@@ -261,7 +261,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         };
     }
     match reply.say.last() {
-        // An answer in one piece is sent when all of it is there, so nothing of it was.
+        // A complete answer is sent at its end, so no part of it was sent.
         Some(Say::Cut) => Planned::Cut {
             delay: answer.delay(),
         },
@@ -276,7 +276,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     }
 }
 
-/// The answer to what the CLI wants to know for itself.
+/// Returns the answer to a CLI's own request.
 fn helper(wire: &dyn Wire, model: String, stream: bool, say: Vec<Say>) -> Planned {
     let reply = Reply {
         id: "mock_helper".to_owned(),
@@ -295,14 +295,14 @@ fn helper(wire: &dyn Wire, model: String, stream: bool, say: Vec<Say>) -> Planne
     }
 }
 
-/// The answer to a request that is not for a model.
+/// Returns the answer to a request that is not for a model.
 fn beside(head: &Parts) -> Planned {
     let path = head.uri.path().trim_end_matches('/');
     match head.method {
         Method::HEAD => json_body(200, &Value::Null),
         Method::GET if path.is_empty() => json_body(200, &json!({"status": "ok"})),
         Method::GET if path.ends_with("/models") => {
-            // In the words of both families of lists.
+            // Compatible with both formats of model lists.
             let model = json!({"id": "mock-model", "object": "model", "type": "model", "display_name": "Mock model", "owned_by": "mock", "created": 0});
             json_body(
                 200,
@@ -364,7 +364,7 @@ fn stream(frames: Vec<Frame>, pace: Duration, gone: watch::Receiver<()>) -> Resp
     response
 }
 
-/// Writes a stream until its end, or until its reader is gone.
+/// Writes a stream until its end, or until the client has gone away.
 async fn write(
     frames: Vec<Frame>,
     pace: Duration,
@@ -373,7 +373,7 @@ async fn write(
 ) {
     tokio::select! {
         () = write_all(frames, pace, sender) => {}
-        // Nothing is ever sent: this ends with the connection.
+        // `gone` never has a value: it ends with the connection.
         _ = gone.changed() => {}
     }
 }
@@ -383,7 +383,7 @@ async fn write_all(frames: Vec<Frame>, pace: Duration, mut sender: Sender<Bytes,
         match frame {
             Frame::Bytes(bytes) => {
                 if sender.send_data(bytes).await.is_err() {
-                    // The reader is gone.
+                    // The client has gone away.
                     return;
                 }
             }

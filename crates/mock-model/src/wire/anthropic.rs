@@ -1,4 +1,4 @@
-//! Anthropic Messages: `POST /v1/messages`, and `…/count_tokens` beside it.
+//! Anthropic Messages: `POST /v1/messages` and `…/count_tokens`.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ impl Wire for Anthropic {
         let tools = items(body, "tools").iter();
         let tools: Vec<_> = tools.map(|tool| text_of(tool, "name").to_owned()).collect();
         let what = if path.ends_with("/count_tokens") {
-            // About four bytes are a token.
+            // A token has about four bytes.
             RequestKind::Body(json!({"input_tokens": body.to_string().len() / 4}))
         } else {
             kind_of(&ParsedBody {
@@ -213,7 +213,7 @@ fn speaker(message: &Value) -> Speaker {
     }
 }
 
-/// Made up: only the service checks it.
+/// Made up: only the service verifies it.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
 fn frame_of(reply: &Reply) -> Value {
@@ -229,9 +229,8 @@ fn frame_of(reply: &Reply) -> Value {
     })
 }
 
-/// Whether the first of these is left open: a text that is still being written when the stream
-/// breaks, with any bytes in between. The CLI handles complete blocks differently: it
-/// keeps those, and requests others again, without a stream.
+/// Returns whether the first part is a text that is unfinished when the stream breaks, ignoring literal bytes
+/// in between. The CLI keeps complete blocks; for others it repeats the request without a stream.
 fn breaks_off(say: &[Say]) -> bool {
     let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
         return false;
@@ -242,8 +241,8 @@ fn breaks_off(say: &[Say]) -> bool {
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
-/// The blocks of a search by the service itself: the query and its results. As they begin in
-/// a stream, or complete.
+/// Returns the blocks of a search by the service itself: the query and its results, either as they begin in a
+/// stream or complete.
 fn search(reply: &Reply, query: &str, complete: bool) -> [Value; 2] {
     let input = if complete {
         json!({"query": query})
@@ -264,7 +263,7 @@ fn search(reply: &Reply, query: &str, complete: bool) -> [Value; 2] {
     ]
 }
 
-/// A content block: as it begins in a stream, or complete.
+/// Returns a content block, either as it begins in a stream or complete.
 fn block(reply: &Reply, index: usize, say: &Say, complete: bool) -> Value {
     let text = |texts: &[String]| {
         if complete {

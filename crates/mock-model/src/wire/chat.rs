@@ -19,7 +19,7 @@ impl Wire for Chat {
     fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
         let stream = body["stream"].as_bool().unwrap_or(false);
         let tools = items(body, "tools").iter().map(|tool| {
-            // Named for what it is: `function`, or `custom`.
+            // The field is named after the type: `function` or `custom`.
             let kind = text_of(tool, "type");
             text_of(&tool[kind], "name").to_owned()
         });
@@ -90,7 +90,7 @@ impl Wire for Chat {
                     out.event(None, &self.error(*kind, None).body);
                     out.end(None);
                 }
-                // `common` has written all others.
+                // `common` has written all other parts.
                 _ => {}
             }
         }
@@ -188,8 +188,8 @@ impl Wire for Chat {
                 Some("model_not_found"),
                 "The model `no-such-model` does not exist or you do not have access to it.",
             ),
-            // No number here has the digits of a status: OpenCode repeats a request whose error has
-            // 500 anywhere in its text.
+            // No number here contains the digits of a status: OpenCode retries a request if its error
+            // contains 500 anywhere.
             ErrorKind::ContextTooLong => (
                 400,
                 request,
@@ -222,7 +222,7 @@ fn frame_of(reply: &Reply, object: &str) -> Value {
     json!({
         "id": format!("chatcmpl-{}", reply.id),
         "object": object,
-        // Seconds; the same each time a script is played.
+        // In seconds. The same whenever a script is played.
         "created": 1_750_000_000,
         "model": reply.model,
     })
@@ -236,7 +236,7 @@ fn tool_call(reply: &Reply, index: usize, call: &Call, arguments: &str) -> Value
     })
 }
 
-/// The text that stands for what a tool is given. A text stays as it is, so it may be no JSON.
+/// Returns the text form of a tool's input. A text is kept literally, so it may not be JSON.
 fn arguments(call: &Call) -> String {
     match &call.input {
         Value::String(text) => text.clone(),
@@ -244,7 +244,7 @@ fn arguments(call: &Call) -> String {
     }
 }
 
-/// All input is in `prompt_tokens`, including cached ones.
+/// Encodes the usage. `prompt_tokens` includes cached tokens.
 fn usage(tokens: &Tokens) -> Value {
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
     json!({

@@ -1,8 +1,7 @@
-//! Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`, and `:generateContent` and
-//! `:countTokens` beside it.
+//! Gemini: `POST /v1beta/models/MODEL:streamGenerateContent`, `:generateContent` and `:countTokens`.
 //!
-//! A refusal before any text is one of the prompt (`promptFeedback.blockReason`); after
-//! some text it ends the answer (`finishReason` `SAFETY`).
+//! A refusal before any text blocks the prompt (`promptFeedback.blockReason`). After some text it ends the
+//! answer (`finishReason` `SAFETY`).
 
 mod failure;
 
@@ -32,7 +31,7 @@ impl Wire for Gemini {
             .map(|function| text_of(function, "name").to_owned())
             .collect();
         let what = if method == "countTokens" {
-            // About four bytes are a token.
+            // A token has about four bytes.
             RequestKind::Body(json!({"totalTokens": body.to_string().len() / 4}))
         } else {
             kind_of(&ParsedBody {
@@ -80,14 +79,14 @@ impl Wire for Gemini {
                     calls += 1;
                 }
                 Say::Error(kind) => {
-                    // It is no event, but JSON by itself in the middle of the events. Clients take it
-                    // for an error only if they read it by itself.
+                    // The error is not an event but bare JSON between the events. Clients recognize it only
+                    // if they read it separately.
                     out.common(&Say::Pause(BY_ITSELF));
                     let Failure { body, .. } = self.error(*kind, None);
                     out.raw(format!("{body:#}\n"));
                     out.end(None);
                 }
-                // `common` has written all others.
+                // `common` has written all other parts.
                 _ => {}
             }
         }
@@ -113,10 +112,10 @@ impl Wire for Gemini {
     }
 }
 
-/// Made up: only the service checks it.
+/// Made up: only the service verifies it.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
-/// Between two writes that shall be two reads, also on a busy machine.
+/// Delay between two writes that must become two reads, even on a busy machine.
 const BY_ITSELF: Duration = Duration::from_secs(1);
 
 fn speaker(content: &Value) -> Speaker {
@@ -127,7 +126,7 @@ fn speaker(content: &Value) -> Speaker {
     }
 }
 
-/// A complete part of an answer. `calls` is the number of calls before it.
+/// Encodes a complete part of an answer. `calls` is the number of calls before it.
 fn complete_part(reply: &Reply, calls: usize, say: &Say) -> Value {
     match say {
         Say::Text(texts) => json!({"text": texts.concat()}),
@@ -139,7 +138,7 @@ fn complete_part(reply: &Reply, calls: usize, say: &Say) -> Value {
                 "args": call.input,
             }});
             if calls == 0 {
-                // Only the first of an answer has one.
+                // Only the first call of an answer has one.
                 part["thoughtSignature"] = SIGNATURE.into();
             }
             part
@@ -165,7 +164,7 @@ fn response(reply: &Reply, candidate: &Value, usage: &Value) -> Value {
     })
 }
 
-/// The end of an answer, or all of it.
+/// Encodes the last event of an answer, or the whole answer.
 fn last(reply: &Reply, parts: &Value) -> Value {
     let is_output = |say: &Say| matches!(say, Say::Text(_) | Say::Thinking(_) | Say::Call(_));
     if reply.stop == Stop::Refusal && !reply.say.iter().any(is_output) {
@@ -183,17 +182,17 @@ fn last(reply: &Reply, parts: &Value) -> Value {
     )
 }
 
-/// The prompt's tokens, those from a cache among them.
+/// Returns the tokens of the prompt, including cached ones.
 fn prompt(tokens: &Tokens) -> u64 {
     tokens.input + tokens.cache_read + tokens.cache_write
 }
 
-/// Before the end, only the prompt is counted.
+/// Encodes the usage before the end, which only counts the prompt.
 fn until_now(tokens: &Tokens) -> Value {
     json!({"promptTokenCount": prompt(tokens), "totalTokenCount": prompt(tokens)})
 }
 
-/// Counts that are zero are left out, but for the two that are always there.
+/// Encodes the usage. Zero counts are omitted, except for the two that are always present.
 fn usage(tokens: &Tokens) -> Value {
     let mut usage = json!({
         "promptTokenCount": prompt(tokens),

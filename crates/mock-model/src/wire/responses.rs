@@ -117,10 +117,10 @@ impl Events {
     }
 }
 
-/// An item of the output, from its first event to its last, or without its end.
+/// Writes an item of the output with all its events, or without its end.
 fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say, is_whole: bool) {
     let id = item.id();
-    // What stands in every event of an item, and where in the item it is.
+    // Adds the fields that every event of an item has, and its position in the item.
     let at = |place: &str, mut data: Value| {
         data["item_id"] = id.into();
         data["output_index"] = index.into();
@@ -210,12 +210,12 @@ fn item_events(out: &mut Events, index: usize, item: &Item, say: &Say, is_whole:
     );
 }
 
-/// A response without output.
+/// Encodes a response without output.
 fn response(reply: &Reply, status: &str) -> Value {
     json!({
         "id": format!("resp_{}", reply.id),
         "object": "response",
-        // The same each time a script is played.
+        // The same whenever a script is played.
         "created_at": 0,
         "status": status,
         "error": null,
@@ -230,11 +230,10 @@ fn response(reply: &Reply, status: &str) -> Value {
     })
 }
 
-/// The response as it is at its end.
+/// Encodes the response at its end.
 ///
-/// A refusal is the service's own: `content_filter`. (A model that refuses by itself reports it in a
-/// content part of another type, and then the response is complete. Codex drops such a part, and
-/// the refusal would be lost.)
+/// A refusal is the service's: `content_filter`. A model that refuses reports it in a content part of another
+/// type, and the response is complete. Codex drops such a part, so the refusal would be lost.
 fn end(reply: &Reply, output: Vec<Value>) -> Value {
     let reason = match reply.stop {
         Stop::End | Stop::ToolUse => None,
@@ -250,7 +249,7 @@ fn end(reply: &Reply, output: Vec<Value>) -> Value {
     response
 }
 
-/// Cache reads and writes are part of the input here.
+/// Encodes the usage. The input includes cache reads and writes.
 fn usage(tokens: &Tokens) -> Value {
     let input = tokens.input + tokens.cache_read + tokens.cache_write;
     json!({
@@ -265,8 +264,8 @@ fn usage(tokens: &Tokens) -> Value {
     })
 }
 
-/// The names of the tools. Most models get them in a field of the request; some of Codex's get them
-/// in an item of the input.
+/// Returns the names of the tools. Most models get them in a field of the request; some models of Codex get
+/// them in an item of the input.
 fn tools(body: &Value) -> Vec<String> {
     let in_items = items_of(body, "input")
         .iter()
@@ -277,10 +276,10 @@ fn tools(body: &Value) -> Vec<String> {
         .chain(in_items)
         .flat_map(
             |tool| match (text_of(tool, "type"), text_of(tool, "name")) {
-                // A namespace which only keeps together what could also stand alone.
+                // A namespace that only groups tools without changing their names.
                 ("namespace", "functions") => names(tool, ""),
                 ("namespace", namespace) => names(tool, &format!("{namespace}__")),
-                // A tool of the service itself has a type only.
+                // A tool of the service itself has only a type.
                 (hosted, "") => vec![hosted.to_owned()],
                 (_, name) => vec![name.to_owned()],
             },
@@ -295,15 +294,14 @@ fn names(namespace: &Value, prefix: &str) -> Vec<String> {
         .collect()
 }
 
-/// The turn that a request is about.
+/// Returns the turn of a request.
 fn turn_of(body: &Value) -> usize {
     let input = items_of(body, "input").iter();
     cli::summarized_turns(body) + turn(input.filter_map(speaker))
 }
 
-/// The author of an item of the input; `None` if a client put it there by itself: what surrounds the
-/// agent, say, or (Codex) how the model shall take it that a filter stopped its answer, for which it
-/// then asks again.
+/// Returns the author of an item of the input, or `None` if a client added it by itself: for example the
+/// agent's environment, or Codex's note that a filter stopped the answer, after which it requests another.
 fn speaker(item: &Value) -> Option<Speaker> {
     let kind = text_of(item, "type");
     match text_of(item, "role") {
@@ -315,7 +313,7 @@ fn speaker(item: &Value) -> Option<Speaker> {
     }
 }
 
-/// The form of an error on the wire.
+/// Wire format of an error.
 struct ErrorForm {
     status: u16,
     /// Its `type`.
@@ -386,7 +384,7 @@ impl ErrorForm {
     }
 }
 
-/// The code and the message of an error in the stream, where there is always a code.
+/// Returns the code and the message of an error in the stream, where the code is mandatory.
 fn event_error(kind: ErrorKind) -> (&'static str, &'static str) {
     let ErrorForm { code, usual, .. } = ErrorForm::of(kind);
     let code = code.unwrap_or(match kind {

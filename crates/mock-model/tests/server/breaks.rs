@@ -6,7 +6,7 @@ use teamster_mock_model::MockModel;
 
 use crate::server::client::{Connection, ask, conversation, script, server, tasks};
 
-/// The server's own task.
+/// Number of the server's own tasks.
 const SERVER: usize = 1;
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn an_error_without_a_stream_is_an_http_error() {
     assert_eq!(complete.json()["error"]["type"], "overloaded_error");
 }
 
-/// Each of these would go on for an hour.
+/// Each of these would continue for an hour.
 const ENDLESS: [(&str, bool); 5] = [
     ("parts = [{ text = \"half\" }, \"stall\"]", true),
     ("parts = [{ text = \"half\" }, \"stall\"]", false),
@@ -70,7 +70,7 @@ async fn nothing_is_left_of_an_answer_whose_client_went_away() {
         }
         drop(connection);
         tasks(SERVER).await;
-        // Others are served as before.
+        // Other clients are still served.
         let mut other = Connection::to(&model).await;
         other.send("GET", "/", b"").await;
         assert_eq!(other.answer().await.unwrap().status, 200);
@@ -112,7 +112,7 @@ async fn a_client_that_does_not_read_holds_nothing_up() {
     let mut other = Connection::to(&model).await;
     other.send("GET", "/", b"").await;
     assert_eq!(other.answer().await.unwrap().status, 200);
-    // Its writer is in the middle, and ends with it.
+    // Its writer has not finished, and ends with it.
     drop((slow, other));
     tasks(SERVER).await;
     assert!(model.requests().iter().all(|seen| seen.status == 200));

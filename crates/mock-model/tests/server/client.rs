@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1 that shows what is on the wire.
+//! An HTTP/1.1 client that exposes the bytes on the wire.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use teamster_mock_model::{MockModel, Script, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Longer than anything here takes.
+/// Longer than any operation here.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Claude's, so that the server knows whose tools it calls.
+/// Claude's user agent, so that the server calls its tools.
 pub(crate) const USER_AGENT: &str = "claude-cli/2.1.197 (external, cli)";
 
 pub(crate) fn script(text: &str) -> Script {
     text.parse().unwrap()
 }
 
-/// A server that does not wait between two pieces of text.
+/// Starts a server without pauses between pieces of text.
 pub(crate) async fn server(text: &str) -> MockModel {
     let mut settings = Settings::default();
     settings.pace = Duration::ZERO;
     MockModel::start_with(script(text), settings).await.unwrap()
 }
 
-/// A conversation in which the model has had so many turns.
+/// Returns a conversation with this many turns of the model.
 pub(crate) fn conversation(turns: usize, stream: bool) -> Value {
     let mut messages = vec![json!({"role": "user", "content": "go"})];
     for _ in 0..turns {
@@ -43,10 +43,10 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The head, in small letters.
+    /// The head, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
-    /// Whether the body has its end.
+    /// True if the body has its end.
     pub(crate) complete: bool,
 }
 
@@ -70,11 +70,11 @@ impl Connection {
             body.len()
         );
         self.stream.write_all(head.as_bytes()).await.unwrap();
-        // The server may answer before it has read all of it.
+        // The server may answer before it has read the whole body.
         let _ = self.stream.write_all(body).await;
     }
 
-    /// Writes bytes as they are, as long as the server reads.
+    /// Writes literal bytes until the server stops reading.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
     }
@@ -85,7 +85,7 @@ impl Connection {
             .await;
     }
 
-    /// Reads more. `false` at the end of the connection, however it came to that.
+    /// Reads more bytes. Returns `false` at any end of the connection.
     async fn more(&mut self) -> bool {
         let mut bytes = [0; 4096];
         let read = tokio::time::timeout(DEADLINE, self.stream.read(&mut bytes))
@@ -96,7 +96,7 @@ impl Connection {
         count > 0
     }
 
-    /// Takes what stands before these bytes, and them. `None` if the connection ends before.
+    /// Takes the bytes up to and including `end`. Returns `None` if the connection ends before.
     async fn until(&mut self, end: &[u8]) -> Option<String> {
         loop {
             if let Some(at) = self.rest.windows(end.len()).position(|bytes| bytes == end) {
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Takes so many bytes.
+    /// Takes this many bytes.
     async fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         while self.rest.len() < count {
             if !self.more().await {
@@ -119,14 +119,14 @@ impl Connection {
         Some(self.rest.drain(..count).collect())
     }
 
-    /// The head of an answer.
+    /// Reads the head of an answer.
     pub(crate) async fn head(&mut self) -> Option<(u16, String)> {
         let head = self.until(b"\r\n\r\n").await?.to_ascii_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Some((status, head))
     }
 
-    /// A chunk of a streamed body; empty at its end. `None` if it breaks off.
+    /// Reads a chunk of a streamed body, which is empty at its end. Returns `None` if it breaks off.
     pub(crate) async fn chunk(&mut self) -> Option<String> {
         let length = self.until(b"\r\n").await?;
         let length = usize::from_str_radix(&length, 16).unwrap();
@@ -135,7 +135,7 @@ impl Connection {
         Some(String::from_utf8(bytes[..length].to_vec()).unwrap())
     }
 
-    /// A whole answer. `None` if the connection ends before its head.
+    /// Reads a whole answer. Returns `None` if the connection ends before its head.
     pub(crate) async fn answer(&mut self) -> Option<Answer> {
         let (status, head) = self.head().await?;
         let mut body = String::new();
@@ -167,21 +167,21 @@ impl Connection {
         })
     }
 
-    /// Whether the server has closed it.
+    /// Returns whether the server has closed the connection.
     pub(crate) async fn is_over(&mut self) -> bool {
         assert!(self.rest.is_empty(), "{:?}", self.rest);
         !self.more().await
     }
 }
 
-/// Asks on a connection of its own.
+/// Sends a request on a new connection.
 pub(crate) async fn ask(model: &MockModel, body: &Value) -> Answer {
     let mut connection = Connection::to(model).await;
     connection.ask(body).await;
     connection.answer().await.unwrap()
 }
 
-/// Waits until so many tasks are left in this runtime.
+/// Waits until this runtime has this many tasks.
 pub(crate) async fn tasks(count: usize) {
     let metrics = tokio::runtime::Handle::current().metrics();
     let start = std::time::Instant::now();

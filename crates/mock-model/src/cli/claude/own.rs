@@ -1,4 +1,4 @@
-//! Requests of Claude Code for its own purposes, and messages that it writes in the model's place.
+//! Requests of Claude Code for its own purposes, and messages that it writes in the model's role.
 
 use serde_json::{Value, json};
 
@@ -6,18 +6,18 @@ use super::super::{OwnRequest, ParsedBody};
 use crate::json::{items, text_of};
 use crate::protocol::Protocol;
 
-/// How it begins what it asks when a conversation has become too long: a summary, with
-/// which it then starts a new conversation.
+/// Beginning of the request for a summary when a conversation has become too long. Claude Code starts a new
+/// conversation with the summary.
 const SUMMARIZE: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.";
 
-/// Written in the model's place when a session is resumed that ended without an
-/// answer. It is no text of a model.
+/// Message that Claude Code writes in the model's role when it resumes a session that ended without an
+/// answer. It is not text of the model.
 const NO_ANSWER: &str = "No response requested.";
 
-/// How it begins the request that its tool for searches makes.
+/// Beginning of the request of its search tool.
 const SEARCH: &str = "Perform a web search for the query: ";
 
-/// The query, if a request only searches the web.
+/// Returns the query of a request that only searches the web.
 fn searched(body: &Value) -> Option<&str> {
     let hosted = |tool: &Value| text_of(tool, "type").starts_with("web_search");
     items(body, "tools").iter().any(hosted).then_some(())?;
@@ -25,7 +25,7 @@ fn searched(body: &Value) -> Option<&str> {
 }
 
 fn is_summary_asked(body: &Value) -> bool {
-    // A note of the system's can stand after it.
+    // A system note may follow it.
     let mut users = items(body, "messages").iter().rev();
     let last = users.find(|message| text_of(message, "role") == "user");
     last.is_some_and(|message| last_text(message).starts_with(SUMMARIZE))
@@ -51,7 +51,7 @@ pub(super) fn is_message(protocol: Protocol, message: &Value) -> bool {
         && last_text(message) == NO_ANSWER
 }
 
-/// The text with which a message ends.
+/// Returns the last text of a message.
 fn last_text(message: &Value) -> &str {
     match &message["content"] {
         Value::String(text) => text,
@@ -60,15 +60,15 @@ fn last_text(message: &Value) -> &str {
     }
 }
 
-/// The JSON schema that an answer shall have. Claude Code asks so for what it wants to know for
-/// itself, as the title of a session, and for nothing that a user wants: `--json-schema` is a tool.
-/// Tools say nothing here: with `--tools ""` a conversation has none either.
+/// Returns the JSON schema of the requested answer. Claude Code sets it only for its own purposes, such as
+/// the title of a session: `--json-schema` of a user is a tool. The tools are no indication: with `--tools
+/// ""` a conversation has none either.
 fn form(body: &Value) -> Option<&Value> {
     let format = &body["output_config"]["format"];
     (text_of(format, "type") == "json_schema").then(|| &format["schema"])
 }
 
-/// The smallest value of the form which a schema asks for.
+/// Returns the smallest value that matches a schema.
 fn example(schema: &Value) -> Value {
     if let Some(first) = items(schema, "enum").first() {
         return first.clone();

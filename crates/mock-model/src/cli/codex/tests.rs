@@ -164,7 +164,7 @@ fn other_items_are_no_calls() {
     assert_eq!(call(&Part::Cut, &place), None);
 }
 
-/// A wrapper starts it without any argument of ours.
+/// A wrapper starts Codex without these arguments.
 #[test]
 fn the_file_has_the_same_settings_as_the_arguments() {
     let pointing = point_at("http://127.0.0.1:1");

@@ -1,5 +1,5 @@
-//! Requests of Gemini CLI for its own purposes: which model shall answer, whether the conversation goes in
-//! circles, a summary of a session, and the like.
+//! Requests of Gemini CLI for its own purposes: the choice of a model, loop detection, summaries of a session
+//! and similar ones.
 
 use serde_json::{Map, Value};
 
@@ -7,13 +7,13 @@ use super::super::{OwnRequest, ParsedBody};
 use crate::json::{items, text_of};
 use crate::protocol::Protocol;
 
-/// The answer where a text is required: an empty one would be requested again.
+/// Answer to a request for text. The CLI would retry an empty one.
 const TEXT: &str = "A text by the mock model.";
 
-/// The answer to a request that is none for the next answer of the conversation.
+/// Returns the answer to a request outside of the conversation.
 ///
-/// In a conversation the CLI declares functions, and streams. What it asks beside it, it asks without
-/// both. Bare contents are what a person sends by hand: those are a conversation in either form.
+/// In a conversation the CLI declares functions and streams; its own requests do neither. Contents without a
+/// configuration come from a manual client: those are a conversation in either form.
 pub(super) fn request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     if request.protocol != Protocol::Gemini {
         return None;
@@ -34,8 +34,8 @@ pub(super) fn request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
     is_own.then(|| OwnRequest::Text(TEXT.to_owned()))
 }
 
-/// The least that a schema allows: empty texts, first choices, low numbers. To the CLI that means
-/// that the task is simple, nothing goes in circles, and a text is right as it is.
+/// Returns the minimal instance of a schema: empty texts, first choices, low numbers. For the CLI it means
+/// that the task is simple, there is no loop, and a text is correct.
 fn instance(schema: &Value) -> Value {
     if let Some(constant) = schema.get("const") {
         return constant.clone();
@@ -58,11 +58,11 @@ fn instance(schema: &Value) -> Value {
             .cloned()
             .unwrap_or_else(|| least.into())
     };
-    // OpenAPI's names of types are in capitals.
+    // OpenAPI writes type names in capitals.
     match kind.unwrap_or("object").to_ascii_lowercase().as_str() {
         "string" => "".into(),
         "boolean" => false.into(),
-        // Scores begin at 1, whether or not the schema has it.
+        // Scores begin at 1, even if the schema does not require that.
         "integer" => least(1),
         "number" => least(0),
         "array" => Value::Array(Vec::new()),
@@ -71,7 +71,7 @@ fn instance(schema: &Value) -> Value {
     }
 }
 
-/// The fields that must be there, or all if the schema does not say which those are.
+/// Returns the required fields, or all if the schema does not declare any as required.
 fn object(schema: &Value) -> Value {
     let required: Option<Vec<_>> = schema["required"]
         .as_array()
@@ -90,8 +90,8 @@ fn object(schema: &Value) -> Value {
         .collect()
 }
 
-/// Inserted by the CLI between two contents of the user's as text of the model: after an
-/// answer that broke off, and before it asks again for one that was empty.
+/// Texts that the CLI inserts in the model's role between two user contents: after an answer that broke off,
+/// and before it retries after an empty one.
 const OF_THE_CLI: [&str; 2] = [
     "[The previous response was interrupted before it completed.]",
     "[Tool execution completed.]",

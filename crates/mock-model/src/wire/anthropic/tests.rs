@@ -1,4 +1,4 @@
-//! Requests, and each byte of an answer.
+//! Requests, and the exact bytes of answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn turn_of(body: &Value) -> RequestKind {
     Anthropic.asked("/v1/messages", body).what
 }
 
-/// A reply with everything in it that has an end.
+/// Returns a reply with every part that has an end.
 fn everything() -> Reply {
     Reply {
         id: "mock_0_0".into(),
@@ -183,7 +183,7 @@ fn a_text_is_left_open_where_the_stream_breaks() {
         assert_eq!(stops(vec![text(), raw(), end.clone()]), 0, "{end:?}");
         // The input of a tool is complete.
         assert_eq!(stops(vec![text(), call(), end.clone()]), 2, "{end:?}");
-        // So is a text after which another begins.
+        // A text is complete if another begins after it.
         assert_eq!(
             stops(vec![text(), raw(), text(), end.clone()]),
             1,
@@ -209,7 +209,7 @@ fn a_turn_is_counted_by_the_model_s_messages() {
     let system = json!({"role": "system", "content": "Available agent types"});
     let nothing = json!({"role": "assistant", "content": [{"type": "text", "text": "No response requested."}]});
     for (messages, turn) in [
-        // A session that ended in an error, resumed.
+        // A resumed session that had ended in an error.
         (json!([user("go"), nothing, user("again")]), 0),
         (
             json!([user("go"), model, result, nothing, user("again")]),
@@ -244,7 +244,7 @@ fn requests_of_the_cli_itself_get_the_required_form() {
         turn_of(&title),
         RequestKind::Helper("{\"title\":\"Mock model\"}".into())
     );
-    // A conversation without tools is one all the same.
+    // A conversation without tools is still one.
     let mut conversation = title;
     conversation["output_config"] = json!({"effort": "high"});
     assert_eq!(turn_of(&conversation), RequestKind::Answer { turn: 0 });
@@ -263,7 +263,7 @@ fn a_summary_of_a_long_conversation_is_no_turn_of_it() {
         };
         assert!(text.starts_with("<summary>"), "{text}");
     }
-    // A prompt that cites it further on is a prompt.
+    // A prompt that quotes it later on is a prompt.
     let body =
         json!({"model": "m", "messages": [{"role": "user", "content": format!("What is {ask}")}]});
     assert_eq!(turn_of(&body), RequestKind::Answer { turn: 0 });

@@ -28,7 +28,7 @@ fn everything() -> Reply {
     ])
 }
 
-/// The chunks of a stream, and what else is in it.
+/// Returns the chunks of a stream, and its other frames.
 fn chunks(frames: Vec<Frame>) -> Vec<Value> {
     let mut found = Vec::new();
     for frame in frames {
@@ -48,7 +48,7 @@ fn chunks(frames: Vec<Frame>) -> Vec<Value> {
     found
 }
 
-/// The message made of the chunks.
+/// Returns the deltas of the chunks.
 fn deltas(reply: &Reply) -> Vec<Value> {
     chunks(Chat.stream(reply))
         .into_iter()
@@ -298,7 +298,7 @@ fn requests_of_the_cli_itself_are_no_turns() {
         asked(json!([prompt, user])),
         RequestKind::Helper(_)
     ));
-    // No tool is allowed, and that is the prompt.
+    // A conversation in which no tool is allowed, with its prompt.
     assert_eq!(asked(json!([prompt])), RequestKind::Answer { turn: 0 });
     let RequestKind::Helper(summary) = asked(json!([{"role": "user",
         "content": "Here is the conversation so far:\n\n<conversation>\n…"}]))

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::super::Failure;
 use crate::ErrorKind;
 
-/// An error in the service's form.
+/// Returns an error in the service's format.
 ///
-/// Too many requests in a minute and none left for the day have the same status and message; what
-/// tells them apart are the ids of the limits in the details.
+/// An exceeded rate per minute and an exhausted daily quota have the same status and message. Only the ids of
+/// the limits in the details differ.
 pub(super) fn failure(kind: ErrorKind, message: Option<&str>) -> Failure {
     let (code, status, usual, details) = match kind {
         ErrorKind::Authentication => (
@@ -99,7 +99,7 @@ fn invalid_key() -> Value {
     }])
 }
 
-/// Which limit was reached, how high it is, and when to ask again.
+/// Encodes the exceeded limit, its value and the delay before a retry.
 fn exceeded(limit: &str, value: &str, delay: &str) -> Value {
     json!([
         {

@@ -1,21 +1,21 @@
-//! The items of which a response's output is made.
+//! Items of a response's output.
 
 use serde_json::{Value, json};
 
 use super::super::{Reply, Say};
 
-/// Made up: only the service reads it. Codex asks for it, and sends it back.
+/// Made up: only the service reads it. Codex requests it and sends it back.
 const ENCRYPTED: &str = "bW9jaw==";
 
 /// An item of the output.
 pub(super) struct Item {
     complete: Value,
-    /// The field that is empty when the item begins, and what is in it then.
+    /// The field that is empty at the beginning of the item, with its initial value.
     grows: (&'static str, Value),
 }
 
 impl Item {
-    /// The item in the place `index` of the output. `None` for what is no item.
+    /// Returns the item at `index` of the output, or `None` if the part is not an item.
     pub(super) fn of(reply: &Reply, index: usize, say: &Say) -> Option<Self> {
         let id = |kind: &str| format!("{kind}_{}_{index}", reply.id);
         let (complete, grows) = match say {
@@ -74,12 +74,12 @@ impl Item {
         super::text_of(&self.complete, "id")
     }
 
-    /// As it is at its end.
+    /// Returns the item at its end.
     pub(super) fn complete(&self) -> Value {
         self.complete.clone()
     }
 
-    /// As it is when it begins.
+    /// Returns the item at its beginning.
     pub(super) fn begun(&self) -> Value {
         let mut item = self.complete();
         let (field, empty) = &self.grows;
@@ -92,12 +92,12 @@ impl Item {
     }
 }
 
-/// A part of a message.
+/// Encodes a text part of a message.
 pub(super) fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-/// A part of a summary of reasoning.
+/// Encodes a part of a summary of reasoning.
 pub(super) fn summary_text(text: &str) -> Value {
     json!({"type": "summary_text", "text": text})
 }

@@ -40,7 +40,7 @@ fn everything() -> Reply {
     )
 }
 
-/// A stream as one text, with what is not sent in brackets.
+/// Returns a stream as one text, with frames that are not sent in brackets.
 fn written(frames: &[Frame]) -> String {
     let mut text = String::new();
     for frame in frames {
@@ -52,7 +52,7 @@ fn written(frames: &[Frame]) -> String {
     text
 }
 
-/// The data of all events.
+/// Returns the data of all events.
 fn events(frames: &[Frame]) -> Vec<Value> {
     written(frames)
         .lines()
@@ -200,7 +200,7 @@ fn every_error_has_a_status_and_a_code() {
     }
 }
 
-/// The turn requested with this input.
+/// Returns the turn of a request with this input.
 fn turn_of(input: &Value) -> usize {
     match Responses
         .asked("/v1/responses", &json!({"input": input}))
@@ -234,7 +234,7 @@ fn reasoning_messages_and_calls_are_one_turn_of_the_model() {
         json!({"type": "custom_tool_call_output", "call_id": "2"}),
     ]);
     assert_eq!(turn_of(&input.clone().into()), 1);
-    // A message that a filter stopped, and Codex's own message before it asks again.
+    // A message that a filter stopped, and Codex's own message before it retries.
     let blocked = [
         json!({"type": "message", "role": "assistant", "content": []}),
         json!({"type": "message", "role": "developer", "content": []}),
@@ -242,7 +242,7 @@ fn reasoning_messages_and_calls_are_one_turn_of_the_model() {
     let blocked: Vec<_> = input.iter().cloned().chain(blocked).collect();
     assert_eq!(turn_of(&blocked.into()), 1);
     input.extend([
-        // Without a type it is a message.
+        // An item without a type is a message.
         json!({"role": "assistant", "content": "done"}),
         json!({"role": "user", "content": "go on"}),
     ]);
