@@ -23,7 +23,7 @@ pub enum During {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
-    /// Error code. JSON-RPC and the protocol use codes below -32000; some agents send the HTTP status.
+    /// Error code. JSON-RPC and the protocol use codes from -32000 downwards; some agents send the HTTP status.
     #[serde(default, deserialize_with = "or_default")]
     pub code: i64,
     /// Message for people.

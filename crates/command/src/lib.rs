@@ -1,6 +1,7 @@
 //! Any program that prints text, as an agent.
 //!
-//! [`TextCommand`] is the provider of a command. The answer is its standard output, and its exit code ends the run.
+//! [`TextCommand`] is the provider of a command. The answer is its standard output, and its exit code decides whether
+//! the run succeeded.
 //! [`CommandRuntime`] runs it and reports the changed files of a git work tree. [`CommandSettings`] has patterns that
 //! extract other information from the text.
 #![warn(missing_docs)]

@@ -21,7 +21,7 @@ use crate::wire::{Failure, http_failure};
 
 /// Connect timeout.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-/// How long an idle connection is kept.
+/// Time that an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
 /// Maximum bytes read from the body of an error response.
 const MOST_ERROR: usize = 256 << 10;

@@ -29,8 +29,8 @@
 //!
 //! `read`, `write`, `edit`, `grep` and `glob` work in the working directory and in
 //! [`add_dirs`](teamster_core::ExecuteParams::add_dirs). Symbolic links are followed, and a path that leads outside
-//! is an error. `bash` runs a command with the guarantees of the process engine: limits, and no process that outlives
-//! the call. MCP servers are started by this process.
+//! is an error. `bash` runs a command with the guarantees of the process engine: limits, cleanup of all processes, and
+//! no strays. MCP servers are started by this process.
 //!
 //! # Sessions
 //!

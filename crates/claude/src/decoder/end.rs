@@ -45,7 +45,7 @@ pub(super) struct Turns {
     carried: Totals,
     /// Totals at the start of the current turn.
     before: Before,
-    /// Whether earlier usage is unknown.
+    /// State of the knowledge about earlier usage.
     unknown: Unknown,
     /// Totals at the start of the session, if it began in this process and the CLI counts by process. The increase
     /// since then is the session's usage.
@@ -57,14 +57,14 @@ pub(super) struct Turns {
     limit: Option<Limit>,
 }
 
-/// Whether the totals include an unknown usage of an earlier process.
+/// State of the knowledge about usage of earlier processes, which the totals may include.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Unknown {
     #[default]
     No,
-    /// The first result will show it.
+    /// Undecided until the first result.
     Maybe,
-    /// They do. Only the main model's usage of this run is known.
+    /// The totals include it. Only the main model's usage of this run is known.
     Yes,
 }
 

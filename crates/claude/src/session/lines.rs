@@ -213,7 +213,8 @@ impl ClaudeSession {
         }
     }
 
-    /// Returns whether a line only concerns clearing the conversation. The start of the new session does not.
+    /// Returns whether a line only concerns clearing the conversation. The start of the new session is
+    /// reported, so it is not such a line.
     fn is_of_clearing(&self, session_id: Option<&str>, what: &LineKind) -> bool {
         let Some(clearing) = &self.clearing else {
             return false;
