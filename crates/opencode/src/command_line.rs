@@ -2,8 +2,8 @@
 
 use teamster_core::ExecuteParams;
 
-/// Takes the model, the session and the agent from a recorded command line. A configuration that the recording
-/// has none of must not come from the environment of the replay.
+/// Reads the model, the session and the agent from a recorded command line. A configuration that the recording does
+/// not have must not come from the environment of the replay.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let mut agent = None;
     let mut words = argv.iter().map(String::as_str);
@@ -23,7 +23,7 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
             }
         }
     }
-    // Whose rules are looked at.
+    // The agent whose rules apply.
     params
         .extra_args
         .extend(agent.map(|agent| format!("--agent={agent}")));
@@ -32,7 +32,7 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     }
 }
 
-/// The value that is joined to this flag.
+/// Returns the value that is joined to this flag.
 fn joined<'a>(word: &'a str, flag: &str) -> Option<&'a str> {
     let rest = word.strip_prefix(flag)?;
     match rest.strip_prefix('=') {

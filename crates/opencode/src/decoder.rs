@@ -1,8 +1,8 @@
-//! From the lines of `opencode run --format json` to events.
+//! Decoder of the output of `opencode run --format json`.
 //!
-//! The CLI prints a part of a message when it is complete: a block of text, a block of reasoning, a
-//! tool call with its result, the begin and the end of a step (one request to the model and the
-//! tools that it calls). There is no line for the begin or the end of the run.
+//! The CLI prints a part of a message when it is complete: a block of text, a block of reasoning, a tool call with
+//! its result, or the start or end of a step (one request to the model and the tools that it calls). No line marks
+//! the start or end of the run.
 
 mod end;
 pub(crate) mod errors;
@@ -31,46 +31,46 @@ use steps::Steps;
 use tools::Call;
 use wire::{ErrorBody, Line, Part};
 
-/// How much of a text that is no answer a notice shows, in bytes.
+/// Longest part of unrecognized text in a notice, in bytes.
 const NOTICE_BYTES: usize = 1000;
-/// How much of a failed tool's output is kept as the reason of a denial, in bytes.
+/// Longest part of a failed tool's output that is kept as the reason of a denial, in bytes.
 pub(crate) const REASON_BYTES: usize = 500;
-/// How often the CLI repeats a request (measured: six requests in all).
+/// Number of retries of a request by the CLI (measured: six requests in all).
 const RETRIES: u32 = 5;
 
 /// Decodes the output of one run.
 #[derive(Debug, Default)]
 pub struct OpenCodeDecoder {
     session: Option<Id>,
-    /// The requested model: no line names one.
+    /// The requested model. The CLI reports none.
     model: Option<String>,
-    /// The MCP servers that the run was given, as far as that is known.
+    /// MCP servers of the run, if known.
     mcp_servers: Vec<String>,
-    /// The tools that the run's settings take away.
+    /// Tools that the run's settings withhold.
     withheld: Withheld,
-    /// An old session is resumed.
+    /// True if an existing session is resumed.
     resumed: bool,
     parts: Parts,
     tool_ids: HashSet<Id>,
     steps: Steps,
-    /// The last error, until the next line shows whether the run went on.
+    /// The last error, until the next line shows whether the run continued.
     error: Option<CliError>,
-    /// The last error after which the run went on: the exit code still shows it.
+    /// The last error after which the run continued. The exit code still reports it.
     overcome: Option<CliError>,
     denials: Denials,
     told_about_sub_agents: bool,
-    /// A repeated request was seen in the output.
+    /// True if the output showed a repeated request.
     reported_retry: bool,
-    /// The last line was no JSON, as when the CLI exits before it has printed all.
+    /// True if the last line was not JSON, such as when the CLI exits before it has printed everything.
     broken: bool,
-    /// Lines of help on stdout, in place of a run.
+    /// Lines of help on stdout, printed instead of a run.
     help: Help,
 }
 
-/// Denials since the last step began.
+/// Denials since the start of the last step.
 #[derive(Debug, Default)]
 struct Denials {
-    /// The tool that was asked about and rejected, which ends the run unless it is set to go on.
+    /// The tool whose permission request was rejected, which ends the run unless it is configured to continue.
     rejected: Option<String>,
 }
 
@@ -101,12 +101,12 @@ impl Decoder for OpenCodeDecoder {
 }
 
 impl OpenCodeDecoder {
-    /// A decoder for one run of which nothing is known beforehand.
+    /// Creates a decoder for a run with unknown parameters.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A decoder for a run with these parameters.
+    /// Creates a decoder for a run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self::with(params, launch::known_servers(params), Withheld::of(params))
     }
@@ -121,7 +121,7 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// Takes a line of a known type. `None` if it is not one; then nothing has happened.
+    /// Handles a line of a known type. Returns `None` for other lines; then the state is unchanged.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if !matches!(
@@ -169,7 +169,7 @@ impl OpenCodeDecoder {
         Some(())
     }
 
-    /// Every line names the session; there is no other word of it.
+    /// Reports the session. It has no line of its own, but every line names it.
     fn session_seen(&mut self, id: Option<&str>, out: &mut Events) {
         let Some(id) = id.filter(|id| !id.is_empty()) else {
             return;
@@ -184,7 +184,7 @@ impl OpenCodeDecoder {
         )));
     }
 
-    /// The run continues after an error, which then was not its end.
+    /// Records that the run continued after an error.
     fn went_on(&mut self, out: &mut Events) {
         let Some(error) = self.error.take() else {
             return;
@@ -205,8 +205,8 @@ impl OpenCodeDecoder {
         let Some(lost) = self.steps.start(message) else {
             return;
         };
-        // The answer broke off and the CLI asks again, in the same message. It does not say why: the
-        // connection was lost, or the stream had an error or an event that it cannot read.
+        // The answer broke off, and the CLI repeats the request in the same message. It gives no reason: the
+        // connection was lost, or the stream had an error or an unreadable event.
         self.reported_retry = true;
         out.push(AgentEvent::Retry(Box::new(
             Retry::new(
@@ -262,8 +262,8 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// The CLI's continuation shows that the message before it was no answer: it was the
-    /// summary to which the conversation was compacted.
+    /// Handles the CLI's continuation after a compaction: the previous message was no answer but the summary of the
+    /// conversation.
     fn compacted(&mut self, out: &mut Events) {
         if let Some(message) = self.steps.last_message_was_a_summary() {
             out.push(AgentEvent::Retract(Retract::new(message)));
@@ -275,7 +275,7 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// A tool call, or the end of one that had begun.
+    /// Handles a tool call, or the end of a started one.
     fn tool_use(&mut self, part: Part<'_>, begun: Option<Id>, out: &mut Events) {
         let running = part.is_running();
         let id = part.call_id.as_deref().unwrap_or_default();
@@ -284,7 +284,7 @@ impl OpenCodeDecoder {
             return;
         };
         if state.time.compacted.is_some() {
-            // An old call whose output the CLI took out of the conversation.
+            // An old call whose output the CLI removed from the conversation.
             return;
         }
         let is_new = begun.is_none();
@@ -340,7 +340,7 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// The id of a call. The model's ids may occur again within a run; the CLI's ids of parts do not.
+    /// Returns the id of a call. The model's ids may be repeated within a run; the CLI's ids of parts are unique.
     fn unique_id(&mut self, call_id: &str, part_id: &str) -> Id {
         for id in [call_id, part_id] {
             if !id.is_empty() && self.tool_ids.insert(Id::from(id)) {
@@ -362,7 +362,7 @@ fn say(message_id: Option<Id>, text: String, out: &mut Events) {
     out.push(AgentEvent::Text(Text::new(text).message_id(message_id)));
 }
 
-/// Whether a line is JSON of any type.
+/// Returns whether a line is JSON of any type.
 fn is_json(line: &[u8]) -> bool {
     json_line::read(line, |text| parse::<serde::de::IgnoredAny>(text)).is_some()
 }

@@ -19,10 +19,10 @@ use crate::decoder::tools::{Call, INVALID};
 use crate::decoder::wire::{CacheTokens, ErrorBody, ErrorData, Tokens, ToolState};
 use crate::launch::{self, Withheld};
 
-/// Before the message of every error that the CLI does not expect.
+/// Prefix of every error that the CLI does not expect.
 const INTERNAL: &str = "Internal error: ";
 
-/// The CLI's message if it cannot load a session, for any reason.
+/// The CLI's message if it cannot load a session for any reason.
 const NO_SESSION: &str = "OpenCode service failure";
 
 /// OpenCode, run with `opencode acp`.
@@ -46,20 +46,20 @@ impl OpenCodeDialect {
         }
     }
 
-    /// A fork of OpenCode.
+    /// Creates the dialect of a fork of OpenCode.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
 
-    /// The call as a run has it.
+    /// Returns the call in the form of a run.
     fn call(&self, call: &ToolCall) -> Call {
         let mut input = call.input.clone().unwrap_or_else(|| json!({}));
         let name = &call.first_title;
-        // A call that the CLI cannot make sense of has another title and input later.
+        // A call that the CLI cannot parse gets another title and input later.
         let is_invalid =
             input["tool"].as_str() == Some(name) && input["error"].is_string() && name != INVALID;
         if let Some(fields) = input.as_object_mut().filter(|_| name == "bash") {
-            // That is no argument: the CLI adds it for those who show the call.
+            // The CLI adds this for display. It is no argument.
             fields.remove("cwd");
         }
         let output = call.output.as_ref();
@@ -82,7 +82,7 @@ impl Dialect for OpenCodeDialect {
         self.name
     }
 
-    /// The first title of a call is the tool's name.
+    /// Returns the tool, whose name is the first title of the call.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let call = self.call(call);
         let mut tool = Tool::new(call.name, call.kind, call.input);
@@ -90,7 +90,7 @@ impl Dialect for OpenCodeDialect {
         tool
     }
 
-    /// A call that waits has no arguments yet.
+    /// A pending call has no arguments yet.
     fn knows(&self, _: &ToolCall) -> bool {
         false
     }
@@ -131,7 +131,8 @@ impl Dialect for OpenCodeDialect {
         self.cost.is_now(usd);
     }
 
-    /// The figures are those of the last step. What the session has cost is reported at the end of each turn.
+    /// Returns the usage. Token counts are those of the last step; the session's cost is reported at the end of each
+    /// turn.
     fn figures(&mut self, result: &Value, turn: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
         let one_step = !turn.used_tools() && turn.messages() <= 1;
@@ -183,7 +184,7 @@ impl Dialect for OpenCodeDialect {
         true
     }
 
-    /// Tools that need no request are in the settings with which the CLI is started.
+    /// Tools that need no permission request are in the settings with which the CLI was started.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let begun_with = self.permission;
         let approve = match mode {

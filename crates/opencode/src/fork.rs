@@ -1,6 +1,6 @@
-//! Kilo: a fork of OpenCode that is run, and prints, in the same way.
+//! Kilo, a fork of OpenCode with the same command line and output.
 //!
-//! What differs is its name, that of its folders, and the begin of its environment variables.
+//! It differs in its name, the names of its folders, and the prefix of its environment variables.
 
 use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
 use teamster_core::provider::{
@@ -18,11 +18,11 @@ use crate::{OpenCodeDecoder, launch};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Kilo;
 
-/// The begin of its variables, and of those that they are named after.
+/// Prefixes of its variables and of OpenCode's.
 const OWN: &str = "KILO_";
 const ORIGINAL: &str = "OPENCODE_";
 
-/// It sets these for its own children.
+/// Variables that it sets for its own children.
 const MARKS_OF_A_SESSION: &[&str] = &["KILO", "KILO_PID", "KILO_CLIENT", "KILO_WORKSPACE_ID"];
 
 static INFO: CliInfo = {
@@ -58,7 +58,7 @@ static CAPABILITIES: Capabilities = {
     can
 };
 
-/// The parameters as OpenCode has them: with the variables of its name.
+/// Returns the parameters for OpenCode, with variables of OpenCode's names.
 fn as_original(params: &ExecuteParams) -> ExecuteParams {
     let mut params = params.clone();
     let own = |name: &str| Some(format!("{ORIGINAL}{}", name.strip_prefix(OWN)?));
@@ -68,13 +68,13 @@ fn as_original(params: &ExecuteParams) -> ExecuteParams {
     });
     let callers = params.env.iter();
     let callers = callers.filter_map(|(name, value)| Some((own(name)?, value.clone())));
-    // The caller's count more.
+    // The caller's have precedence.
     let all: Vec<_> = inherited.chain(callers).collect();
     params.env.extend(all);
     params
 }
 
-/// How it is started, by how OpenCode is.
+/// Converts OpenCode's launch into the fork's.
 fn as_fork(mut launch: Launch) -> Launch {
     for (name, _) in launch.env.iter_mut().chain(&mut launch.env_merged) {
         if let Some(rest) = name.strip_prefix(ORIGINAL) {
@@ -82,7 +82,7 @@ fn as_fork(mut launch: Launch) -> Launch {
         }
     }
     launch.env_remove = MARKS_OF_A_SESSION.to_vec();
-    // Those are files of OpenCode's.
+    // Those are files of OpenCode.
     launch.names_taken.clear();
     launch
 }
@@ -95,7 +95,7 @@ fn in_its_name(mut error: AgentError) -> AgentError {
     error
 }
 
-/// Refuses what only OpenCode can. The prompt of a session comes with its turns.
+/// Refuses parameters that only OpenCode supports. The prompts of a session are sent with its turns.
 fn check(params: &ExecuteParams, is_session: bool) -> Result<(), AgentError> {
     let mut params = params.clone();
     if is_session {
@@ -176,7 +176,7 @@ mod tests {
             .clone()
             .find(|(name, _)| name == "KILO_CONFIG_CONTENT");
         let permission = merged.clone().find(|(name, _)| name == "KILO_PERMISSION");
-        // What the caller has set is kept.
+        // The caller's setting is kept.
         assert!(config.is_none_or(|(_, value)| value.contains("a/b")));
         assert!(config.or(permission).is_some(), "{names:?}");
         assert_eq!(launch.args[0], "run");

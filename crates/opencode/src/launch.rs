@@ -24,8 +24,8 @@ pub(crate) use session::launch_session;
 use settings::Settings;
 pub(crate) use settings::Withheld;
 
-/// The CLI sets these for its own children and for the parts of it that it starts; a run that finds
-/// them takes another client's ways or another workspace.
+/// Variables that the CLI sets for its own children and helpers. A run that inherits them uses another client's
+/// settings or another workspace.
 const MARKS_OF_A_SESSION: &[&str] = &[
     "OPENCODE",
     "OPENCODE_PID",
@@ -34,19 +34,19 @@ const MARKS_OF_A_SESSION: &[&str] = &[
     "OPENCODE_WORKSPACE_ID",
 ];
 
-/// Until the first line: the CLI starts (up to 40 s on a busy machine), waits 30 s for an MCP server
-/// that does not answer, and repeats a failed request five times in silence (62 to 78 s, longer if
-/// the service asks for it).
+/// Timeout of the first line. The CLI starts (up to 40 s on a busy machine), waits 30 s for an MCP server that does
+/// not answer, and silently repeats a failed request five times (62 to 78 s, longer if the service requests it).
 const STARTUP: Duration = Duration::from_mins(5);
 
-/// The same for a resumed session, which prints nothing and never ends if it is another directory's.
+/// The same for a resumed session. The CLI prints nothing and never exits if the session belongs to another
+/// directory.
 const STARTUP_OF_A_RESUMED_RUN: Duration = Duration::from_mins(3);
 
-/// Between lines. A tool has no line before it ends, so this is also how long one may take, and a
-/// sub-agent with all its work is one tool.
+/// Timeout between lines. A tool has no line before it ends, so this also limits a tool, and a sub-agent with all its
+/// work is one tool.
 const IDLE: Duration = Duration::from_mins(30);
 
-/// How long the line of a call may take after the end of the call.
+/// Longest delay of a call's line after the end of the call.
 const AFTER_A_CALL: Duration = Duration::from_mins(1);
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
@@ -67,7 +67,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     })
 }
 
-/// All but what a run and a session have in different ways.
+/// Builds the common part of the launches of runs and sessions.
 fn begin(params: &ExecuteParams, args: Args, mut settings: Settings) -> Result<Launch, AgentError> {
     let servers = Servers::of(params)?;
     if params.mcp_delivery == McpDelivery::Private {
@@ -85,7 +85,7 @@ fn begin(params: &ExecuteParams, args: Args, mut settings: Settings) -> Result<L
     Ok(Launch {
         args,
         private_files,
-        // The CLI unpacks libraries there in every run, and leaves them.
+        // The CLI unpacks libraries there in every run, and never removes them.
         private_tmp: true,
         env: environment(),
         env_merged,
@@ -105,15 +105,15 @@ fn timeouts(params: &ExecuteParams) -> Timeouts {
     let start = mcp::longest(params, |server| server.startup_timeout);
     let call = mcp::longest(params, |server| server.tool_timeout);
     Timeouts {
-        // A server is given its limit for each of two ways to reach it, and for the list of its tools.
+        // A server has its timeout for each of two ways to connect, and for the list of its tools.
         startup: Some(startup.saturating_add(start.saturating_mul(3))),
         idle: Some(IDLE.max(call.saturating_add(AFTER_A_CALL))),
         ..Timeouts::default()
     }
 }
 
-/// Some errors are explained in the CLI's log alone, so that is copied to stderr: its errors and
-/// warnings, which most runs have none of. That an MCP server is missing is a warning.
+/// Returns variables that copy errors and warnings of the CLI's log to stderr. Some errors are explained only in the
+/// log, and most runs log none. A missing MCP server is a warning.
 fn environment() -> Vec<(String, String)> {
     let mut set = vec![("OPENCODE_PRINT_LOGS".to_owned(), "1".to_owned())];
     if env::var_os("OPENCODE_LOG_LEVEL").is_none() {
@@ -122,8 +122,7 @@ fn environment() -> Vec<(String, String)> {
     set
 }
 
-/// Images, as files. The flag takes any number of values, also after `=`, so another flag has to
-/// follow.
+/// Adds images as files. The flag takes any number of values, even after `=`, so another flag must follow.
 fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     for image in &params.images {
         match &image.source {
@@ -139,8 +138,7 @@ fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
-    // Without it the CLI works in the directory that the variable PWD names, not in the one that it
-    // is started in.
+    // Without this, the CLI works in the directory of the variable PWD, not in its current directory.
     if !is_given(params, "--dir")
         && let Some(directory) = directory(params)?
     {
@@ -152,8 +150,8 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
             args.add("--fork");
         }
     } else if !is_given(params, "--title") {
-        // An empty one is the begin of the prompt. Without it the model has to make one, and what
-        // that uses is reported nowhere.
+        // An empty title is the beginning of the prompt. Without the flag, the model has to write a title, and its
+        // usage is not reported.
         args.value("--title", "");
     }
     if let Some(model) = &params.model {
@@ -168,7 +166,7 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Where the CLI shall work; `None` if not even our own directory is known.
+/// Returns the agent's working directory; `None` if even our own directory is unknown.
 fn directory(params: &ExecuteParams) -> Result<Option<OsString>, AgentError> {
     match &params.working_directory {
         Some(directory) => in_full(directory, "working_directory").map(Some),
@@ -176,7 +174,7 @@ fn directory(params: &ExecuteParams) -> Result<Option<OsString>, AgentError> {
     }
 }
 
-/// A path from the root, because the CLI takes a relative one from somewhere else.
+/// Returns an absolute path: the CLI resolves a relative one elsewhere.
 fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
     match absolute(path) {
         Ok(path) => Ok(path.into_os_string()),
@@ -187,7 +185,7 @@ fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if params.prompt_delivery == PromptDelivery::Argv {
@@ -226,8 +224,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     check_extra_args(params)
 }
 
-/// Given twice, a flag with one value becomes a list, on which the CLI fails with an error that does
-/// not say why.
+/// Refuses duplicate flags. A repeated flag with one value becomes a list, on which the CLI fails with an unclear
+/// error.
 fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     let taken = [
         ("--format", None, true),
@@ -254,7 +252,7 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// Whether the caller's own arguments have this flag.
+/// Returns whether the caller's extra arguments have this flag.
 fn is_given(params: &ExecuteParams, flag: &str) -> bool {
     own_options(params).any(|arg| {
         arg.strip_prefix(flag)
@@ -262,7 +260,7 @@ fn is_given(params: &ExecuteParams, flag: &str) -> bool {
     })
 }
 
-/// The value that the caller's own arguments give to this flag.
+/// Returns the value of this flag in the caller's extra arguments.
 fn option<'a>(params: &'a ExecuteParams, flag: &str) -> Option<&'a str> {
     let mut args = own_options(params);
     while let Some(arg) = args.next() {
@@ -275,13 +273,13 @@ fn option<'a>(params: &'a ExecuteParams, flag: &str) -> Option<&'a str> {
     None
 }
 
-/// The caller's own arguments, as far as they can be flags.
+/// Returns the caller's extra arguments that may be flags.
 fn own_options(params: &ExecuteParams) -> impl Iterator<Item = &str> {
     let args = params.extra_args.iter().map(String::as_str);
     args.take_while(|arg| *arg != "--")
 }
 
-/// Whether the CLI's reader of arguments makes another value of this one.
+/// Returns whether the CLI's argument parser would change this value.
 fn loses_its_quotes(value: &str) -> bool {
     ['"', '\'']
         .iter()

@@ -1,7 +1,7 @@
 //! OpenCode (`opencode`) as a `teamster` provider, and Kilo (`kilo`), a fork of it.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/opencode.md`.
+//! `docs/providers/opencode.md` describes the mapping of its output to events, the source of each figure, and its
+//! known faults.
 #![warn(missing_docs)]
 
 mod command_line;
@@ -74,7 +74,7 @@ const CAPABILITIES: Capabilities = {
     can.uncounted_tools = &["task"];
     can.live_cost = true;
     can.cost = true;
-    // A call is reported with its result, when it has ended.
+    // A call is reported with its result when it has ended.
     can.announces_tools = false;
     can
 };

@@ -1,4 +1,4 @@
-//! Sessions: one process of OpenCode for many turns, as an agent of the Agent Client Protocol.
+//! Sessions: one process of OpenCode for many turns, as an ACP agent.
 
 use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
 use teamster_core::provider::{Launch, SessionProtocol};

@@ -1,7 +1,7 @@
-//! The names of tools.
+//! Names of tools.
 
-/// A server's name as it stands in the names of its tools; there a tool's own name is changed so too.
-/// The CLI replaces each UTF-16 unit, of which some characters have two.
+/// Returns a server's name in the form of its tools' names. Tools' own names change in the same way. The CLI replaces
+/// each UTF-16 unit, so some characters are replaced twice.
 pub(crate) fn in_tool_names(server: &str) -> String {
     server
         .encode_utf16()

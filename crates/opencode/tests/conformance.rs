@@ -100,8 +100,8 @@ fn suite() -> Suite {
         )
 }
 
-/// There is no such line. The best is a step that ended for another reason than to go on, or an
-/// error, with nothing after it.
+/// Approximates the end of a run, which has no line: the last line is the end of a step without a continuation, or an
+/// error.
 fn is_over(lines: &[Value]) -> bool {
     lines.last().is_some_and(|line| {
         line["type"] == "error"
@@ -109,7 +109,7 @@ fn is_over(lines: &[Value]) -> bool {
     })
 }
 
-/// From `opencode run --help`, the flags of all commands, and those that it takes without listing.
+/// Returns a model of the command line: `opencode run --help`, the flags of all commands, and unlisted flags.
 fn command_line() -> ArgvModel {
     let run = ArgvModel::new(Parser::Yargs)
         .switches(&[
@@ -184,7 +184,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         let own = ["question", "plan_enter", "plan_exit"];
         let matching = rules.iter().filter(|(_, is)| *is == action);
         let names = matching.map(|(name, _)| name.clone());
-        // A denied tool is there twice: its other key matches the same, and is in no file.
+        // A denied tool is listed twice: its other key matches the same, and is in no file.
         let again = |name: &str| {
             let stars = name.len() - name.trim_end_matches('*').len();
             let exact = name.strip_suffix(" *");
@@ -198,7 +198,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     };
     let words = args.positionals.iter();
     let words = words.map(|word| word.to_string_lossy().into_owned());
-    // The CLI drops one byte order mark.
+    // The CLI strips one byte order mark.
     let mut stdin = sent.stdin();
     if let Some(text) = &mut stdin
         && text.starts_with('\u{feff}')
@@ -226,7 +226,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
     }
 }
 
-/// The CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of its configuration.
+/// Resolves the system prompt: the CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of its configuration.
 fn system_prompt(sent: &Sent<'_>, config: &Value) -> Option<SystemPrompt> {
     let file = |text: &Value| {
         let text = text.as_str()?.strip_prefix("{env:")?;
@@ -241,8 +241,7 @@ fn system_prompt(sent: &Sent<'_>, config: &Value) -> Option<SystemPrompt> {
     file(&config["instructions"][0]).map(SystemPrompt::Append)
 }
 
-// All but `reports`, which takes a message of two whole blocks [two_texts] for deltas; what it checks
-// beside that is checked below.
+// All but `reports`, which takes a message of two whole blocks [two_texts] for deltas. Its other checks are below.
 teamster_testkit::conformance_tests!(@ suite(); grammar chunks cut_short text_once texts tools calls
     statuses truths garbled parameters delivery prompts arguments mcp recorded);
 
@@ -257,7 +256,7 @@ fn reports() {
         replay(&fixture, &OpenCode, ReplayOptions::default())
     };
     let texts = |replay: &Replay| replay.counts().get("text").copied();
-    // One block, of which the model's service sent eight pieces; two blocks.
+    // One block, which the model's service sent in eight pieces; then two blocks.
     assert_eq!(texts(&replay("text")), Some(1));
     assert_eq!(texts(&replay("two_texts")), Some(2));
     let thinking = replay("thinking");

@@ -1,4 +1,4 @@
-//! Recorded sessions of the real program through the protocol.
+//! Recorded ACP sessions of the real program.
 
 use teamster_acp::replay::{Replay, in_any_order, names, result};
 use teamster_core::provider::Order;
@@ -16,7 +16,7 @@ fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay
     Replay::of(&OpenCode, recording, change)
 }
 
-/// Id, name, kind and input of the tools, and what became of each.
+/// Returns id, name, kind, input and outcome of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(String, String, ToolKind, String)> {
     let tool = |event: &AgentEvent| match event {
         AgentEvent::ToolUse(e) => Some((
@@ -30,7 +30,7 @@ fn tools(events: &[AgentEvent]) -> Vec<(String, String, ToolKind, String)> {
     events.iter().filter_map(tool).collect()
 }
 
-/// Outputs of the calls, and which of them failed.
+/// Returns outputs of the calls, and whether they failed.
 fn results(events: &[AgentEvent]) -> Vec<(String, String, Option<bool>)> {
     let result = |event: &AgentEvent| match event {
         AgentEvent::ToolResult(e) => Some((e.tool_id.to_string(), e.output.clone(), e.is_error)),
@@ -68,7 +68,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
         )]
     );
     assert_eq!(results(&events), [texts("toolu_v1", "via-serve\n", false)]);
-    // The figures of one step of two; what both have cost.
+    // The usage is of one step of two, and the cost of both.
     assert_eq!(done.usage, None);
     assert_eq!(done.total_cost_usd, Some(0.0012));
     assert_eq!(done.cost_source, Some(CostSource::Reported));
@@ -111,7 +111,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
     assert_eq!(mcp, Some((ToolKind::Mcp, Some(tool))));
     assert_eq!(result(&events).total_cost_usd, Some(0.0012));
 
-    // That it was cut off is not reported.
+    // The truncation is not reported.
     let events = replay.turn("five");
     assert_eq!(result(&events).text, "This answer is cut off beca");
     assert_eq!(result(&events).stop_reason.as_deref(), Some("end_turn"));
@@ -201,7 +201,7 @@ fn tools_are_reported_as_in_a_run() {
     assert_eq!(failed.len(), 3, "a command, no such tool, wrong arguments");
     assert_eq!(tools(&events)[1].1, "no_such_tool");
 
-    // What is asked is about the directory, and the tool is one that reads.
+    // The request is about the directory, and the tool is one that reads.
     let events = replay.turn("outside");
     assert_eq!(result(&events).text, "Outside.Read it.");
     let asked = replay.asked();
@@ -217,7 +217,7 @@ fn tools_are_reported_as_in_a_run() {
     );
 
     assert_eq!(result(&replay.turn("think")).text, "Answer after thinking.");
-    // Of the last step only, and of the title and such nothing.
+    // The usage is only of the last step. That of the title and other requests is missing.
     assert_eq!(result(&replay.turn("usage")).usage, None);
     let events = replay.turn("another agent");
     assert_eq!(tools(&events)[0].2, ToolKind::Task);
@@ -226,7 +226,7 @@ fn tools_are_reported_as_in_a_run() {
     assert_eq!(result(&events).status, RunStatus::Aborted);
     assert!(result(&events).open_tool_ids.is_empty());
 
-    // The CLI makes the conversation shorter, in messages of their own.
+    // The CLI compacts the conversation, in separate messages.
     let events = replay.turn("too long");
     assert!(result(&events).text.ends_with(HELLO));
     assert_eq!(result(&events).usage, None);
@@ -275,7 +275,7 @@ fn the_permission_mode_can_be_changed() {
     assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
     let events = replay.turn("write");
     assert!(result(&events).permission_denials.is_empty());
-    // The CLI wants a file written that we have not offered to write, and writes it itself then.
+    // The CLI requests that we write a file, which we do not support, and then writes it itself.
     let refused = |written: &serde_json::Value| written["error"]["code"] == -32601;
     assert_eq!(replay.written().iter().filter(|it| refused(it)).count(), 2);
 

@@ -1,4 +1,4 @@
-//! The end of a run. No line reports it: the last lines, the exit code and stderr do, together.
+//! The end of a run. It has no line: the last lines, the exit code and stderr show it together.
 
 use teamster_core::provider::{Events, Exit, RunSummary, Stop};
 use teamster_core::text::without_colors;
@@ -48,13 +48,13 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// Requests that were repeated without a line of output, by the log: each that failed,
-    /// except for the one with which the run ended.
+    /// Reports requests that were repeated without a line of output. The log has every failed request; all but the
+    /// final one were repeated.
     fn silent_retries(&self, stderr: &str, out: &mut Events) {
-        // A conversation that was too long is not sent again as it was.
+        // A conversation that was too long is not resent unchanged.
         let failed = |kind| kind != Some(ErrorKind::ContextWindow);
         let got_over = self.overcome.as_ref();
-        // The log may repeat what the output has; too few is better than twice.
+        // The log may repeat failures of the output. Too few reports are better than duplicates.
         if self.reported_retry || got_over.is_some_and(|error| failed(Some(error.error.kind))) {
             return;
         }
@@ -68,12 +68,12 @@ impl OpenCodeDecoder {
         for (message, attempt) in messages.into_iter().zip(1..) {
             let kind = errors::kind_of_text(&message).unwrap_or(ErrorKind::Internal);
             let error = AgentError::new(ErrorCode::CliError, kind, message).retryable(true);
-            // No most of them: the log does not distinguish requests.
+            // Without a maximum: the log does not distinguish requests.
             out.push(AgentEvent::Retry(Box::new(Retry::new(attempt, error))));
         }
     }
 
-    /// Whether the CLI came to its own end, and whether that is a failure; then its error is pushed.
+    /// Returns whether the run failed, or `None` if it did not come to its end. Pushes the error of a failed run.
     fn how_it_ended(&mut self, exit: &Exit, stderr: &str, out: &mut Events) -> Option<bool> {
         if let Some(error) = self.error.take() {
             out.error(error.explained(stderr));
@@ -112,12 +112,13 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// The exit code is 1 after any error, also after one that the run got over.
+    /// Returns whether the process exited successfully. The exit code is 1 after any error, even one after which the
+    /// run continued.
     fn exited_well(&self, exit: &Exit) -> bool {
         match (exit.stop.as_ref(), exit.code) {
             (Some(Stop::Lingering), _) | (None, Some(0)) => true,
             (None, Some(1)) => self.overcome.is_some(),
-            // Of a recording it may not be known how its process ended.
+            // A recording may not contain how its process exited.
             (None, None) => exit.signal.is_none(),
             _ => false,
         }
@@ -157,7 +158,7 @@ impl OpenCodeDecoder {
         } else if exit.code == Some(1)
             && let Some(error) = self.overcome.take()
         {
-            // The run went on, and nothing came of it.
+            // The run continued without a result.
             out.error(error.explained(stderr));
         } else if exit.is_failure()
             && self.session.is_none()
@@ -170,9 +171,8 @@ impl OpenCodeDecoder {
         }
     }
 
-    /// Why the run failed, by stderr: what is there beside the log, which also has what a
-    /// run got over. Of a run that never got as far as a session the errors in the log are better than
-    /// nothing.
+    /// Returns the evidence of a failure on stderr, without the log, which also has errors that the run survived. For
+    /// a run without a session, the errors of the log are better than nothing.
     pub(super) fn evidence(&self, stderr: &str) -> String {
         let stderr = without_colors(stderr);
         match without_log(&stderr) {

@@ -9,7 +9,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use super::wire::{ErrorBody, ErrorData};
 use crate::INFO;
 
-/// The CLI's message in place of an error that only its log has.
+/// The CLI's placeholder for an error that only its log has.
 const SEE_THE_LOG: &str = "Unexpected server error";
 
 /// An error line.
@@ -34,7 +34,7 @@ impl CliError {
         let kind = kind(name, data, inner.as_ref().map_or(reported, |i| &i.kind));
         let mut error = AgentError::new(ErrorCode::CliError, kind, message);
         if let Some(retryable) = data.is_retryable {
-            // A spent quota is refused with a status that looks like a passing one.
+            // A spent quota is refused with a status of a temporary failure.
             error.retryable = retryable && kind != ErrorKind::Quota;
         }
         error.retry_after_ms = retry_after_ms(data);
@@ -44,7 +44,7 @@ impl CliError {
         }
     }
 
-    /// The error, with its entry in the log, which the CLI is set to copy to stderr.
+    /// Returns the error, explained by its log entry, which the CLI copies to stderr.
     pub(crate) fn explained(self, stderr: &str) -> AgentError {
         let mut error = self.error;
         if !error.message.starts_with(SEE_THE_LOG) {
@@ -70,7 +70,7 @@ impl CliError {
     }
 }
 
-/// The JSON in which some services' errors are wrapped within the message.
+/// JSON inside the message, which contains the errors of some services.
 struct Inner {
     kind: String,
     message: String,
@@ -113,8 +113,8 @@ impl std::fmt::Display for Inner {
     }
 }
 
-/// The kind, from the strongest evidence to the weakest: the error's name, words that say more
-/// than a status, the status, other words.
+/// Classifies an error by its evidence, strongest first: the error's name, texts more specific than a status, the
+/// status, other texts.
 fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
     match name {
         "ContextOverflowError" => return ErrorKind::ContextWindow,
@@ -137,8 +137,7 @@ fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
         .unwrap_or(ErrorKind::Internal)
 }
 
-/// The CLI's own words. All were seen in the output of the real program or are among the messages
-/// that it carries.
+/// The CLI's own messages. All were seen in the output of the real program, or are among the messages in its binary.
 const PATTERNS: &[(&str, ErrorKind)] = &[
     ("ModelNotFoundError", ErrorKind::ModelNotFound),
     ("ProviderAuthError", ErrorKind::Auth),
@@ -156,7 +155,8 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
-/// How long the service asked to wait. The CLI's reader of headers makes their names lower case.
+/// Returns the delay that the service requested, in milliseconds. The CLI converts the names of headers to lower
+/// case.
 fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
     let header = |name: &str| {
         let (_, value) = data
@@ -169,10 +169,10 @@ fn retry_after_ms(data: &ErrorData<'_>) -> Option<u64> {
     whole(ms)
 }
 
-/// The first line of the help of `opencode run`, which is printed in place of a run.
+/// First line of the help of `opencode run`, which is printed instead of a run.
 const HELP: &str = "opencode run [message..]";
 
-/// Classifies a failure that was only explained on stderr.
+/// Classifies a failure that was explained only on stderr.
 pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     const ON_STDERR: &[(&str, ErrorKind)] = &[
         (HELP, ErrorKind::Invalid),
@@ -189,23 +189,22 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         .or_else(|| ErrorKind::of_message(stderr))
 }
 
-/// The help of `opencode run`, which the CLI prints in place of a run.
+/// The help of `opencode run`, which the CLI prints instead of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Help {
     printed: bool,
-    /// It has the option of permission mode `Bypass`.
+    /// True if it has the option of permission mode `Bypass`.
     has_auto: bool,
 }
 
 impl Help {
-    /// Takes a line of text.
+    /// Handles a line of text.
     pub(crate) fn line(&mut self, line: &str) {
         self.printed |= line.contains(HELP);
         self.has_auto |= line.split_whitespace().any(|word| word == "--auto");
     }
 
-    /// The error of a version that does not know the option. Some versions print their help on stdout,
-    /// others on stderr.
+    /// Returns the error of a version without the option. Some versions print their help on stdout, others on stderr.
     pub(crate) fn too_old(&mut self, stderr: &str) -> Option<AgentError> {
         stderr.lines().for_each(|line| self.line(line));
         let oldest = INFO
@@ -223,8 +222,8 @@ impl Help {
     }
 }
 
-/// A failure of the CLI's database that goes away when the run is made again: several runs that make
-/// it at once, or wait for each other.
+/// Returns a failure of the CLI's database that passes when the run is repeated: several runs create the database at
+/// once, or wait for each other.
 pub(crate) fn of_database(stderr: &str) -> Option<AgentError> {
     let busy = stderr.contains("database is locked");
     let made_twice = stderr.contains("Failed query") && stderr.contains("CREATE TABLE");
@@ -365,7 +364,7 @@ mod tests {
     fn the_log_on_stderr_explains_an_unspecific_line() {
         let body = r#"{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_7ff28fbe"}}"#;
         let cli = CliError::of(&ErrorBody::of(parse(body).unwrap()).unwrap());
-        // As the real program printed it, cut short.
+        // Output of the real program, shortened.
         let stderr = "timestamp=2026-11-22T01:30:29.622Z level=ERROR run=779773e2 message=failed \
             ref=err_7ff28fbe error=\"ProviderModelNotFoundError: Model not found: mocka/nope.\" \
             cause=\"ProviderModelNotFoundError: Model not found: mocka/nope.\\n    at";

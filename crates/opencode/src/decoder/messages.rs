@@ -1,4 +1,4 @@
-//! The parts that were printed. The CLI may print one again when it has changed it.
+//! The printed parts. The CLI may print a part a second time after it has changed.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,15 +7,15 @@ use teamster_core::Id;
 
 use super::wire::Part;
 
-/// All parts so far, by their ids.
+/// All parts so far, by id.
 #[derive(Debug, Default)]
 pub(super) struct Parts(HashMap<Box<str>, Printed>);
 
 #[derive(Debug)]
 enum Printed {
-    /// Text or reasoning: how long it was, and what.
+    /// Text or reasoning: its length, and a hash of it.
     Text { bytes: usize, hash: u64 },
-    /// A tool call that has not ended; with its id once it was passed on.
+    /// A tool call that has not ended, with its id once it was emitted.
     Begun(Option<Id>),
     /// A part that does not change any more.
     Whole(u64),
@@ -25,7 +25,7 @@ enum Printed {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
     All,
-    /// The text from here on.
+    /// The text from this position on.
     From(usize),
     /// The result of this call.
     Result(Id),
@@ -33,11 +33,11 @@ pub(super) enum News {
 }
 
 impl Parts {
-    /// New content of this part. `None` if it contradicts its earlier lines.
+    /// Returns the new content of this part, or `None` if it contradicts its earlier lines.
     pub(super) fn news(&mut self, kind: &str, part: &Part<'_>) -> Option<News> {
         let ended = part.state.as_ref().is_none_or(|state| !state.is_open());
         let Some(id) = part.id.as_deref() else {
-            // Without an id the line that ends the call could not be distinguished from another call.
+            // Without an id, the end of the call cannot be distinguished from another call.
             return Some(if ended { News::All } else { News::Nothing });
         };
         let Some(before) = self.0.get_mut(id) else {
@@ -64,7 +64,7 @@ impl Parts {
             (Printed::Begun(None), Printed::Whole(_)) => News::All,
             (Printed::Begun(None), Printed::Begun(_)) if part.is_running() => News::All,
             (Printed::Begun(_), Printed::Begun(_)) => return Some(News::Nothing),
-            // The output was taken out of the conversation, long after the call.
+            // The output was removed from the conversation, long after the call.
             (Printed::Whole(_), _) if part.is_compacted() => return Some(News::Nothing),
             (Printed::Whole(before), Printed::Whole(now)) if before == now => News::Nothing,
             _ => return None,
@@ -73,7 +73,7 @@ impl Parts {
         Some(news)
     }
 
-    /// A call was passed on that has not ended.
+    /// Records that an unfinished call was emitted.
     pub(super) fn begun(&mut self, part: &str, call: Id) {
         self.0.insert(part.into(), Printed::Begun(Some(call)));
     }

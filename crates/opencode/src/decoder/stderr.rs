@@ -1,4 +1,4 @@
-//! The CLI's log, which is copied to stderr: lines of `name=value`.
+//! The CLI's log on stderr: lines of `name=value`.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::Deserializer;
 /// Prefix of every line of the log.
 const BEGIN: &str = "timestamp=";
 
-/// stderr without the log.
+/// Returns stderr without the log.
 pub(crate) fn without_log(stderr: &str) -> String {
     let rest: Vec<_> = stderr
         .lines()
@@ -16,13 +16,13 @@ pub(crate) fn without_log(stderr: &str) -> String {
     rest.join("\n").trim().to_owned()
 }
 
-/// stderr without warnings, after which a run continues.
+/// Returns stderr without warnings, after which a run continues.
 pub(crate) fn without_warnings(stderr: &str) -> String {
     let reported: Vec<_> = stderr.lines().filter(|line| !is_warning(line)).collect();
     reported.join("\n").trim().to_owned()
 }
 
-/// The first message of the log about each missing MCP server.
+/// Returns the first message of the log about each missing MCP server.
 pub(crate) fn missing_servers(stderr: &str) -> Vec<String> {
     let mut names = HashSet::new();
     let found = stderr.lines().filter_map(missing_server);
@@ -30,7 +30,7 @@ pub(crate) fn missing_servers(stderr: &str) -> Vec<String> {
     found.map(|(_, notice)| notice).collect()
 }
 
-/// A server's name, and what to say of it.
+/// Returns a server's name and the message about it.
 fn missing_server(line: &str) -> Option<(String, String)> {
     if !is_warning(line) {
         return None;
@@ -67,8 +67,8 @@ fn missing_server(line: &str) -> Option<(String, String)> {
     }
 }
 
-/// Messages of the log about failed requests to the model, in order. Those of sub-agents, and
-/// for a title, are not the run's own.
+/// Returns messages of the log about failed requests to the model, in order. Requests of sub-agents and for a title
+/// are not the run's own.
 pub(crate) fn failed_requests(stderr: &str, session: Option<&str>) -> Vec<String> {
     let failed = |line: &str| {
         let is = |name: &str, wanted: &str| value(line, name).is_some_and(|found| found == wanted);
@@ -94,7 +94,7 @@ fn is_warning(line: &str) -> bool {
     line.starts_with(BEGIN) && value(line, "level").is_some_and(|level| level == "WARN")
 }
 
-/// The value of this name: a word, or a JSON string.
+/// Returns the value of this name: a word, or a JSON string.
 fn value(line: &str, name: &str) -> Option<String> {
     let mut rest = line;
     loop {
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(without_log(log), "");
     }
 
-    // As the real program printed them.
+    // Lines of the real program.
     const BROKEN: &str = "timestamp=2026-11-22T04:18:31.244Z level=WARN run=f94403d0 \
         message=\"server unavailable\" key=broken type=local status=failed";
     const QUOTED: &str = "timestamp=2026-11-22T04:26:24.625Z level=WARN run=1d08a223 \
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    // Hand-made after the other: the status was read in the source.
+    // Hand-made in the same form: the status is from the source.
     #[test]
     fn a_server_without_registration_wants_a_login() {
         let line = LOGIN.replace("needs_auth", "needs_client_registration");

@@ -1,4 +1,4 @@
-//! Steps: their text and usage, and the end by the last one.
+//! Steps: their text and usage, and the end of the run by the last one.
 
 use teamster_core::{AgentEvent, CostSource, ErrorKind, Id, Usage, UsageReport};
 
@@ -8,16 +8,16 @@ use super::wire::{Part, Tokens};
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     open: Option<Step>,
-    /// Text of the last message's finished steps, kept if a later try is withdrawn.
+    /// Text of the last message's finished steps, kept if a later attempt is withdrawn.
     kept: String,
     message: Option<Id>,
-    /// The last message has text that was passed on.
+    /// True if text of the last message was emitted.
     has_text: bool,
-    /// The next step is the summary of a conversation that was too long.
+    /// True if the next step is the summary of a conversation that was too long.
     summary_next: bool,
-    /// This step is.
+    /// True if this step is that summary.
     summary: bool,
-    /// Why the last step ended; absent while one is open.
+    /// Finish reason of the last step; `None` while one is open.
     reason: Option<String>,
     finished: u32,
     usage: Usage,
@@ -29,16 +29,16 @@ pub(crate) struct Steps {
 struct Step {
     message: Option<Id>,
     text: String,
-    /// How often it was tried before.
+    /// Number of earlier attempts.
     tries: u32,
 }
 
-/// A try of which the connection broke.
+/// An attempt whose connection broke.
 pub(crate) struct Lost {
     pub(crate) message: Option<Id>,
-    /// How often the step was tried before.
+    /// Number of earlier attempts of the step.
     pub(crate) tries: u32,
-    /// Whether text of it was passed on.
+    /// True if text of the attempt was emitted.
     pub(crate) has_text: bool,
     /// Text of the same message that stays, because its step had ended.
     pub(crate) kept: String,
@@ -49,16 +49,16 @@ pub(crate) struct Lost {
 pub(crate) enum End {
     /// The answer is complete.
     Complete,
-    /// The answer was cut off or blocked.
+    /// The answer was truncated or blocked.
     Cut,
     /// The model failed.
     Failed,
-    /// It was no end: a step is open, or another has to follow.
+    /// Not an end: a step is open, or another one must follow.
     None,
 }
 
 impl Steps {
-    /// A step begins. Returns the previous one, if it never ended and is repeated.
+    /// Begins a step. Returns the previous one if it never ended and is repeated.
     pub(crate) fn start(&mut self, message: Option<Id>) -> Option<Lost> {
         let open = self.open.take();
         let again = open.as_ref().is_some_and(|o| o.message == message);
@@ -84,10 +84,10 @@ impl Steps {
         })
     }
 
-    /// Text was passed on.
+    /// Records emitted text.
     pub(crate) fn text(&mut self, message: Option<&Id>, text: &str) {
         if self.message.as_ref() != message {
-            // The line of its step's begin was lost.
+            // The line with its step's start was lost.
             self.message = message.cloned();
             self.kept.clear();
         }
@@ -98,7 +98,7 @@ impl Steps {
         }
     }
 
-    /// A step ended. What the run has used so far, if the step reports its usage.
+    /// Ends a step. Returns the run's usage so far, if the step reports its usage.
     pub(crate) fn finish(&mut self, part: &Part<'_>) -> Option<AgentEvent> {
         if let Some(step) = self.open.take() {
             self.kept.push_str(&step.text);
@@ -113,19 +113,19 @@ impl Steps {
         )))
     }
 
-    /// The run went on after an error.
+    /// Records that the run continued after an error.
     pub(crate) fn error_overcome(&mut self, kind: ErrorKind) {
         self.summary_next = kind == ErrorKind::ContextWindow;
         // A new message follows, even with the same id.
         self.open = None;
     }
 
-    /// Whether the text of this step is the summary of the conversation.
+    /// Returns whether the text of this step is the summary of the conversation.
     pub(crate) fn is_summary(&self) -> bool {
         self.summary
     }
 
-    /// The last message, which was passed on as an answer and was a summary.
+    /// Returns the last message if it was emitted as an answer but was a summary.
     pub(crate) fn last_message_was_a_summary(&mut self) -> Option<Id> {
         if self.summary || !std::mem::take(&mut self.has_text) {
             return None;
@@ -135,10 +135,10 @@ impl Steps {
         self.message.clone()
     }
 
-    /// The end of the run by its last step.
+    /// Returns the end of the run by its last step.
     pub(crate) fn end(&self) -> End {
         match self.reason.as_deref() {
-            // The conversation was compacted, and what it was about has to follow.
+            // The conversation was compacted, and the actual answer must follow.
             _ if self.summary => End::None,
             Some("stop" | "other") => End::Complete,
             Some("length" | "content-filter") => End::Cut,
@@ -147,7 +147,7 @@ impl Steps {
         }
     }
 
-    /// Why the last step ended.
+    /// Returns the finish reason of the last step.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.reason.as_deref().filter(|reason| !reason.is_empty())
     }
@@ -160,14 +160,14 @@ impl Steps {
         Some(self.usage).filter(|usage| !usage.is_empty())
     }
 
-    /// Its cost. The CLI reports 0 for a model whose price it does not know, so 0 is ignored.
+    /// Returns the cost. The CLI reports 0 for a model with an unknown price, so 0 is ignored.
     pub(crate) fn cost(&self) -> Option<(f64, CostSource)> {
         (self.cost > 0.0).then_some((self.cost, CostSource::Reported))
     }
 }
 
-/// Tokens in our convention: reasoning is a part of the output. The CLI reports 0 where the service
-/// has no figure, and no step is without input and output.
+/// Converts the token counts: reasoning is added to the output. The CLI reports 0 for a count that the service does
+/// not have, and every step has input and output.
 pub(crate) fn usage(tokens: Tokens) -> Option<Usage> {
     let output = match (tokens.output, tokens.reasoning) {
         (None, None) => None,

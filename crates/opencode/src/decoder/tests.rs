@@ -1,4 +1,4 @@
-//! Hand-made lines, in the shapes that were measured, for what no recorded run shows alone.
+//! Hand-made lines, in measured shapes, for cases that no recording has in isolation.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, Stop};
@@ -16,7 +16,7 @@ mod tools;
 
 const SESSION: &str = "ses_e0024d21affeQxq3tDgLABc4gf";
 
-/// A line with a part whose id is its own.
+/// Returns a line with a part that has a unique id.
 fn line(kind: &str, message: &str, fields: &Value) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -69,7 +69,7 @@ fn error(name: &str, data: &Value) -> String {
     .to_string()
 }
 
-/// An exit with this code and nothing else to say.
+/// Returns an exit with only this code.
 fn exit(code: i32) -> Exit {
     Exit {
         code: Some(code),
@@ -93,7 +93,7 @@ fn run_with(
     decode(decoder, lines, exit)
 }
 
-/// A run that exits with code 0.
+/// Decodes a run that exits with code 0.
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
     run_with(OpenCodeDecoder::new(), lines, exit(0))
 }

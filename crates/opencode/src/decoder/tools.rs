@@ -1,4 +1,4 @@
-//! Tools: their kinds, their results, and which of them were denied.
+//! Tools: kinds, results and denials.
 
 use serde_json::Value;
 use teamster_core::provider::media_placeholder;
@@ -9,16 +9,16 @@ use crate::tool_names::in_tool_names;
 
 use super::wire::{Attachment, Todo, ToolMetadata, ToolState};
 
-/// The tool in whose name the CLI answers a call that it cannot make sense of.
+/// The tool with which the CLI answers a call that it cannot parse.
 pub(crate) const INVALID: &str = "invalid";
-/// A permission request without an answer.
+/// Message of a permission request without an answer.
 const REJECTED: &str = "The user rejected permission to use this specific tool call";
-/// A rule of the configuration.
+/// Message of a denial by a rule of the configuration.
 const FORBIDDEN: &str = "The user has specified a rule which prevents you";
-/// A tool that was not offered, because there is none or it was denied for good.
+/// Message about a tool that was not offered: it does not exist or was permanently denied.
 const UNAVAILABLE: &str = "Model tried to call unavailable tool";
 
-/// A call and its result: the CLI prints both in one line, when the call has ended.
+/// A call and its result. The CLI prints both in one line when the call has ended.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -28,11 +28,11 @@ pub(crate) struct Call {
     pub(crate) output: String,
     pub(crate) is_error: bool,
     pub(crate) denied: bool,
-    /// It was denied because there was no answer, which may end the run.
+    /// True if the call was denied because there was no answer, which may end the run.
     pub(crate) rejected: bool,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) plan: Option<Plan>,
-    /// Another agent worked, of which the CLI prints nothing else.
+    /// True if the call was the work of another agent, about which the CLI prints nothing else.
     pub(crate) sub_agent: bool,
 }
 
@@ -56,7 +56,7 @@ impl Call {
         } else {
             kind(&name)
         };
-        // A tool of another kind may have anything of that name.
+        // A tool of another kind may use this name for other metadata.
         let is_command = kind == ToolKind::Execute;
         let is_error = failed || invalid || is_command && command_failed(&state.metadata);
         let output = output(&state);
@@ -67,7 +67,7 @@ impl Call {
                 && was_withheld(&name, &state.input, |name| {
                     withheld.has(name, mcp.is_some())
                 });
-        // A server's tool may have the name of one of the CLI's own, and anything in its metadata.
+        // A server's tool may have the name of one of the CLI's own, and any metadata.
         let (changes, plan) = if is_error || mcp.is_some() {
             (Vec::new(), None)
         } else {
@@ -92,12 +92,13 @@ impl Call {
     }
 }
 
-/// A shell command that ended with another code than 0, or was ended: to the CLI it is completed.
+/// Returns whether a shell command exited with another code than 0 or was killed. The CLI calls such a call
+/// completed.
 fn command_failed(metadata: &ToolMetadata<'_>) -> bool {
     metadata.exit.is_some_and(|exit| exit.get() != "0")
 }
 
-/// The result as text. What a failed call has instead is its error.
+/// Returns the result as text. For a failed call, it is the error.
 fn output(state: &ToolState<'_>) -> String {
     let mut text = match (&state.output, &state.error) {
         (Some(output), _) => output.to_string(),
@@ -126,8 +127,8 @@ fn placeholder(attachment: &Attachment<'_>) -> String {
     media_placeholder(kind, mime, data)
 }
 
-/// Whether a tool was not offered because a rule withheld it: it is one that the CLI has, or the run's
-/// settings name it.
+/// Returns whether a tool was not offered because a rule withheld it: the CLI has the tool, or the run's settings
+/// name it.
 fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -> bool {
     let Some(error) = input.get("error").and_then(Value::as_str) else {
         return false;
@@ -138,16 +139,15 @@ fn was_withheld(name: &str, input: &Value, by_settings: impl Fn(&str) -> bool) -
     let offered = rest.split_once("Available tools: ");
     let offered = offered.map_or("", |(_, offered)| offered);
     match name {
-        // Not `question`: that a run has no one to ask is no denial.
+        // Not `question`: that a run cannot ask a user is no denial.
         "bash" | "read" | "glob" | "grep" | "webfetch" | "task" | "todowrite" | "skill" => true,
-        // Some models get `apply_patch` in their place.
+        // Some models get `apply_patch` instead.
         "edit" | "write" => !offered.contains("apply_patch"),
         _ => by_settings(name),
     }
 }
 
-/// The kind of one of the CLI's own tools. Names of tools that this version no longer has are
-/// there for the versions that do.
+/// Returns the kind of one of the CLI's own tools. Names of earlier versions are included.
 pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read" | "skill" | "lsp" | "lsp_hover" | "lsp_diagnostics" => ToolKind::Read,
@@ -161,8 +161,8 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Server and tool in a name like `server_tool`. Both may hold `_` themselves, so this works only for
-/// configured servers.
+/// Returns server and tool in a name such as `server_tool`. Both may contain `_`, so this works only for configured
+/// servers.
 fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
     servers
         .iter()
@@ -172,13 +172,13 @@ fn mcp_tool(name: &str, servers: &[String]) -> Option<McpTool> {
             let found = || McpTool::new(server.clone(), tool);
             (!begin.is_empty() && !tool.is_empty()).then(|| (begin.len(), found()))
         })
-        // The longest; of two that are the same there, the first, which is the run's own.
+        // The longest match; of equal ones the first, which is the run's own.
         .rev()
         .max_by_key(|(length, _)| *length)
         .map(|(_, found)| found)
 }
 
-/// The files that a successful call changed.
+/// Returns the files that a successful call changed.
 fn changes(tool: &str, input: &Value, metadata: &ToolMetadata<'_>) -> Vec<FileChange> {
     let text = |name: &str| input.get(name).and_then(Value::as_str);
     let one = |path: Option<&str>, change| {
@@ -196,7 +196,7 @@ fn changes(tool: &str, input: &Value, metadata: &ToolMetadata<'_>) -> Vec<FileCh
         }
         "edit" | "multiedit" => {
             let file = metadata.filediff.as_ref().and_then(|d| d.file.as_deref());
-            // An edit of nothing makes the file; the CLI refuses it for one that is there.
+            // An edit with an empty old text creates the file. The CLI refuses it for an existing file.
             let change = match text("oldString") {
                 Some("") => ChangeKind::Add,
                 _ => ChangeKind::Update,
@@ -225,7 +225,7 @@ fn file_change(path: &str, change: ChangeKind) -> FileChange {
     FileChange::new(path, change)
 }
 
-/// The to-do list as it now is.
+/// Returns the current to-do list.
 fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
     let todos = metadata.todos.as_ref().filter(|_| tool == "todowrite")?;
     Some(Plan::new(todos.iter().filter_map(entry)))
@@ -250,10 +250,10 @@ mod tests {
         assert_eq!(found("a_x"), Some(("a".into(), "x".into())));
         assert_eq!(found("a_b_x"), Some(("a_b".into(), "x".into())));
         assert_eq!(found("my_server_x"), Some(("my server".into(), "x".into())));
-        // Two UTF-16 units, of four bytes; then one of two bytes each.
+        // Two UTF-16 units of a character of four bytes; then one unit each for characters of two bytes.
         assert_eq!(found("__x_t"), Some(("🚀x".into(), "t".into())));
         assert_eq!(found("___t"), Some(("ää".into(), "t".into())));
-        // The longest is the one that is longest there, not in bytes.
+        // The length is that of the replaced name, not its bytes.
         assert_eq!(found("____t"), Some(("___".into(), "t".into())));
         assert_eq!(found("_x_t"), None, "not of a server without a name");
         assert_eq!(found("other_x"), None);

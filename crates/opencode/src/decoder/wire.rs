@@ -1,5 +1,5 @@
-//! The lines as the CLI prints them: one flat struct for all types, because they share their
-//! envelope. Fields that are of no use are not named; one of another shape is taken as missing.
+//! Lines of the CLI: one flat struct for all types, because they share their envelope. Unused fields are left out,
+//! and a field of another type counts as missing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(crate) struct Line<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// A part of a message: a piece of text or reasoning, a tool call, the begin or end of a step.
+/// A part of a message: text, reasoning, a tool call, or the start or end of a step.
 #[derive(Deserialize, Default)]
 pub(crate) struct Part<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -31,7 +31,7 @@ pub(crate) struct Part<'a> {
     // text, reasoning
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) text: Option<Cow<'a, str>>,
-    /// The CLI wrote it, not the model.
+    /// True if the text is the CLI's, not the model's.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) synthetic: bool,
     #[serde(default, deserialize_with = "or_default")]
@@ -53,13 +53,13 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// A tool call of which the input is complete.
+    /// Returns whether this is a tool call with complete input.
     pub(crate) fn is_running(&self) -> bool {
         let state = self.state.as_ref();
         state.is_some_and(|state| state.status.as_deref() == Some("running"))
     }
 
-    /// A tool call whose output the CLI took out of the conversation, long after the call.
+    /// Returns whether this is a tool call whose output the CLI removed from the conversation, long after the call.
     pub(crate) fn is_compacted(&self) -> bool {
         let state = self.state.as_ref();
         state.is_some_and(|state| state.time.compacted.is_some())
@@ -68,12 +68,12 @@ impl Part<'_> {
 
 #[derive(Deserialize, Default)]
 pub(crate) struct TextMetadata {
-    /// The text that makes the model go on after a compaction.
+    /// True for the text that makes the model continue after a compaction.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) compaction_continue: bool,
 }
 
-/// `state` of a tool call. This version prints only those that have ended.
+/// `state` of a tool call. This version prints only calls that have ended.
 #[derive(Deserialize, Default)]
 pub(crate) struct ToolState<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -93,7 +93,7 @@ pub(crate) struct ToolState<'a> {
 }
 
 impl ToolState<'_> {
-    /// The call has not ended.
+    /// Returns whether the call has not ended.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.status.as_deref(), Some("pending" | "running"))
     }
@@ -101,30 +101,30 @@ impl ToolState<'_> {
 
 #[derive(Deserialize, Default)]
 pub(crate) struct ToolTime {
-    /// When the CLI took the output out of the conversation, long after the call.
+    /// Time at which the CLI removed the output from the conversation, long after the call.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) compacted: Option<f64>,
 }
 
-/// Metadata of the CLI's own tools. A tool of an MCP server may have anything.
+/// Metadata of the CLI's own tools. Tools of MCP servers may have any.
 #[derive(Deserialize, Default)]
 pub(crate) struct ToolMetadata<'a> {
-    /// Of `bash`: the exit code; `null` if the command was ended from outside.
+    /// For `bash`: the exit code; `null` if the command was killed from outside.
     #[serde(borrow, default, deserialize_with = "also_null")]
     pub(crate) exit: Option<&'a RawValue>,
-    /// Of `write`: the file.
+    /// For `write`: the file.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) filepath: Option<Cow<'a, str>>,
-    /// Of `write`: whether the file was there before.
+    /// For `write`: true if the file existed before.
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) exists: Option<bool>,
-    /// Of `edit`.
+    /// For `edit`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) filediff: Option<FileDiff<'a>>,
-    /// Of `apply_patch`.
+    /// For `apply_patch`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) files: Vec<PatchedFile<'a>>,
-    /// Of `todowrite`.
+    /// For `todowrite`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) todos: Option<Vec<Todo<'a>>>,
 }
@@ -154,7 +154,7 @@ pub(crate) struct Todo<'a> {
     pub(crate) status: Option<Cow<'a, str>>,
 }
 
-/// A medium in a tool's result, with its content in a `data:` URL.
+/// Media in a tool's result, with the content in a `data:` URL.
 #[derive(Deserialize, Default)]
 pub(crate) struct Attachment<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -163,7 +163,7 @@ pub(crate) struct Attachment<'a> {
     pub(crate) url: Option<Cow<'a, str>>,
 }
 
-/// Tokens of one step. Cached tokens are beside `input`, reasoning is beside `output`.
+/// Tokens of one step. Cached tokens are not part of `input`, and reasoning is not part of `output`.
 #[derive(Deserialize, Default, Clone, Copy)]
 pub(crate) struct Tokens {
     #[serde(default, deserialize_with = "or_default")]
@@ -192,8 +192,8 @@ pub(crate) struct ErrorBody<'a> {
 }
 
 impl<'a> ErrorBody<'a> {
-    /// An error as the CLI prints it, or one of another shape: its message alone, or without `data`.
-    /// `None` if it cannot be read.
+    /// Parses an error as the CLI prints it, or in another shape: only its message, or without `data`. `None` if it
+    /// cannot be parsed.
     pub(crate) fn of(error: &'a RawValue) -> Option<Self> {
         #[derive(Deserialize)]
         struct Body<'a> {
@@ -229,7 +229,7 @@ impl<'a> ErrorBody<'a> {
     }
 }
 
-/// A string, or another value as it was printed.
+/// Returns a string, or another value as its JSON.
 fn text(json: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -259,7 +259,7 @@ pub(crate) struct ErrorData<'a> {
     pub(crate) reference: Option<Cow<'a, str>>,
 }
 
-/// A field that is there, also if it is `null`.
+/// Deserializes a field that is present, even if it is `null`.
 fn also_null<'de, D>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error>
 where
     D: Deserializer<'de>,
@@ -267,7 +267,7 @@ where
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Any JSON. What is nested too deep for the reader is kept as text.
+/// Deserializes any JSON. A value nested too deeply becomes its text.
 fn of_any_depth<'de, D>(deserializer: D) -> Result<Value, D::Error>
 where
     D: Deserializer<'de>,

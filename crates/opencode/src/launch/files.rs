@@ -1,4 +1,4 @@
-//! The configuration files that OpenCode reads, as far as they can be found from here.
+//! OpenCode's configuration files that can be located here.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,20 @@ use teamster_core::{AgentError, ExecuteParams, McpDelivery};
 use super::settings::callers;
 use super::{directory, invalid, option};
 
-/// The key of the servers in a configuration.
+/// Key of the servers in a configuration.
 const KEY: &str = "mcp";
 
-/// The names of a project's file.
+/// Names of a project's file.
 const PROJECT: &[&str] = &["opencode.jsonc", "opencode.json"];
-/// The names of the user's file.
+/// Names of the user's file.
 const USER: &[&str] = &["opencode.jsonc", "opencode.json", "config.json"];
-/// Added by the CLI to a file that lacks it (measured).
+/// Content of a new file. The CLI adds it to a file that lacks it (measured).
 const NEW_FILE: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
 
-/// The folder in a project, or in the user's home, that has a file too.
+/// Folder in a project or in the user's home that also has a file.
 const FOLDER: &str = ".opencode";
 
-/// The change of a configuration file that brings these servers to the CLI, where they are to reach it
-/// so.
+/// Returns the change of a configuration file that adds these servers, if they are delivered in one.
 pub(super) fn lease(
     params: &ExecuteParams,
     entries: Vec<(String, serde_json::Value)>,
@@ -42,8 +41,8 @@ pub(super) fn lease(
     }))
 }
 
-/// The project's file: the first that is there, of those that can have comments in each place first.
-/// Which of them has servers already is unknown without reading them.
+/// Returns the project's file: the first existing one, and in each folder the one that can have comments first. Files
+/// that already have servers are not preferred, because that would require reading them.
 fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     if !reads_projects(params) {
         return invalid(
@@ -65,7 +64,7 @@ fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
         .unwrap_or_else(|| directory.join("opencode.json")))
 }
 
-/// The user's file: the first that is there.
+/// Returns the user's file: the first existing one.
 fn user_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     let Some(folder) = user_folder(params) else {
         return invalid("mcp_delivery", "the user's home is not known; set HOME");
@@ -75,10 +74,10 @@ fn user_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
         .unwrap_or_else(|| folder.join("opencode.json")))
 }
 
-/// The files that have servers which the CLI would mix with those of the run, by their names. Not the
-/// one that is changed for the run.
+/// Returns the files whose servers the CLI would merge with servers of the run that have the same names, except for
+/// the file that is changed for the run.
 ///
-/// An administrator's configuration and one that comes from the network are not among them.
+/// An administrator's configuration and configurations from the network are not included.
 pub(super) fn names_taken(
     params: &ExecuteParams,
     lease: Option<&ConfigEdit>,
@@ -101,7 +100,7 @@ pub(super) fn names_taken(
     if reads_projects(params)
         && let Some(directory) = directory_of_run(params)?
     {
-        // The CLI may know the directory by another path than it was given.
+        // The CLI may know the directory by another path than the given one.
         for path in [directory.canonicalize().ok(), Some(directory)] {
             for directory in path.iter().flat_map(|path| up_to_the_repository(path)) {
                 add(&mut named(directory, PROJECT));
@@ -130,7 +129,7 @@ fn named(folder: &Path, names: &'static [&'static str]) -> impl Iterator<Item = 
     names.iter().map(|name| folder.join(name))
 }
 
-/// A directory and those above it, to the top of its repository; to the root where there is none.
+/// Returns a directory and its parents, up to the top of its repository, or up to the root without one.
 fn up_to_the_repository(directory: &Path) -> impl Iterator<Item = &Path> {
     let mut done = false;
     directory.ancestors().take_while(move |directory| {
@@ -145,18 +144,18 @@ fn is_repository(directory: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
-/// Whether the CLI reads a project's files, by the environment.
+/// Returns whether the CLI reads a project's files, according to the environment.
 fn reads_projects(params: &ExecuteParams) -> bool {
     let value = callers(params, "OPENCODE_DISABLE_PROJECT_CONFIG").unwrap_or_default();
     value != "1" && !value.eq_ignore_ascii_case("true")
 }
 
-/// Whether a file is there, or something that cannot be looked at.
+/// Returns whether a file exists or cannot be checked.
 fn may_exist(file: &Path) -> bool {
     file.try_exists().unwrap_or(true)
 }
 
-/// The user's folder of configuration.
+/// Returns the user's configuration folder.
 fn user_folder(params: &ExecuteParams) -> Option<PathBuf> {
     let folder = match variable(params, "XDG_CONFIG_HOME") {
         Some(folder) => folder,
@@ -170,7 +169,7 @@ fn home(params: &ExecuteParams) -> Option<PathBuf> {
     variable(params, name).or_else(env::home_dir)
 }
 
-/// Where the CLI works: by the caller's own arguments, or by ours.
+/// Returns the CLI's working directory, from the caller's extra arguments or from ours.
 fn directory_of_run(params: &ExecuteParams) -> Result<Option<PathBuf>, AgentError> {
     match option(params, "--dir") {
         Some(given) => Ok(std::path::absolute(given).ok()),
@@ -185,7 +184,7 @@ fn from_where_it_works(params: &ExecuteParams, path: PathBuf) -> Result<PathBuf,
     })
 }
 
-/// A variable that names a path.
+/// Returns a variable that contains a path.
 fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
     callers(params, name)
         .filter(|value| !value.is_empty())

@@ -1,10 +1,10 @@
-//! The MCP servers of a run, as OpenCode's configuration has them.
+//! MCP servers of a run, in the format of OpenCode's configuration.
 //!
-//! The CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of a configuration, before it reads
-//! that as JSON. The value of a variable goes in as it is, so it could break the JSON or be replaced
-//! again; the text of a file is made a JSON string first and is not looked at again, but loses the
-//! white space at its ends. Therefore what is secret, and what the CLI would replace, is in a private
-//! file whose path is in a variable, and the white space around it stands beside that.
+//! The CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of a configuration, before it parses the JSON.
+//! The value of a variable is inserted unescaped, so it could break the JSON or be expanded itself. The text of a
+//! file is escaped as a JSON string and not expanded, but loses its surrounding white space. Therefore secrets, and
+//! texts that the CLI would expand, are in a private file whose path is in a variable, and the surrounding white
+//! space is in the configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 use super::settings::configured_servers;
 use crate::tool_names::in_tool_names;
 
-/// The files that a run may lease, or that the CLI reads beside those.
+/// Files that a run may lease, and others that the CLI reads.
 pub(crate) const CONFIG_FILES: &[FileLocation] = &[
     FileLocation::Project("opencode.jsonc"),
     FileLocation::Project(".opencode/opencode.jsonc"),
@@ -34,14 +34,14 @@ const fn in_config(path: &'static str) -> FileLocation {
     }
 }
 
-/// How long the CLI gives a server to start, and a call of a tool, where nothing is set (measured).
+/// The CLI's default timeouts for the start of a server and for a tool call (measured).
 const STARTS_WITHIN: Duration = Duration::from_secs(30);
 const CALL_ENDS_WITHIN: Duration = Duration::from_mins(1);
 
-/// Maximum of the CLI's timers; with more they fire at once.
+/// Maximum of the CLI's timers in milliseconds. They fire immediately with more.
 const LONGEST_TIMEOUT_MS: u128 = i32::MAX as u128;
 
-/// The CLI's own tools and permissions that look like those of a server.
+/// The CLI's own tools and permissions whose names look like those of a server's tools.
 const OWN_NAMES: &[&str] = &[
     "apply_patch",
     "doom_loop",
@@ -53,10 +53,10 @@ const OWN_NAMES: &[&str] = &[
     "read_mcp_resource",
 ];
 
-/// Servers as the CLI takes them.
+/// Servers in the CLI's format.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    /// Name and definition of each. There are no secrets in them.
+    /// Name and definition of each server, without secrets.
     pub(super) entries: Vec<(String, Value)>,
     /// Files that the definitions refer to.
     pub(super) files: Vec<PrivateFile>,
@@ -84,7 +84,7 @@ impl Servers {
                 env,
                 cwd,
             } => {
-                // No name of a variable or header has a `=`, so these keys are no such names.
+                // Names of variables and headers never contain `=`, so these keys are unique.
                 let mut words = vec![self.text(server, "command=", command)];
                 for (index, arg) in args.iter().enumerate() {
                     words.push(self.text(server, &format!("args={index}"), arg));
@@ -112,7 +112,7 @@ impl Servers {
                 if !headers.is_empty() {
                     of.insert("headers".into(), self.secrets(server, headers));
                 }
-                // A run has no one to log in with a browser.
+                // A run cannot log in with a browser.
                 of.insert("oauth".into(), json!(false));
             }
             other => {
@@ -129,7 +129,7 @@ impl Servers {
         Ok(Value::Object(of))
     }
 
-    /// A text that is no secret.
+    /// Returns the value of a text that is not secret.
     fn text(&mut self, server: &McpServer, key: &str, text: &str) -> Value {
         if is_replaced(text) {
             self.secret(server, key, text)
@@ -144,9 +144,9 @@ impl Servers {
         Value::Object(values.collect())
     }
 
-    /// A text that the CLI takes from a private file.
+    /// Returns the value of a text that the CLI reads from a private file.
     fn secret(&mut self, server: &McpServer, key: &str, text: &str) -> Value {
-        // What the CLI takes off, and a little more.
+        // A superset of the characters that the CLI trims.
         let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
         let core = text.trim_matches(is_blank);
         if core.is_empty() {
@@ -165,7 +165,7 @@ impl Servers {
     }
 }
 
-/// Whether the CLI would put something else in the place of this text.
+/// Returns whether the CLI would expand this text.
 fn is_replaced(text: &str) -> bool {
     text.contains("{env:") || text.contains("{file:")
 }
@@ -206,8 +206,8 @@ fn check_variables(env: &BTreeMap<String, String>) -> Result<(), String> {
     }
 }
 
-/// The one limit that the CLI has for the start of a server, for the list of its tools and for each
-/// call, in milliseconds.
+/// Returns the CLI's only timeout of a server in milliseconds: for its start, for the list of its tools and for each
+/// call.
 fn timeout(server: &McpServer) -> Result<Option<u64>, String> {
     let limit = match (server.startup_timeout, server.tool_timeout) {
         (None, None) => return Ok(None),
@@ -228,8 +228,7 @@ fn timeout(server: &McpServer) -> Result<Option<u64>, String> {
     Ok(u64::try_from(ms).ok())
 }
 
-/// Permissions for a server's tools: names of permissions and actions, of which the last
-/// that matches holds.
+/// Returns permission rules for a server's tools: names of permissions and actions. The last match applies.
 pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
     let all = format!("{}_*", server.name);
     let of = |tool: &String| format!("{}_{}", server.name, in_tool_names(tool));
@@ -245,8 +244,8 @@ pub(super) fn rules(server: &McpServer) -> Vec<(String, &'static str)> {
     rules
 }
 
-/// The servers whose tools can be recognised: those of the run, and those that the caller has configured in
-/// the environment and not switched off. Those in the user's files are not known.
+/// Returns the servers whose tools can be recognized: those of the run, and those that the caller has configured in
+/// the environment and not disabled. Servers in the user's files are unknown.
 pub(crate) fn known_servers(params: &ExecuteParams) -> Vec<String> {
     let own = params.mcp_servers.iter().map(|server| server.name.clone());
     let configured = configured_servers(params).into_iter();
@@ -260,7 +259,7 @@ fn refused(server: &str, problem: &str) -> AgentError {
     AgentError::refused_server(server, problem)
 }
 
-/// The longest of the servers' limits.
+/// Returns the longest timeout of the servers.
 pub(super) fn longest(
     params: &ExecuteParams,
     limit: impl Fn(&McpServer) -> Option<Duration>,
@@ -269,9 +268,9 @@ pub(super) fn longest(
     limits.max().unwrap_or_default()
 }
 
-/// Refuses a configuration that no variable can hold.
+/// Refuses a configuration that is too large for a variable.
 pub(super) fn check_size(name: &str, text: &str) -> Result<(), AgentError> {
-    /// Linux takes no variable of this size with its name (`MAX_ARG_STRLEN`).
+    /// Size in bytes, including the name, at which Linux refuses a variable (`MAX_ARG_STRLEN`).
     const TOO_LARGE: usize = 128 * 1024;
     let size = name.len() + 1 + text.len();
     if size < TOO_LARGE {

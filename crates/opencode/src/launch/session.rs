@@ -8,7 +8,7 @@ use super::{begin, check, directory, timeouts};
 
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
-    // Those of the turns come later.
+    // The prompts are sent with the turns.
     "-".clone_into(&mut params.prompt);
     check(&params)?;
     let mut args = Args::new();
@@ -21,7 +21,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     }
     Ok(Launch {
         stdin: Stdin::Open(Vec::new()),
-        // It reports a call when that begins, which distinguishes a silence of the model from one of a tool.
+        // The CLI reports the start of a call, which distinguishes silence of the model from that of a tool.
         timeouts: Timeouts {
             idle: None,
             ..timeouts(&params)

@@ -1,8 +1,8 @@
-//! Settings without a flag, which go to OpenCode in two variables of its environment.
+//! Settings without a flag. They go to OpenCode in two environment variables.
 //!
-//! `OPENCODE_CONFIG_CONTENT` is a whole configuration, merged over all files of the user's;
-//! `OPENCODE_PERMISSION` is merged over its permissions. No file is touched. The caller may use both
-//! for their own settings, so ours are added to those.
+//! `OPENCODE_CONFIG_CONTENT` is a whole configuration, merged over all files of the user. `OPENCODE_PERMISSION` is
+//! merged over its permissions. No file is changed. The caller may use both variables, so our settings are added to
+//! the caller's.
 
 mod withheld;
 
@@ -22,25 +22,24 @@ const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 /// Permissions, merged over those of the configuration.
 const PERMISSION: &str = "OPENCODE_PERMISSION";
 
-/// Where the CLI finds the files that hold a system prompt: in files their text is as it is, in the
-/// configuration itself the CLI would replace `{env:NAME}` and `{file:PATH}` in it.
+/// Variables that name the files with a system prompt. The CLI reads files literally; in the configuration itself it
+/// would expand `{env:NAME}` and `{file:PATH}`.
 const PROMPT_FILE: &str = "TEAMSTER_OPENCODE_PROMPT";
 const INSTRUCTIONS_FILE: &str = "TEAMSTER_OPENCODE_INSTRUCTIONS";
 
-/// Tools that wait for a person. The CLI withholds them from the sessions that `run` begins, but not
-/// from one that was begun elsewhere and is resumed: there a question is never answered and the run
-/// never ends.
+/// Tools that wait for a user. The CLI withholds them from sessions that `run` begins, but not from a resumed session
+/// that began elsewhere. There a question would never be answered, and the run would never end.
 const QUESTIONS: &[&str] = &["question", "plan_enter", "plan_exit"];
 
-/// The CLI's own permissions without which nothing can be changed. `edit` is that of all tools that
-/// write files; `task` starts other agents, which have permissions of their own.
+/// The CLI's own permissions that changes need. `edit` covers all tools that write files; `task` starts other agents,
+/// which have their own permissions.
 const CHANGES: &[&str] = &["edit", "bash", "task"];
 
-/// The agents that every user has, and that run tools.
+/// Agents that every user has and that run tools.
 const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
 
-/// Those of them that a run may start with; the others only work for these. The CLI takes settings
-/// under its old key `mode` as those of an agent to start with, of any kind.
+/// Agents of these with which a run may start; the others only work for them. The CLI treats any agent under its old
+/// key `mode` as one to start with.
 const PRIMARY_AGENTS: &[&str] = &["build", "plan"];
 
 /// The variables to set, and the files that they name.
@@ -49,26 +48,25 @@ pub(crate) struct Settings {
     config: Map<String, Value>,
     permission: Map<String, Value>,
     files: Vec<PrivateFile>,
-    /// The caller's configuration cannot be read here, so nothing can be added to it.
+    /// True if the caller's configuration cannot be parsed, so nothing can be added to it.
     opaque: bool,
-    /// The agent that the caller has named.
+    /// The agent that the caller named.
     agent: Option<String>,
-    /// What the keys of this run's rules end with, see [`last_key`].
+    /// Suffix of the keys of this run's rules, see [`last_key`].
     stars: String,
 }
 
 impl Settings {
-    /// Those of a run.
+    /// Creates the settings of a run.
     pub(crate) fn new(params: &ExecuteParams) -> Result<Self, AgentError> {
         Self::of(params, false)
     }
 
-    /// Those of a process that plays many turns.
+    /// Creates the settings of a process for many turns.
     pub(super) fn for_session(params: &ExecuteParams) -> Result<Self, AgentError> {
         let mut settings = Self::of(params, true)?;
         if !settings.opaque {
-            // Otherwise the model makes a title for each session, and its usage is reported
-            // nowhere.
+            // Otherwise the model writes a title for each session, and its usage is not reported.
             let title = settings.settings_of("title");
             title.entry("disable").or_insert(json!(true));
         }
@@ -130,7 +128,7 @@ impl Settings {
         for tool in &params.allowed_tools {
             self.allow("allowed_tools", permission_of(tool))?;
         }
-        // What is denied comes after, because the last rule that matches holds.
+        // Denials come later, because the last matching rule applies.
         for tool in QUESTIONS {
             self.set_for_all(tool, "deny");
         }
@@ -155,7 +153,7 @@ impl Settings {
         for tool in own {
             self.deny_everywhere(tool)?;
         }
-        // The tools of a server stay, also if its name begins like that of a tool which is denied.
+        // A server's tools stay allowed, even if its name begins like that of a denied tool.
         for server in &params.mcp_servers {
             self.must_be_readable("mcp_servers")?;
             for (tool, action) in mcp::rules(server) {
@@ -172,7 +170,7 @@ impl Settings {
             self.deny_everywhere(tool)?;
         }
         if is_session || params.permission != PermissionMode::Bypass {
-            // A question about permission is answered with no. By default the run ends there.
+            // A permission request is denied. By default, that ends the run.
             let experimental = self.config.entry("experimental").or_insert(json!({}));
             if let Some(experimental) = experimental.as_object_mut() {
                 experimental
@@ -183,7 +181,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Denies what the caller has denied.
+    /// Denies a tool that the caller has denied.
     fn deny_everywhere(&mut self, tool: &str) -> Result<(), AgentError> {
         self.must_be_readable("denied_tools")?;
         self.set_for_all(tool, "deny");
@@ -194,14 +192,14 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets the rule of all agents that have no other for this tool.
+    /// Sets the rule of all agents without another rule for this tool.
     fn set_for_all(&mut self, tool: &str, action: &str) {
         rule(&mut self.permission, tool, action);
         rule(&mut self.permission, &last_key(tool, &self.stars), action);
     }
 
-    /// Sets an agent's rule, independent of the user's files. Settings under the old key `mode` are
-    /// merged over those under `agent`, so the last word is there.
+    /// Sets an agent's rule, independent of the user's files. Settings under the old key `mode` are merged over those
+    /// under `agent`, so they have precedence.
     fn set(&mut self, agent: &str, tool: &str, action: &str) {
         let key = last_key(tool, &self.stars);
         rule(self.permissions_of(agent), tool, action);
@@ -213,8 +211,8 @@ impl Settings {
         rule(rules, &key, action);
     }
 
-    /// Denies a tool to the sessions of all sub-agents, with any name: a session's rules are
-    /// stronger than those of its agent.
+    /// Denies a tool to the sessions of all sub-agents of any name. A session's rules have precedence over those of
+    /// its agent.
     fn keep_from_sub_agents(&mut self, tool: &str) {
         let experimental = object_at(&mut self.config, "experimental");
         let tools = experimental.entry("primary_tools").or_insert(json!([]));
@@ -224,7 +222,7 @@ impl Settings {
         }
     }
 
-    /// Allows a tool, for all agents and for the one that runs.
+    /// Allows a tool, for all agents and for the running one.
     fn allow(&mut self, parameter: &str, tool: &str) -> Result<(), AgentError> {
         self.must_be_readable(parameter)?;
         let agent = self.agent.clone().unwrap_or_else(|| "build".to_owned());
@@ -233,7 +231,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Lets the tools use these directories, which are not the one to work in.
+    /// Lets the tools use these directories in addition to the working directory.
     fn add_dirs(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
         for dir in &params.add_dirs {
             self.must_be_readable("add_dirs")?;
@@ -293,7 +291,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The agent that runs: the caller's, or the CLI's own `build`, independent of the user's files.
+    /// Fixes the agent that runs: the caller's, or the CLI's own `build`, independent of the user's files.
     fn fix_agent(&mut self) -> String {
         if let Some(agent) = &self.agent {
             return agent.clone();
@@ -301,12 +299,12 @@ impl Settings {
         let agent = "build".to_owned();
         self.config
             .insert("default_agent".into(), Value::String(agent.clone()));
-        // A user who has switched it off has another one, of which nothing is known.
+        // A user who has disabled it uses an unknown agent instead.
         self.mode_of(&agent).insert("disable".into(), json!(false));
         agent
     }
 
-    /// Whether a run may start with this agent, as far as that is known.
+    /// Returns whether a run may start with this agent, as far as known.
     fn may_start_with(&self, agent: &str) -> bool {
         let in_mode = |modes: &Value| modes.get(agent).is_some();
         PRIMARY_AGENTS.contains(&agent)
@@ -314,12 +312,12 @@ impl Settings {
             || self.config.get("mode").is_some_and(in_mode)
     }
 
-    /// An agent's settings under the key by which older versions knew them.
+    /// Returns an agent's settings under the key of older versions.
     fn mode_of(&mut self, agent: &str) -> &mut Map<String, Value> {
         object_at(object_at(&mut self.config, "mode"), agent)
     }
 
-    /// All agents that are known. Rules of an agent are stronger than those for all.
+    /// Returns all known agents. Rules of an agent have precedence over those for all.
     fn agents(&self) -> Vec<String> {
         let mut agents: Vec<String> = AGENTS.iter().map(ToString::to_string).collect();
         let own = ["agent", "mode"].into_iter();
@@ -341,7 +339,7 @@ impl Settings {
         rules_of(self.settings_of(agent))
     }
 
-    /// Nothing can be added to a configuration that is not plain JSON.
+    /// Refuses to add settings to a configuration that is not plain JSON.
     fn must_be_readable(&self, parameter: &str) -> Result<(), AgentError> {
         if self.opaque {
             return Err(AgentError::refused(
@@ -356,8 +354,8 @@ impl Settings {
     }
 }
 
-/// The MCP servers that the caller has configured in the environment: their names, and whether they
-/// are switched on.
+/// Returns the MCP servers that the caller has configured in the environment: their names, and whether they are
+/// enabled.
 pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<(String, bool)> {
     let config = callers(params, CONFIG).and_then(|text| object_of(&text));
     let servers = config
@@ -370,7 +368,7 @@ pub(super) fn configured_servers(params: &ExecuteParams) -> Vec<(String, bool)> 
         .collect()
 }
 
-/// The value of a variable, from the caller or our own environment.
+/// Returns the value of a variable from the caller or our own environment.
 pub(super) fn callers(params: &ExecuteParams, name: &str) -> Option<String> {
     params
         .env
@@ -387,7 +385,7 @@ fn object_of(text: &str) -> Option<Map<String, Value>> {
     object(text.trim())
 }
 
-/// The object at this key, which is made if there is none.
+/// Returns the object at this key, which is created if missing.
 fn object_at<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
     let value = map.entry(key).or_insert(Value::Null);
     if !value.is_object() {
@@ -399,29 +397,29 @@ fn object_at<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<Stri
     }
 }
 
-/// The rules in an agent's settings.
+/// Returns the rules in an agent's settings.
 fn rules_of(settings: &mut Map<String, Value>) -> &mut Map<String, Value> {
     if let Some(Value::String(action)) = settings.get("permission") {
-        // One word for all tools.
+        // One action for all tools.
         let all = json!({"*": action});
         settings.insert("permission".into(), all);
     }
     object_at(settings, "permission")
 }
 
-/// Adds a rule after all others: of those that match, the last one holds.
+/// Adds a rule after all others: the last matching rule applies.
 fn rule(rules: &mut Map<String, Value>, name: &str, action: &str) {
     rules.shift_remove(name);
     rules.insert(name.to_owned(), Value::String(action.to_owned()));
 }
 
-/// A key for a rule about this tool that no file has, so that the rule comes after all others. Where
-/// two configurations have the same key, the CLI keeps its first place, and the last rule that
-/// matches holds. Stars match nothing as well as anything.
+/// Returns a key for a rule about this tool that no file has, so that the rule comes after all others. If two
+/// configurations have the same key, the CLI keeps its first position, and the last matching rule applies. Stars
+/// match any text, including none.
 ///
-/// Names of tools with `_` are those of MCP servers, where another tool may begin with the same
-/// name: that would be denied too. For these, and for what is denied in every run, a key is used that
-/// stands for nothing else, because a blank and a star match nothing or what begins with a blank.
+/// Names with `_` are those of MCP servers' tools. Another tool may begin with the same name and would be denied,
+/// too. For these names, and for the tools denied in every run, the key ends in a blank and stars, which match
+/// nothing, or text that begins with a blank. So it matches only this name.
 fn last_key(tool: &str, stars: &str) -> String {
     if may_be_a_servers(tool) || QUESTIONS.contains(&tool) {
         format!("{tool} *")
@@ -430,19 +428,19 @@ fn last_key(tool: &str, stars: &str) -> String {
     }
 }
 
-/// Whether a name can be that of an MCP server's tool.
+/// Returns whether a name can be that of an MCP server's tool.
 fn may_be_a_servers(tool: &str) -> bool {
     tool.contains(['_', '*'])
 }
 
-/// Another number in each run, so that a project's file cannot have the key. Not many: they are in a
-/// variable, whose size has a limit.
+/// Returns a number that differs between runs, so that a project's file cannot have the key. It is small, because the
+/// stars are in a variable of limited size.
 fn number_of_stars() -> usize {
     let random = RandomState::new().hash_one(std::process::id());
     16 + usize::try_from(random % 256).unwrap_or_default()
 }
 
-/// The permission that a tool asks for. All tools that write files ask for `edit`.
+/// Returns the permission that a tool requires. All tools that write files require `edit`.
 fn permission_of(tool: &str) -> &str {
     match tool {
         "write" | "patch" | "multiedit" | "apply_patch" => "edit",

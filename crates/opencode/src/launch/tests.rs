@@ -1,4 +1,4 @@
-//! Hand-made parameters and what becomes of them. How the CLI reads its command line is in
+//! Launches of hand-made parameters. The CLI's interpretation of its command line is tested in
 //! `tests/conformance.rs`.
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::*;
 
 type Change = fn(&mut ExecuteParams);
 
-/// Parameters with nothing from the environment of this test.
+/// Returns parameters without values of this test's environment.
 fn params(prompt: &str) -> ExecuteParams {
     let mut params = ExecuteParams::new(prompt);
     for name in ["OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"] {
@@ -40,7 +40,7 @@ fn permission(params: &ExecuteParams) -> Value {
     variable(params, "OPENCODE_PERMISSION")
 }
 
-/// The names of an object's fields, in their order, which matters in rules.
+/// Returns the names of an object's fields in their order, which matters in rules.
 fn keys(value: &Value) -> Vec<&str> {
     value
         .as_object()
@@ -62,7 +62,7 @@ fn a_plain_run() {
     assert_eq!(launch.timeouts.startup, Some(Duration::from_mins(5)));
     assert_eq!(launch.timeouts.idle, Some(Duration::from_mins(30)));
     assert!(launch.stop_first.is_none() && launch.private_files.is_empty());
-    // It unpacks libraries there in every run, and leaves them.
+    // The CLI unpacks libraries there in every run, and never removes them.
     assert!(launch.private_tmp);
     assert!(
         launch
@@ -77,7 +77,7 @@ fn a_plain_run() {
     assert_eq!(permission(&params), questions());
 }
 
-/// The rules that are always there.
+/// Returns the rules of every run.
 fn questions() -> Value {
     json!({"question": "deny", "question *": "deny", "plan_enter": "deny",
            "plan_enter *": "deny", "plan_exit": "deny", "plan_exit *": "deny"})
@@ -114,7 +114,7 @@ fn every_value_is_joined_to_its_flag() {
     params.images = vec![
         Image {
             media_type: "image/png".into(),
-            // Any file that is there.
+            // Any existing file.
             source: ImageSource::Path(FILE.into()),
         },
         Image {
@@ -168,7 +168,7 @@ fn questions_are_denied_to_a_resumed_session_of_any_agent() {
     for agent in ["build", "plan", "general", "explore"] {
         assert_eq!(config["agent"][agent]["permission"]["question"], "deny");
     }
-    // After what allows all, because the last rule holds, and after what a file has under `mode`.
+    // After the rule that allows all, because the last rule applies, and after rules of a file under `mode`.
     assert_eq!(
         keys(&config["agent"]["build"]["permission"]),
         ["*", "question", "plan_enter", "plan_exit"]
@@ -179,7 +179,7 @@ fn questions_are_denied_to_a_resumed_session_of_any_agent() {
             ["question *", "plan_enter *", "plan_exit *"]
         );
     }
-    // `mode` would make agents of these that a run may start with.
+    // Under `mode`, a run could start with these agents.
     assert_eq!(config["mode"]["explore"], Value::Null);
     assert_eq!(
         config["agent"]["explore"]["permission"]["question *"],
@@ -211,7 +211,7 @@ fn read_only_is_stronger_than_allowed_tools_and_the_users_agent() {
         assert_eq!(rules[key], "deny");
     }
 
-    // An agent that the caller names stays, and gets the rules.
+    // An agent that the caller names is kept, and gets the rules.
     params.extra_args = vec!["--agent".into(), "mine".into()];
     let config = self::config(&params);
     assert_eq!(config["default_agent"], Value::Null);
@@ -243,8 +243,8 @@ fn tools_by_name_and_those_that_write_by_the_permission_they_ask_for() {
     assert_eq!(permission(&params)["edit"], "deny");
 }
 
-/// These rules, those that are always there, and a tool's two, of which the key of one is taken from
-/// what was found.
+/// Returns these rules, those of every run, and the two of a tool. The random key of one is copied from the found
+/// rules.
 fn with_stars(tool: &str, mut rules: Value, found: &Value) -> Value {
     let starred = keys(found).into_iter().find(|key| {
         key.strip_prefix(tool)
@@ -273,7 +273,7 @@ fn a_denied_tool_is_denied_under_a_key_that_no_file_has() {
             .map(|key| key.replace("****", "").trim_end_matches('*').to_owned())
             .collect::<Vec<_>>()
     };
-    // What a server's other tools are named begins with the same name: an exact key.
+    // Names of the server's other tools have the same prefix: an exact key.
     for agent in ["build", "plan"] {
         assert_eq!(of("mode", agent), ["bash", "db_get ", "x_* "]);
     }
@@ -282,7 +282,7 @@ fn a_denied_tool_is_denied_under_a_key_that_no_file_has() {
         of("agent", "general"),
         ["bash", "bash", "db_get", "db_get ", "x_", "x_* "]
     );
-    // A sub-agent's session of any name does not have them.
+    // Sub-agents' sessions of any name do not have them.
     assert_eq!(
         config["experimental"]["primary_tools"],
         json!(["bash", "db_get", "x_*"])
@@ -459,7 +459,7 @@ fn invalid_parameters_are_refused_by_name() {
 fn servers_in_the_callers_configuration_are_known() {
     let mut params = params("hi");
     assert_eq!(known_servers(&params), Vec::<String>::new());
-    // Those that are switched off have no tools, and none has tools without a name.
+    // Disabled servers have no tools, and a server without a name has none.
     let own = r#"{"mcp": {"probe": {"type": "local"}, "my db": {}, "probe_2": {"enabled": false},
         "": {"type": "local"}}}"#;
     params

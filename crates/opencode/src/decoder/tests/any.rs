@@ -1,4 +1,4 @@
-//! Lines of any kind: nothing panics, the stream keeps its grammar, nothing is lost silently.
+//! Random lines: the decoder never panics, the stream keeps its grammar, and nothing is lost silently.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The end of a run, which no line reports.
+//! The end of a run, which has no line.
 
 use serde_json::json;
 use teamster_core::provider::{Exit, Stop};
@@ -50,7 +50,7 @@ fn a_last_line_that_is_cut_is_no_success() {
 
 #[test]
 fn a_run_that_continues_after_stop_has_one_end() {
-    // The model called a tool and reported `stop` all the same: the CLI continues.
+    // The model called a tool and reported `stop` nevertheless: the CLI continues.
     let (events, result) = run(&[
         start("a"),
         say("a", "x"),
@@ -81,7 +81,7 @@ fn an_answer_that_was_cut_or_blocked_failed() {
         assert!(error.message.contains(words), "{error}");
         assert_eq!(result.stop_reason.as_deref(), Some(reason));
     }
-    // A step that was cut in the middle of a run that went on is no failure.
+    // A truncated step in the middle of a run is no failure.
     let lines = [
         vec![start("a"), bash("a", "t"), finish("a", "length")],
         answer(),
@@ -128,7 +128,7 @@ fn a_rejected_permission_that_ends_the_run_is_not_its_success() {
         "{error}"
     );
 
-    // A run that went on is complete.
+    // A run that continued is complete.
     let lines = [
         lines.to_vec(),
         answer()
@@ -171,7 +171,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
     );
     assert_eq!(names(&events)[..2], ["session", "notice"]);
 
-    // Of two, the last is the end.
+    // The last of two errors is the end.
     let other = error("APIError", &json!({"message": "no", "statusCode": 401}));
     let lines = [failed, other.clone(), other];
     let (events, result) = run_with(OpenCodeDecoder::new(), &lines, exit(1));
@@ -188,7 +188,7 @@ fn exit_1_after_a_good_answer_without_an_error_is_no_success() {
     let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(1, "EPIPE"));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
-    // A signal neither.
+    // An exit by a signal is no success either.
     let killed = Exit {
         signal: Some("SIGKILL".into()),
         ..Exit::default()
@@ -227,7 +227,7 @@ fn a_silent_resumed_session_may_be_of_another_directory() {
     };
     assert_eq!(notice.level, NoticeLevel::Warning);
     assert!(notice.message.contains("working_directory"), "{notice:?}");
-    // Not for a new session, nor once it has text.
+    // Not for a new session, and not once the run has printed a line.
     let (events, _) = run_with(OpenCodeDecoder::new(), &[], timeout());
     assert_eq!(names(&events), ["error", "done"]);
     let (events, _) = run_with(resumed(), &answer()[..1], timeout());
@@ -255,7 +255,7 @@ fn the_log_alone_does_not_say_why_an_output_is_cut_short() {
     let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], with_stderr(0, log));
     assert_eq!(result.status, RunStatus::Incomplete);
     assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
-    // Of a start that failed, it is all there is.
+    // For a failed start, it is the only evidence.
     let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, log));
     assert_eq!(result.errors[0].message, log);
     assert_eq!(result.errors[0].kind, ErrorKind::Overloaded);
@@ -329,14 +329,14 @@ fn a_server_that_is_missing_is_a_notice_and_no_evidence() {
     assert!(notices[0].1.starts_with("the MCP server probe is missing"));
     assert_eq!(result.status, RunStatus::Completed);
 
-    // Its words would make the service overloaded.
+    // Its text would be classified as an overloaded service.
     let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &stderr));
     let error = result.errors.last().unwrap();
     assert_eq!(error.code, ErrorCode::CliExitError, "{error}");
     assert_eq!(error.kind, ErrorKind::Internal, "{error}");
 }
 
-/// As the real program printed it, but for the session and what failed.
+/// Returns a line of the real program, with another session and another error.
 fn failed(session: &str, small: bool, error: &str) -> String {
     format!(
         "timestamp=2026-11-22T08:00:41.395Z level=ERROR run=88a8a3ff message=\"stream error\" \
@@ -430,7 +430,7 @@ fn a_try_that_was_reported_is_not_reported_again_by_the_log() {
 
 #[test]
 fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
-    // The beginning of what 1.3.0 prints on stdout and 1.15.13 on stderr.
+    // Beginning of the help that 1.3.0 prints on stdout and 1.15.13 on stderr.
     let old = "opencode run [message..]\n\nrun opencode with a message\n\nOptions:\n  -h, --help  show help";
     let new = format!("{old}\n      --auto  auto-approve permissions");
     let lines: Vec<_> = old.lines().map(str::to_owned).collect();
@@ -450,7 +450,7 @@ fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
         );
         assert!(error.message.contains("npm install -g opencode-ai"));
     }
-    // An unknown flag of the caller's.
+    // An unknown flag of the caller.
     let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &new));
     assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);

@@ -1,11 +1,11 @@
-//! A part that is printed more than once.
+//! Parts that are printed more than once.
 
 use serde_json::json;
 use teamster_core::{AgentEvent, RunStatus};
 
 use super::{SESSION, error, finish, names, run, start};
 
-/// A line of a part with this id.
+/// Returns a line of a part with the same id.
 fn part(kind: &str, fields: &serde_json::Value) -> String {
     let mut part = json!({"id": "prt_same", "messageID": "m"});
     for (name, value) in fields.as_object().unwrap() {
@@ -92,7 +92,7 @@ fn an_open_call_has_no_result_before_its_end() {
     assert_eq!((ended.output.as_str(), ended.is_error), ("OUT", Some(true)));
     assert_eq!(result.diagnostics.unknown, 0);
 
-    // One that never ended is open, and one that never ran is none.
+    // A call that never ended is open, and a call that never ran is no call.
     let (events, result) = run(&[start("m"), running, error("X", &json!({"message": "no"}))]);
     assert_eq!(result.open_tool_ids.len(), 1);
     assert_eq!(result.status, RunStatus::Failed);

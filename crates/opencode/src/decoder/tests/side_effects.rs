@@ -1,4 +1,4 @@
-//! Which tools may have changed something, by their names.
+//! Tools that may have had side effects, by name.
 
 use crate::decoder::tools::kind;
 

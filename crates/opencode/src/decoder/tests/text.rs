@@ -1,4 +1,4 @@
-//! Text once: tries that broke off, compactions, parts that are printed again.
+//! Text is emitted once: broken attempts, compactions, repeated parts.
 
 use serde_json::json;
 use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, RunStatus};
@@ -116,7 +116,7 @@ fn the_summary_after_a_context_that_was_too_long_is_no_answer() {
         (RunStatus::Completed, 0)
     );
 
-    // If nothing comes of it, the error is the end.
+    // Without a continuation, the error is the end.
     let (_, result) = run_with(OpenCodeDecoder::new(), &lines[..1], exit(1));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::ContextWindow);

@@ -9,7 +9,7 @@ use teamster_core::{
 use super::super::{OpenCodeDecoder, Withheld};
 use super::{bash, exit, finish, names, run, run_with, say, start, tool};
 
-/// The events of one call.
+/// Returns the events of one call.
 fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
     let mut params = ExecuteParams::new("hi");
     params.denied_tools = vec!["my-db_secret".into()];
@@ -225,7 +225,7 @@ fn files_that_were_changed() {
             ("/w/u".to_owned(), ChangeKind::Update),
         ]
     );
-    // A failed one changed nothing.
+    // A failed call changed nothing.
     let failed = json!({"status": "error", "input": file, "error": "File not found"});
     assert_eq!(change("edit", &failed), []);
 }

@@ -5,8 +5,8 @@ use teamster_core::McpServer;
 use super::*;
 use crate::launch::launch;
 
-/// Parameters with a server, with nothing from the environment of this test: home and project are in
-/// this folder.
+/// Returns parameters with a server and without values of this test's environment. Home and project are in this
+/// folder.
 fn params(top: &Path) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
     for name in [
@@ -33,7 +33,7 @@ fn put(file: &Path, text: &str) {
     fs::write(file, text).unwrap();
 }
 
-/// A folder, by the path that has no symbolic links.
+/// Creates a folder and returns its path without symbolic links.
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
@@ -52,7 +52,7 @@ fn taken(params: &ExecuteParams, top: &Path) -> Vec<String> {
     launch.names_taken.into_iter().map(shown).collect()
 }
 
-/// The file that is changed for the run.
+/// Returns the file that is changed for the run.
 fn changed(params: &ExecuteParams, delivery: McpDelivery, top: &Path) -> String {
     let mut params = params.clone();
     params.mcp_delivery = delivery;
@@ -121,7 +121,7 @@ fn names_are_looked_for_in_all_files_that_the_cli_reads_and_in_no_other() {
 fn without_a_repository_a_projects_files_are_looked_for_up_to_the_root() {
     let (_folder, top) = folder();
     let mut params = params(&top);
-    // A folder that only looks like one, and a work tree of a repository elsewhere.
+    // A folder that only looks like a repository, and a work tree of another repository.
     fs::create_dir_all(top.join("loose/.git")).unwrap();
     fs::create_dir_all(top.join("tree/sub")).unwrap();
     put(&top.join("tree/.git"), "gitdir: /elsewhere");
@@ -134,7 +134,7 @@ fn without_a_repository_a_projects_files_are_looked_for_up_to_the_root() {
         "{found:?}"
     );
     assert!(!found.contains(&"opencode.json".to_owned()), "{found:?}");
-    // The caller's own flag is stronger.
+    // The caller's own flag has precedence.
     params.working_directory = None;
     params.extra_args = vec!["--dir".into(), top.join("repo").to_str().unwrap().into()];
     assert!(taken(&params, &top).contains(&"repo/opencode.json".to_owned()));
@@ -191,7 +191,7 @@ fn a_projects_file_that_the_cli_would_not_read_is_refused() {
     let message = launch(&params).unwrap_err().message;
     assert!(message.starts_with("mcp_delivery: "), "{message}");
     assert!(message.contains(name), "{message}");
-    // The CLI reads it with any other value.
+    // The CLI reads the files with any other value.
     params.env.insert(name.into(), "0".into());
     launch(&params).unwrap();
 }

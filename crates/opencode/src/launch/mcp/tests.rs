@@ -1,5 +1,4 @@
-//! Hand-made servers and what becomes of them. That the CLI reads a configuration as [`read`] does was
-//! measured.
+//! Launches with hand-made servers. It was measured that the CLI reads a configuration like [`read`].
 
 use proptest::prelude::*;
 use teamster_core::provider::{Events, Launch};
@@ -12,7 +11,7 @@ const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 const PERMISSION: &str = "OPENCODE_PERMISSION";
 const NO_ARGS: [&str; 0] = [];
 
-/// Parameters with these servers and nothing from the environment of this test.
+/// Returns parameters with these servers and without values of this test's environment.
 fn params(servers: impl IntoIterator<Item = McpServer>) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
     for name in [
@@ -45,18 +44,18 @@ fn json_in(launch: &Launch, name: &str) -> Value {
     serde_json::from_str(text(launch, name)).unwrap()
 }
 
-/// The servers as they stand in the variable.
+/// Returns the servers as written in the variable.
 fn written(params: &ExecuteParams) -> Value {
     json_in(&launch(params).unwrap(), CONFIG)["mcp"].clone()
 }
 
-/// The servers as the CLI reads them, from the variable or from the file that is changed.
+/// Reads the servers like the CLI, from the variable or from the changed file.
 fn read(launch: &Launch) -> Value {
     let text = match &launch.config {
         Some(edit) => Value::Object(edit.entries.iter().cloned().collect()).to_string(),
         None => json_in(launch, CONFIG)["mcp"].to_string(),
     };
-    // First the variables, as they are: the paths of files. Here a path is a number.
+    // Variables come first, unescaped: the paths of files. Here a path is a number.
     let mut with_paths = String::new();
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("{env:") {
@@ -73,7 +72,7 @@ fn read(launch: &Launch) -> Value {
         let (path, after) = after.split_once('}').unwrap();
         let content = &launch.private_files[path.parse::<usize>().unwrap()].content;
         let content = std::str::from_utf8(content).unwrap();
-        // What JavaScript's `trim` takes off.
+        // Characters that JavaScript's `trim` removes.
         let content =
             content.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}');
         let quoted = json!(content).to_string();
@@ -225,7 +224,7 @@ fn the_callers_configuration_stays_and_a_name_that_it_has_is_refused() {
     }
 }
 
-/// The verdict of an agent's rules on a tool; the last match counts, as in the CLI.
+/// Returns the verdict of an agent's rules on a tool. The last match applies, as in the CLI.
 fn verdict(rules: &Value, tool: &str) -> Option<String> {
     fn matches(pattern: &str, text: &str) -> bool {
         match pattern.split_once('*') {
@@ -245,7 +244,7 @@ fn verdict(rules: &Value, tool: &str) -> Option<String> {
     rules.filter_map(of).next_back()
 }
 
-/// The same of a run: by the rules for all, and by those of the agent that the run begins with.
+/// Returns the verdicts of a run: by the rules for all agents, and by those of its first agent.
 fn verdicts(params: &ExecuteParams, tool: &str) -> (Option<String>, Option<String>) {
     let launch = launch(params).unwrap();
     let config = json_in(&launch, CONFIG);
@@ -283,7 +282,7 @@ fn the_servers_tools_are_allowed_in_every_mode() {
                 "{mode:?} {name}"
             );
         }
-        // Not those of others.
+        // Tools of other servers are not allowed.
         assert_eq!(verdicts(&params, "other_echo").0, Some("deny".into()));
     }
 }
@@ -329,7 +328,7 @@ fn tools_are_chosen_by_rules_under_the_names_that_the_cli_gives_them() {
         assert_eq!(verdicts(&with_both, tool), both(both_of_them), "{tool}");
         assert_eq!(verdicts(&with_none, tool), both("deny"), "{tool}");
     }
-    // Nor does a sub-agent of any name get it.
+    // A sub-agent of any name does not get it either.
     let config = json_in(&launch(&with_except).unwrap(), CONFIG);
     assert_eq!(config["experimental"]["primary_tools"], json!(["srv_b_c"]));
 }
@@ -346,7 +345,7 @@ fn the_one_limit_of_the_cli_is_taken_where_it_does_not_shorten_another() {
         (Some(5), Some(5), 5_000),
         (Some(60), None, 60_000),
         (None, Some(30), 30_000),
-        // With more the CLI's timers fire at once.
+        // The CLI's timers fire immediately with more.
         (None, Some(u64::MAX), 2_147_483_647),
     ] {
         let params = params([with(start, call)]);
@@ -423,7 +422,7 @@ fn servers_for_a_file_are_not_in_the_variable_and_take_their_secrets_from_the_sa
     assert_eq!(edit.entries, [("s".to_owned(), definition)]);
     assert_eq!(json_in(&launch, CONFIG)["mcp"], Value::Null);
     assert_eq!(read(&launch)["s"]["environment"]["TOKEN"], "sk\"1");
-    // The rules are there all the same.
+    // The rules are there even so.
     assert_eq!(verdicts(&params, "s_echo"), both("allow"));
 }
 
@@ -452,7 +451,7 @@ fn tools_of_the_runs_servers_are_recognized() {
 }
 
 proptest! {
-    /// Values of any kind reach only the CLI, unchanged.
+    /// Any value reaches only the CLI, unchanged.
     #[test]
     fn any_value_arrives_and_is_seen_nowhere(
         values in prop::collection::vec(

@@ -1,31 +1,28 @@
-//! Which tools a run's settings withhold from the model.
+//! Tools that a run's settings withhold from the model.
 
 use serde_json::{Map, Value};
 use teamster_core::ExecuteParams;
 
 use super::{QUESTIONS, Settings, permission_of};
 
-/// Tools withheld by the settings in a run's environment. The user's files are not
-/// known.
+/// Tools withheld by the settings in a run's environment. The user's files are not read.
 #[derive(Debug, Default)]
 pub(crate) struct Withheld {
-    /// Patterns for names of permissions, and whether they take the tool away. The last that matches
-    /// holds.
+    /// Patterns for names of permissions, and true if they withhold the tool. The last match applies.
     rules: Vec<(String, bool)>,
 }
 
 impl Withheld {
-    /// The rules of a run with these parameters; none if it cannot be started.
+    /// Returns the rules of a run with these parameters, or none if it cannot be started.
     pub(crate) fn of(params: &ExecuteParams) -> Self {
         Settings::new(params).map_or_else(|_| Self::default(), |settings| settings.withheld())
     }
 
-    /// Whether this tool is taken away. What is only meant by a rule for all tools counts if it is
-    /// known to be one.
+    /// Returns whether this tool is withheld. A rule for all tools only counts if the tool is known to exist.
     pub(crate) fn has(&self, tool: &str, is_known: bool) -> bool {
         let permission = permission_of(tool);
         let mut rules = self.rules.iter().rev();
-        // That a run has no one to ask is no denial.
+        // That a run cannot ask a user is no denial.
         !QUESTIONS.contains(&tool)
             && rules
                 .find(|(pattern, _)| matches(permission, pattern))
@@ -55,7 +52,7 @@ impl Settings {
     }
 }
 
-/// The rules in a configuration or in an agent's settings; those under the old key `tools` first.
+/// Returns the rules in a configuration or in an agent's settings, those under the old key `tools` first.
 fn permissions_in(settings: &Map<String, Value>) -> Map<String, Value> {
     let mut found = Map::new();
     if let Some(Value::Object(tools)) = settings.get("tools") {
@@ -74,7 +71,7 @@ fn permissions_in(settings: &Map<String, Value>) -> Map<String, Value> {
     found
 }
 
-/// Merges as the CLI does: a key that is there keeps its place.
+/// Merges like the CLI: an existing key keeps its position.
 fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (into.get_mut(key), value) {
@@ -86,8 +83,7 @@ fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
     }
 }
 
-/// A pattern, and whether the tools that it fits are taken away: only if all that they could do is
-/// denied.
+/// Returns a pattern and whether it withholds the matching tools, which requires that all their uses are denied.
 fn rule((pattern, of): (&String, &Value)) -> Option<(String, bool)> {
     let (what, action) = match of {
         Value::Object(of) => of.iter().next_back()?,
@@ -96,8 +92,8 @@ fn rule((pattern, of): (&String, &Value)) -> Option<(String, bool)> {
     Some((pattern.clone(), what == "*" && action == "deny"))
 }
 
-/// Whether a pattern of the CLI's fits a name: `*` stands for anything, `?` for one character, and a
-/// blank with a star at the end may be missing.
+/// Returns whether a pattern of the CLI matches a name: `*` matches anything, `?` one character, and a blank with a
+/// star at the end is optional.
 fn matches(name: &str, pattern: &str) -> bool {
     if let Some(begin) = pattern.strip_suffix(" *")
         && fits(name, begin)
@@ -110,7 +106,7 @@ fn matches(name: &str, pattern: &str) -> bool {
 fn fits(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<_>, Vec<_>) = (name.chars().collect(), pattern.chars().collect());
     let (mut n, mut p) = (0, 0);
-    // After the last star, and how far the name was when it was met.
+    // Position after the last star, and the position in the name at that time.
     let mut star = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -141,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Parameters with these settings of the caller's and nothing of this machine.
+    /// Returns parameters with these settings of the caller and none of this machine.
     fn params(config: &Value, permission: &Value) -> ExecuteParams {
         let mut params = ExecuteParams::new("hi");
         params
@@ -195,7 +191,7 @@ mod tests {
         assert_eq!(of(agent, json!({"s_t": "allow"})), (true, true));
         let agent = json!({"agent": {"plan": {"permission": deny()}}});
         assert_eq!(of(agent, none()), (false, false));
-        // Of an unknown name, a rule for all tools does not count.
+        // For an unknown name, a rule for all tools does not count.
         assert_eq!(of(none(), json!({"*": "deny"})), (true, false));
         assert_eq!(of(json!({"permission": "deny"}), none()), (true, false));
     }
