@@ -2,7 +2,7 @@
 
 use teamster_core::ExecuteParams;
 
-/// Takes the session and the lists of tools from a recorded command line.
+/// Reads the session and the lists of tools from a recorded command line.
 pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
     let mut words = argv.iter().map(String::as_str);
     while let Some(word) = words.next().filter(|word| *word != "--") {

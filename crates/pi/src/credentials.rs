@@ -2,9 +2,9 @@
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
-/// The variable that names the folder of Pi's settings, logins and sessions.
+/// Variable that names the folder of Pi's settings, logins and sessions.
 const FOLDER_VARIABLE: &str = "PI_CODING_AGENT_DIR";
-/// That folder in the home without the variable.
+/// That folder in the home, if the variable is not set.
 const FOLDER: &str = ".pi/agent";
 
 pub(crate) const CREDENTIALS: Credentials = {
@@ -38,7 +38,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             },
         ],
     );
-    // Keys of other services, and those of cloud platforms.
+    // Keys of other services and of cloud platforms.
     places.may_be_elsewhere = true;
     places
 };

@@ -1,7 +1,7 @@
-//! From the lines of `pi --mode json` and of `pi --mode rpc` to events.
+//! Decoder of the output of `pi --mode json` and `pi --mode rpc`.
 //!
-//! The CLI prints each thing several times: a text as deltas, as a block, as a message, with the turn and
-//! with all messages of the run. The deltas and the messages are read.
+//! The CLI prints everything several times: a text comes as deltas, as a block, as a message, with the turn, and with
+//! all messages of the run. Only deltas and messages are read.
 
 mod end;
 pub(crate) mod errors;
@@ -64,12 +64,12 @@ impl Decoder for PiDecoder {
 }
 
 impl PiDecoder {
-    /// A decoder for a run of which nothing is known beforehand.
+    /// Creates a decoder for a run with unknown parameters.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A decoder for a run with these parameters.
+    /// Creates a decoder for a run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self {
             slash_commands: params.slash_commands,
@@ -78,14 +78,14 @@ impl PiDecoder {
         }
     }
 
-    /// Takes a line of a known type. `None` if it is not one; then nothing has happened.
+    /// Handles a line of a known type. Returns `None` for other lines; then the state is unchanged.
     fn json_line(&mut self, text: &str, out: &mut Events) -> Option<()> {
         let kind = type_of(text)?;
         if kind == "message_update" {
             let line: Update<'_> = parse(text)?;
             return self.answer.piece(&line.assistant_message_event, out);
         }
-        // A field that is read leniently would be lost for half a surrogate pair in it.
+        // Half a surrogate pair in a leniently parsed field would lose the field.
         let repaired = surrogates::without_lone_escapes(text);
         let text = repaired.as_deref().unwrap_or(text);
         match &*kind {
@@ -122,13 +122,13 @@ impl PiDecoder {
         Some(())
     }
 
-    /// The next turn of a session begins.
+    /// Begins the next turn of a session.
     pub(crate) fn next_turn(&mut self) {
         self.used = Used::default();
         self.ending = Ending::default();
     }
 
-    /// The session and the model that are known.
+    /// Reports the session and the model, if known.
     pub(crate) fn tell_session(&self, out: &mut Events) {
         if let Some(id) = &self.session {
             let session = Session::new(id.clone()).model(self.model.clone());
@@ -136,7 +136,7 @@ impl PiDecoder {
         }
     }
 
-    /// The session is known.
+    /// Sets the session.
     fn session_is(&mut self, id: &str, out: &mut Events) {
         if !id.is_empty() && self.session.as_deref() != Some(id) {
             self.session = Some(Id::from(id));
@@ -144,14 +144,14 @@ impl PiDecoder {
         }
     }
 
-    /// The CLI begins to work, at first or once more.
+    /// Handles the start of the CLI's work, the first or a later one.
     fn begins(&mut self, out: &mut Events) {
         self.ending.begun = true;
         self.ending.ended = None;
         if let Some(error) = self.ending.failure.take()
             && error.kind == ErrorKind::ContextWindow
         {
-            // It compacted the conversation and asks again.
+            // The CLI compacted the conversation and repeats the request.
             self.answer.retract(out);
             out.push(AgentEvent::Retry(Box::new(Retry::new(1, error))));
         }
@@ -166,7 +166,7 @@ impl PiDecoder {
                 self.model.clone_from(&message.model);
             }
         }
-        // A tool may have asked a model too.
+        // A tool may have asked a model, too.
         if is_answer || message.role == "toolResult" {
             self.add(message.usage.as_ref(), message.model.as_deref(), out);
         }
@@ -183,7 +183,7 @@ impl PiDecoder {
         }
     }
 
-    /// A request is repeated: the failed answer is withdrawn.
+    /// Handles the retry of a request: the failed answer is withdrawn.
     fn retry(&mut self, line: &RetryLine, kind: &str, out: &mut Events) {
         if kind == "auto_retry_start" {
             self.answer.retract(out);
@@ -217,7 +217,7 @@ impl PiDecoder {
     }
 }
 
-/// The message of an extension, or its failure.
+/// Reports the message or the failure of an extension.
 fn extension(line: &Extension, out: &mut Events) {
     let (level, message) = if !line.error.is_empty() {
         let (path, error) = (&line.path, excerpt(&line.error, NOTICE_BYTES));
@@ -235,7 +235,7 @@ fn extension(line: &Extension, out: &mut Events) {
     out.notice(level, NoticeSource::Stdout, message);
 }
 
-/// Lines that have nothing for a user: what comes again elsewhere, and the CLI's own bookkeeping.
+/// Returns whether lines of this type are of no use to a user: repetitions, and the CLI's own bookkeeping.
 fn is_noise(kind: &str) -> bool {
     matches!(
         kind,
@@ -255,7 +255,7 @@ fn is_noise(kind: &str) -> bool {
     )
 }
 
-/// The part of stderr that explains a failure: without the note that a session with a chosen id is new.
+/// Returns the part of stderr that explains a failure, without the note that a session with a chosen id is new.
 fn evidence(stderr: &str) -> Cow<'_, str> {
     const IS_NEW: &str = "Warning: No project session found with id";
     let stderr = without_colors(stderr);

@@ -15,11 +15,11 @@ use crate::{CAPABILITIES, INFO};
 pub(crate) use files::base64;
 pub(crate) use session::launch_session;
 
-/// The largest prompt that goes to stdin. The CLI has no limit of its own that was found (200 KB were
-/// measured); what no model can take is refused here.
+/// Largest prompt that goes to stdin, in bytes. The CLI has no known limit (200 KB were measured). This limit refuses
+/// prompts that are too large for any model.
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 
-/// The CLI sets these for its own children, and for the commands that it runs.
+/// Variables that the CLI sets for its own children and for the commands that it runs.
 const MARKS_OF_A_SESSION: &[&str] = &[
     "PI_CODING_AGENT",
     "PI_SESSION_ID",
@@ -29,12 +29,12 @@ const MARKS_OF_A_SESSION: &[&str] = &[
     "PI_REASONING_LEVEL",
 ];
 
-/// The CLI's words for how hard the model shall think. Another one would only be warned about.
+/// The CLI's names of reasoning efforts. It only warns about others.
 const EFFORTS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// The built-in tools that change nothing.
+/// Built-in tools that change nothing.
 const READING: [&str; 4] = ["read", "grep", "find", "ls"];
-/// Those that change files.
+/// Built-in tools that change files.
 const EDITING: [&str; 2] = ["edit", "write"];
 /// Tools that the CLI offers by default.
 const USUAL: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -55,7 +55,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     Ok(begin(args, stdin))
 }
 
-/// The common part of runs and sessions.
+/// Builds the common part of the launches of runs and sessions.
 fn begin(args: Args, stdin: Stdin) -> Launch {
     let (args, private_files) = args.into_parts();
     Launch {
@@ -67,22 +67,22 @@ fn begin(args: Args, stdin: Stdin) -> Launch {
     }
 }
 
-/// The prompt: as the last word, or on stdin.
+/// Adds the prompt as the last argument or on stdin.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = &params.prompt;
     if params.prompt_on_stdin(prompt, &INFO, LARGEST_STDIN_PROMPT)? {
         let mut bytes = Vec::with_capacity(prompt.len() + 4);
-        // The CLI asks on stdin whether it shall fork a session of another directory: no. It takes off the
-        // blanks around a prompt.
+        // The CLI may ask on stdin whether to fork a session of another directory: the empty line answers no. The CLI
+        // trims the blanks around a prompt.
         if params.session_id.is_some() {
             bytes.push(b'\n');
         }
-        // The CLI takes off a blank that would keep it from taking the prompt for a command.
+        // The CLI trims normal blanks, so only this one keeps the prompt from being read as a command.
         if !params.slash_commands && trimmed(prompt).starts_with('/') {
             bytes.extend("\u{200b}".as_bytes());
         }
         bytes.extend(prompt.as_bytes());
-        // What follows `--` is put behind stdin as it is.
+        // The CLI appends the words after `--` to stdin unchanged.
         let tail = tail(prompt);
         if !tail.is_empty() {
             args.add("--");
@@ -95,8 +95,8 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     Ok(Stdin::Closed)
 }
 
-/// The prompt as a word that is no name of a file, no command and no flag, also where the CLI looks for
-/// them behind `--`.
+/// Escapes the prompt as a word that is no file name, no command and no flag. The CLI also looks for these after
+/// `--`.
 fn as_word(prompt: &str, slash_commands: bool) -> String {
     let is_more = prompt.starts_with('@') || prompt == "--offline";
     if is_more || is_command(prompt, slash_commands) {
@@ -106,7 +106,7 @@ fn as_word(prompt: &str, slash_commands: bool) -> String {
     }
 }
 
-/// A prompt of a session, or a message in a turn, escaped so that it is not a command.
+/// Escapes a prompt of a session, or a message in a turn, so that it is not a command.
 pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> String {
     if is_command(prompt, slash_commands) {
         format!(" {prompt}")
@@ -119,7 +119,7 @@ fn is_command(prompt: &str, slash_commands: bool) -> bool {
     !slash_commands && prompt.starts_with('/')
 }
 
-/// A text without what JavaScript takes for blanks around it.
+/// Trims the characters that JavaScript treats as blanks.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(is_blank)
 }
@@ -128,16 +128,17 @@ fn is_blank(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 
-/// The blanks at the end of a prompt that go into the arguments.
+/// Returns the blanks at the end of a prompt that go into the arguments.
 fn tail(prompt: &str) -> &str {
-    /// More is no part of a text, and would not be an argument.
+    /// Longest kept tail in bytes. A longer one is dropped: it is no part of a text, and might not fit into an
+    /// argument.
     const MOST: usize = 1000;
     let end = &prompt[prompt.trim_end_matches(is_blank).len()..];
     if end.len() > MOST { "" } else { end }
 }
 
-/// Options. A value is a word of its own, which the CLI accepts with any beginning; `check` has refused
-/// what begins with `-` all the same.
+/// Adds options. A value is a separate word, which the CLI accepts with any first character. `check` refuses values
+/// that begin with `-` nevertheless.
 fn options(params: &ExecuteParams, args: &mut Args) {
     let mut option = |flag: &str, value: &str| {
         args.add(flag);
@@ -161,7 +162,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if !params.denied_tools.is_empty() {
         option("--exclude-tools", &params.denied_tools.join(","));
     }
-    // As a file, because a text that is the path of one would be read as that file.
+    // As a file, because a text that is the path of a file would be read as that file.
     let (flag, text) = match &params.system_prompt {
         Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
         Some(SystemPrompt::Replace(text)) => ("--system-prompt", text),
@@ -171,8 +172,8 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     args.private_file("", text.as_bytes());
 }
 
-/// The only tools of the run, if it is not to have the usual ones. The CLI asks about none: a tool is there
-/// and runs, or it is not there.
+/// Returns the only tools of the run, or `None` for the default tools. The CLI never asks for permission: a tool runs
+/// or is not offered.
 fn tools(params: &ExecuteParams) -> Option<Vec<&str>> {
     let of_mode: Vec<&str> = match params.permission {
         PermissionMode::ReadOnly => READING.to_vec(),
@@ -189,10 +190,10 @@ fn tools(params: &ExecuteParams) -> Option<Vec<&str>> {
     Some(tools)
 }
 
-/// The tools that a run is without, because of what was asked.
+/// Tools that the run's parameters withhold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Withheld {
-    /// Unless it is one of these.
+    /// If set, all other tools are withheld.
     only: Option<Vec<String>>,
     denied: Vec<String>,
 }
@@ -218,7 +219,7 @@ impl Withheld {
         withheld
     }
 
-    /// Whether the CLI has a tool of this name, which the run is without.
+    /// Returns whether the CLI has a tool of this name that the run withholds.
     pub(crate) fn has(&self, tool: &str) -> bool {
         let own = READING.iter().chain(&USUAL);
         let is_own = own.into_iter().any(|name| *name == tool);
@@ -230,7 +231,7 @@ impl Withheld {
     }
 }
 
-/// Refuses what the CLI would refuse, or misunderstand, with an error that has the next step.
+/// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     if trimmed(&params.prompt).is_empty() && params.prompt_delivery != PromptDelivery::Argv {
@@ -286,7 +287,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     check_extra_args(params)
 }
 
-/// Flags that would take the run to another session or another kind of output, or end it at once.
+/// Refuses flags that would change the session or the output format, or end the run at once.
 fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     const RESUME: &str = "use session_id to resume a session";
     const OUTPUT: &str = "teamster reads Pi's JSON";
@@ -316,7 +317,7 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
     }
 }
 
-/// Whether the CLI takes this as the id of a session, and not as the path of a file.
+/// Returns whether the CLI takes this as the id of a session, not as the path of a file.
 fn is_session_id(id: &str) -> bool {
     let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = id.as_bytes();

@@ -1,7 +1,7 @@
 //! Pi (`pi`) as a `teamster` provider.
 //!
-//! How its output maps to events, where each figure comes from and what is known about its faults
-//! is in `docs/providers/pi.md`.
+//! `docs/providers/pi.md` describes the mapping of its output to events, the source of each figure, and its known
+//! faults.
 #![warn(missing_docs)]
 
 mod command_line;

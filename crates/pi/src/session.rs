@@ -1,7 +1,7 @@
-//! Many turns in one process: `pi --mode rpc`.
+//! Sessions: one process of `pi --mode rpc` for many turns.
 //!
-//! Each command is a line of JSON with an id, and its `response` has that id. The events of a turn are
-//! those of a run. A turn is over with `agent_settled`.
+//! Each command is a JSON line with an id, and its `response` has the same id. The events of a turn are those of a
+//! run. `agent_settled` ends a turn.
 
 mod lines;
 mod orders;
@@ -45,28 +45,28 @@ impl SessionProvider for Pi {
     }
 }
 
-/// Talks to one process.
+/// Protocol with one process.
 struct PiSession {
     decoder: PiDecoder,
     exchange: Exchange,
     slash_commands: bool,
-    /// Counts the commands.
+    /// Number of commands so far.
     commands: u64,
-    /// Commands that were not answered yet, by their ids.
+    /// Commands without a response, by id.
     pending: HashMap<String, Purpose>,
-    /// A turn is being played.
+    /// True during a turn.
     playing: bool,
-    /// It is to be interrupted.
+    /// True if the turn must be interrupted.
     interrupt: bool,
-    /// The CLI has answered that, which it also does before a turn has begun.
+    /// True if the CLI has responded to the abort, which it also does before a turn has begun.
     abort_answered: bool,
-    /// The last turn was interrupted.
+    /// True if the last turn was interrupted.
     interrupted: bool,
-    /// A message in a turn is waiting until the agent takes it.
+    /// True while a message in a turn waits until the agent takes it.
     steering: bool,
-    /// The provider of the model.
+    /// The provider of the model, in the CLI's terms.
     model_provider: Option<String>,
-    /// The session, once the CLI has written it down.
+    /// The session, once the CLI has saved it.
     resumable: Option<Id>,
 }
 
@@ -75,12 +75,12 @@ struct PiSession {
 enum Purpose {
     State,
     Prompt,
-    /// Whether the CLI is at work after a prompt that may have been a command.
+    /// Asks whether the CLI is working after a prompt that may have been a command.
     IsAtWork,
     Abort,
     Steer(OrderId),
     Clear(OrderId),
-    /// The id of the session after it was cleared.
+    /// Asks for the session's id after it was cleared.
     Cleared(OrderId),
     SetModel(OrderId),
     Unimportant,
@@ -106,7 +106,7 @@ impl PiSession {
         }
     }
 
-    /// Nothing that is still wanted will come.
+    /// Fails all open orders, because no responses will come.
     fn settle_all(&mut self) {
         let orders: Vec<_> = self
             .pending

@@ -5,7 +5,7 @@ use teamster_core::{ErrorKind, ExecuteParams, RunStatus, SystemPrompt, ToolKind}
 use teamster_pi::Pi;
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 
-/// An invisible blank that JavaScript does not take off a text.
+/// An invisible blank that JavaScript does not trim.
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
 fn suite() -> Suite {
@@ -45,8 +45,8 @@ fn suite() -> Suite {
         .changes_prompts(&["prompt_both"])
 }
 
-/// From `pi --help`. The value of a flag is the next word, even if it looks like a flag; `=` is taken
-/// for a part of a flag's name.
+/// Returns a model of the command line, from `pi --help`. A flag's value is the next word, even if it looks like a
+/// flag; `=` is part of a flag's name.
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
         .switches(&[
@@ -91,13 +91,13 @@ fn command_line() -> ArgvModel {
         .each(&["--extension|-e", "--skill", "--prompt-template", "--theme"])
 }
 
-/// Characters that JavaScript's `trim` removes.
+/// Returns whether JavaScript's `trim` removes this character.
 fn is_blank(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 
-/// The CLI takes the blanks off a prompt on stdin; those at its end are put behind it, if they are no more than
-/// a text has. A prompt that it would take for a command or the name of a file begins with a blank.
+/// Returns the prompt that the CLI receives. It trims a prompt on stdin; blanks at its end are appended in an
+/// argument, up to a limit. A prompt that the CLI would take for a command or a file name begins with a blank.
 fn prompt_becomes(params: &ExecuteParams) -> String {
     let prompt = &params.prompt;
     let body = prompt.trim_end_matches(is_blank);
@@ -111,7 +111,7 @@ fn prompt_becomes(params: &ExecuteParams) -> String {
     if prompt.contains('\0') || params.prompt_delivery.uses_stdin(prompt.len()) {
         let text = prompt.trim_start_matches(is_blank);
         return if is_command(text) {
-            // What is before the mark is no longer at the begin.
+            // The text before the mark is no longer at the beginning.
             format!("{ZERO_WIDTH_SPACE}{prompt}")
         } else {
             text.to_owned()

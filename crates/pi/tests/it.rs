@@ -1,3 +1,3 @@
-//! The tests of this crate that need no private item.
+//! Integration tests of this crate, in one program.
 mod conformance;
 mod sessions;

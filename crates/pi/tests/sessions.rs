@@ -1,5 +1,5 @@
-//! A recorded conversation of the real program through the protocol. `sessions/three_turns/stdin.ndjson` is what
-//! it was sent: the same commands, under the same ids, as the protocol writes.
+//! A recorded session of the real program. `sessions/three_turns/stdin.ndjson` is its input: the same commands with
+//! the same ids as the protocol writes.
 #![cfg(test)]
 
 use std::str::Lines;
@@ -32,7 +32,7 @@ impl Recorded {
         recorded
     }
 
-    /// Reads up to the first line that is so, and this one too.
+    /// Reads lines up to and including the first match.
     fn until(&mut self, is_last: impl Fn(&str) -> bool) {
         loop {
             let written = self.session.exchange(Exchange::take_written);
@@ -61,7 +61,7 @@ impl Recorded {
     }
 }
 
-/// The names of the events' types, each once where several of one type follow one another.
+/// Returns the types of the events, with consecutive duplicates merged.
 fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
     names.dedup();

@@ -1,4 +1,4 @@
-//! End of a turn and a run.
+//! The end of a turn and of a run.
 
 use teamster_core::provider::{Events, Exit, RunSummary};
 use teamster_core::{AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, TurnEnd};
@@ -10,21 +10,21 @@ use super::wire::Message;
 /// State of the end so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
-    /// Answers that arrived.
+    /// Number of answers.
     pub(super) turns: u32,
     pub(super) stop_reason: Option<String>,
-    /// Why the last answer failed, until the CLI continues or has settled.
+    /// Reason of the last answer's failure, until the CLI continues or has settled.
     pub(super) failure: Option<AgentError>,
-    /// The CLI has begun to work on the prompt.
+    /// True if the CLI has begun to work on the prompt.
     pub(crate) begun: bool,
-    /// The last answer was aborted.
+    /// True if the last answer was aborted.
     aborted: bool,
-    /// It reported its end: `Some(true)` if it failed.
+    /// The reported end: `Some(true)` for a failure.
     pub(crate) ended: Option<bool>,
 }
 
 impl Ending {
-    /// An answer has ended.
+    /// Handles the end of an answer.
     pub(super) fn answer(&mut self, message: &Message) {
         self.stop_reason.clone_from(&message.stop_reason);
         self.failure = match message.stop_reason.as_deref() {
@@ -48,19 +48,19 @@ impl Ending {
         }
     }
 
-    /// Whether an answer has ended, however it did.
+    /// Returns whether an answer has ended, with any outcome.
     pub(crate) fn has_answer(&self) -> bool {
         self.stop_reason.is_some()
     }
 
-    /// Whether the last answer was aborted.
+    /// Returns whether the last answer was aborted.
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted
     }
 }
 
 impl PiDecoder {
-    /// The CLI has settled: it will not go on by itself.
+    /// Handles the report that the CLI has settled: it will not continue by itself.
     pub(crate) fn settled(&mut self, out: &mut Events) {
         let failure = self.ending.failure.take();
         let is_error = failure.is_some();
@@ -88,7 +88,7 @@ impl PiDecoder {
             && exit.code == Some(0)
             && exit.stop.is_none();
         if is_command {
-            // A command of an extension prints nothing of its own.
+            // A command of an extension prints nothing itself.
             self.turn_end(false, out);
         }
         if self.ending.ended.is_none()

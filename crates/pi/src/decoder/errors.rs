@@ -1,10 +1,10 @@
-//! Error kinds of Pi's own messages, and of those that it passes on.
+//! Classification of Pi's own error messages, and of those that it passes on.
 
 use serde::Deserialize;
 use teamster_core::provider::json_line::parse;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
-/// The CLI's own words, and those of the HTTP clients in it.
+/// Messages of the CLI, and of its HTTP clients.
 const PATTERNS: &[(&str, ErrorKind)] = &[
     ("No session found matching", ErrorKind::SessionNotFound),
     (
@@ -31,7 +31,7 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("premature close", ErrorKind::Network),
 ];
 
-/// The error of an answer that failed, by its message: `429: {"message":…}` where a service answered.
+/// Returns the error of a failed answer by its message, which is `429: {"message":…}` if a service responded.
 pub(super) fn of_answer(message: Option<&str>) -> AgentError {
     let message = message.unwrap_or_default().trim();
     if message.is_empty() {
@@ -45,9 +45,9 @@ pub(super) fn of_answer(message: Option<&str>) -> AgentError {
     AgentError::new(ErrorCode::CliError, kind, readable(message))
 }
 
-/// A message without the JSON around a service's own words.
+/// Returns a message without the JSON around a service's own message.
 fn readable(message: &str) -> String {
-    /// Anthropic's has the message in `error`.
+    /// In Anthropic's, the message is in `error`.
     #[derive(Deserialize)]
     struct Body {
         message: Option<String>,
@@ -61,14 +61,14 @@ fn readable(message: &str) -> String {
     body.unwrap_or_else(|| message.to_owned())
 }
 
-/// Classifies a message: its words before its status, which may have several meanings.
+/// Classifies a message: by its text before its status, which may have several meanings.
 pub(crate) fn kind_of(message: &str) -> Option<ErrorKind> {
     ErrorKind::of_words(message, PATTERNS)
         .or_else(|| ErrorKind::of_message(message))
         .or_else(|| ErrorKind::of_http_status(status_of(message)?))
 }
 
-/// The HTTP status at the beginning of a message: `401: …`, `529 {…}`.
+/// Returns the HTTP status at the beginning of a message: `401: …`, `529 {…}`.
 fn status_of(message: &str) -> Option<u16> {
     let (digits, rest) = message.split_at_checked(3)?;
     let is_whole = !rest.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Text and reasoning, each once: the CLI prints it as deltas, as a block, and in three whole messages.
+//! Text and reasoning without repetitions: the CLI prints them as deltas, as a block, and in three whole messages.
 
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
@@ -8,18 +8,18 @@ use super::wire::{Block, Piece};
 /// The answer that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Counts the answers of the run.
+    /// Number of the current answer in the run.
     number: u32,
-    /// `None` before the first.
+    /// Id of the answer; `None` before the first.
     id: Option<Id>,
-    /// It has begun and was not reported as a whole yet.
+    /// True if the answer has begun and its complete message has not come yet.
     is_open: bool,
-    /// Emitted text of each block, by its place in the answer.
+    /// Emitted text of each block, by its index in the answer.
     emitted: Vec<String>,
 }
 
 impl Answer {
-    /// Another answer begins.
+    /// Begins another answer.
     pub(super) fn begin(&mut self) {
         self.number += 1;
         self.id = Some(Id::from(format!("m{}", self.number)));
@@ -27,12 +27,12 @@ impl Answer {
         self.emitted.clear();
     }
 
-    /// A piece of a block. `None` if it is of no kind that is known.
+    /// Handles a piece of a block. Returns `None` if its kind is unknown.
     pub(super) fn piece(&mut self, piece: &Piece<'_>, out: &mut Events) -> Option<()> {
         let is_thinking = match &*piece.kind {
             "text_delta" => false,
             "thinking_delta" => true,
-            // Pieces of a call, which is reported when it runs; blocks that begin, and whole ones.
+            // Pieces of a call, which is reported when it runs; starts of blocks, and whole blocks.
             "start" | "text_start" | "text_end" | "thinking_start" | "thinking_end"
             | "toolcall_start" | "toolcall_delta" | "toolcall_end" | "done" | "error" => {
                 return Some(());
@@ -44,8 +44,7 @@ impl Answer {
         Some(())
     }
 
-    /// The complete answer: emits the text that is still missing, and withdraws text that
-    /// differs.
+    /// Handles the complete answer: emits missing text, and withdraws text that differs.
     pub(super) fn complete(&mut self, blocks: &[Block], out: &mut Events) {
         if !self.is_open {
             self.begin();
@@ -82,7 +81,7 @@ impl Answer {
     }
 
     fn say(&mut self, at: usize, is_thinking: bool, text: &str, out: &mut Events) {
-        /// More blocks than any answer has: an index beyond is a mistake.
+        /// Larger than the number of blocks in any answer: a higher index is an error.
         const MOST_BLOCKS: usize = 10_000;
         if text.is_empty() || at >= MOST_BLOCKS {
             return;
@@ -103,7 +102,7 @@ impl Answer {
     }
 }
 
-/// Whether a block is reasoning, and its text; `None` for one that has none.
+/// Returns whether a block is reasoning, and its text; `None` if it has no text.
 fn text_of(block: &Block) -> Option<(bool, &str)> {
     match block.kind.as_str() {
         "text" => Some((false, block.text.as_deref()?)),

@@ -1,4 +1,4 @@
-//! The lines here were made by hand; recorded runs are in `fixtures/pi`.
+//! Hand-made lines. Recorded runs are in `fixtures/pi`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunRes
 
 use super::PiDecoder;
 
-/// A run of these lines, which ends well.
+/// Decodes a run of these lines that ends well.
 fn run_with(params: &ExecuteParams, lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
     let mut assembler = RunAssembler::new(Box::new(PiDecoder::for_run(params)), false);
     let mut out = teamster_core::provider::Events::new();
@@ -232,7 +232,7 @@ fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
         })
         .collect();
     assert_eq!(ids, ["c", "c#2", "c#3"]);
-    // Without a mode, the model has made the name up.
+    // Without a mode, the model has invented the name.
     assert_eq!(run(&lines).1.permission_denials.len(), 0);
 }
 

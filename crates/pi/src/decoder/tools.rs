@@ -14,9 +14,9 @@ use crate::launch::Withheld;
 /// The calls of a run.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    /// The ids of all calls. The CLI passes on the model's, which may occur again.
+    /// Ids of all calls. The CLI passes on the model's ids, which may be repeated.
     ids: UniqueIds,
-    /// Those that run, by the CLI's id.
+    /// Running calls, by the CLI's id.
     open: HashMap<String, Open>,
     withheld: Withheld,
 }
@@ -25,12 +25,12 @@ pub(super) struct Calls {
 struct Open {
     id: Id,
     name: String,
-    /// The file that it changes.
+    /// The file that the call changes.
     changes: Option<String>,
 }
 
 impl Calls {
-    /// The calls of a run that is without these tools.
+    /// Creates the calls of a run without these tools.
     pub(super) fn without(withheld: Withheld) -> Self {
         Self {
             withheld,
@@ -38,7 +38,7 @@ impl Calls {
         }
     }
 
-    /// A call begins to run.
+    /// Handles the start of a call.
     pub(super) fn start(&mut self, line: ToolStart, out: &mut Events) {
         let id = self.ids.unique(&line.tool_call_id);
         let kind = kind_of(&line.tool_name);
@@ -60,13 +60,13 @@ impl Calls {
         ))));
     }
 
-    /// A call has ended. `false` if its beginning was lost.
+    /// Handles the end of a call. Returns `false` if its start was lost.
     pub(super) fn end(&mut self, line: &ToolEnd, out: &mut Events) -> bool {
         let Some(call) = self.open.remove(&line.tool_call_id) else {
             return false;
         };
         let output = text_of(&line.result.content);
-        // The run is without the tool, which the model does not know.
+        // The run withholds the tool, so the model does not know it.
         let is_missing = output == format!("Tool {} not found", call.name);
         if line.is_error == Some(true) && is_missing && self.withheld.has(&call.name) {
             out.push(AgentEvent::Permission(Box::new(
@@ -90,7 +90,7 @@ impl Calls {
     }
 }
 
-/// Kind of a tool. Those of extensions are not known.
+/// Returns the kind of a tool. Tools of extensions are unknown.
 fn kind_of(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,
@@ -101,7 +101,7 @@ fn kind_of(name: &str) -> ToolKind {
     }
 }
 
-/// A result as text.
+/// Returns a result as text.
 fn text_of(blocks: &[Block]) -> String {
     let parts: Vec<String> = blocks.iter().map(part_of).collect();
     parts.join("\n")

@@ -10,16 +10,16 @@ use super::wire::Figures;
 #[derive(Debug, Default)]
 pub(super) struct Used {
     pub(super) tokens: Option<Usage>,
-    /// `None` for a model whose price the CLI does not know.
+    /// Cost in US dollars; `None` for a model whose price the CLI does not know.
     pub(super) cost_usd: Option<f64>,
     pub(super) by_model: BTreeMap<String, ModelUsage>,
 }
 
 impl Used {
-    /// One more request. `false` if it has no figures.
+    /// Adds a request. Returns `false` if it has no figures.
     pub(super) fn add(&mut self, figures: &Figures, model: Option<&str>) -> bool {
         let tokens = tokens(figures);
-        // A request that failed has zeros.
+        // A failed request has zeros.
         if tokens.total_tokens().unwrap_or(0) == 0 {
             return false;
         }
@@ -39,8 +39,8 @@ impl Used {
     }
 }
 
-/// The CLI counts as `teamster` does: what came from a cache or went to one stands beside the input, and
-/// reasoning is in the output.
+/// Converts the token counts. The CLI counts as `teamster` does: tokens read from or written to a cache are not part
+/// of the input, and reasoning is part of the output.
 fn tokens(figures: &Figures) -> Usage {
     let mut usage = Usage::default();
     usage.input_tokens = figures.input;

@@ -1,4 +1,4 @@
-//! The lines' fields. What is not named is skipped.
+//! The fields of the lines. Other fields are skipped.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ pub(crate) struct Figures {
     pub(crate) cost: Cost,
 }
 
-/// US dollars.
+/// Cost in US dollars.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Cost {
@@ -160,7 +160,7 @@ pub(crate) struct Compacted {
     pub(crate) usage: Option<Figures>,
 }
 
-/// `extension_error`, and what an extension has to say to a person (`extension_ui_request`).
+/// `extension_error`, and messages of an extension to a person (`extension_ui_request`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Extension {

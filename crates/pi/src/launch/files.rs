@@ -1,4 +1,4 @@
-//! Images: as files of a run, and as text of a session.
+//! Images: files for a run, base64 text for a session.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use teamster_core::provider::Args;
 use teamster_core::{AgentError, Image, ImageSource};
 
-/// An image of a run, as `@PATH`. The CLI recognises its type by the file's content, and would put a file that
-/// is no image into the prompt as text.
+/// Adds an image of a run as `@PATH`. The CLI detects its type by the file's content, and adds a file that is no
+/// image to the prompt as text.
 pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     check(image)?;
     match &image.source {
@@ -30,7 +30,7 @@ pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// An image of a turn, as text.
+/// Returns an image of a turn as base64.
 pub(crate) fn base64(image: &Image) -> Result<String, AgentError> {
     check(image)?;
     match &image.source {

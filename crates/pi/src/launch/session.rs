@@ -7,7 +7,7 @@ use super::{begin, check, options as flags};
 
 pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
-    // Those of the turns come later.
+    // Prompts and images are sent with the turns.
     "-".clone_into(&mut params.prompt);
     params.images.clear();
     check(&params)?;

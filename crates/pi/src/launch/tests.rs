@@ -51,7 +51,7 @@ fn a_prompt_on_stdin_is_guarded_too() {
     assert_eq!(stdin(ExecuteParams::new("@x")), "@x");
     assert_eq!(stdin(ExecuteParams::new("/x")), "\u{200b}/x");
     assert_eq!(stdin(ExecuteParams::new("/x").slash_commands(true)), "/x");
-    // The first line answers a question of the CLI's.
+    // The first line answers a question of the CLI.
     assert_eq!(stdin(ExecuteParams::new("yes").resume("a-1")), "\nyes");
 }
 

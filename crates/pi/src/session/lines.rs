@@ -10,7 +10,7 @@ use super::wire::{Data, Dialog, Queue, Response};
 use super::{PiSession, Purpose};
 use crate::decoder::errors;
 
-/// How much of an extension's question a notice shows, in bytes.
+/// Longest part of an extension's question in a notice, in bytes.
 const NOTICE_BYTES: usize = 300;
 
 impl PiSession {
@@ -41,10 +41,10 @@ impl PiSession {
             self.settled(out);
         } else if self.interrupt && self.abort_answered && self.decoder.ending.begun && self.playing
         {
-            // It heard of it before it had begun.
+            // The CLI got the abort before the turn had begun.
             self.abort();
         } else if self.decoder.ending.has_answer() {
-            // The CLI writes a session down with its first answer.
+            // The CLI saves a session with its first answer.
             self.is_written_down();
         }
     }
@@ -55,7 +55,7 @@ impl PiSession {
         }
     }
 
-    /// The decoder has reported the end of the turn.
+    /// Handles the end of the turn that the decoder reported.
     fn settled(&mut self, out: &mut Events) {
         self.playing = false;
         self.interrupted = self.interrupt && self.decoder.ending.is_aborted();
@@ -71,7 +71,7 @@ impl PiSession {
         }
     }
 
-    /// Ends a turn of which the CLI will say nothing more.
+    /// Ends a turn about which the CLI will print nothing more.
     pub(super) fn over(&mut self, failed: bool, out: &mut Events) {
         self.playing = false;
         self.decoder.turn_end(failed, out);
@@ -149,8 +149,7 @@ impl PiSession {
         }
     }
 
-    /// A question of an extension's, which would wait forever: it is answered as one that a person closes.
-    /// `false` if it is none.
+    /// Closes a dialog of an extension, which would otherwise wait forever. Returns `false` if it is not a dialog.
     fn dialog(&mut self, dialog: &Dialog, out: &mut Events) -> bool {
         if !matches!(
             dialog.method.as_str(),
@@ -169,7 +168,7 @@ impl PiSession {
     }
 }
 
-/// The error for a request that the CLI refused.
+/// Returns the error for a request that the CLI refused.
 fn refused(what: &str, error: &str) -> AgentError {
     let kind = errors::kind_of(error).unwrap_or(ErrorKind::Invalid);
     AgentError::new(

@@ -15,7 +15,7 @@ impl PiSession {
             Order::Steer(id, text) => self.steer(id, &text),
             Order::Clear(id) => self.ask(Purpose::Clear(id), json!({"type": "new_session"})),
             Order::SetModel(id, model) => self.set_model(id, &model),
-            // The CLI ends with its stdin.
+            // The CLI exits at the end of its stdin.
             _ => {}
         }
     }
@@ -71,7 +71,7 @@ impl PiSession {
             return;
         }
         self.interrupt = true;
-        // A message not yet taken would get a turn of its own.
+        // A message that was not taken yet would get its own turn.
         self.ask(Purpose::Unimportant, json!({"type": "clear_queue"}));
         self.abort();
     }
@@ -97,7 +97,7 @@ impl PiSession {
         self.exchange.settle(id, Err(error));
     }
 
-    /// The CLI wants the provider beside the model: it is before a `/`, or stays as it is.
+    /// Sets the model. The CLI requires its provider: it is the part before a `/`, or stays unchanged.
     fn set_model(&mut self, id: OrderId, model: &str) {
         let (provider, name) = match (model.split_once('/'), &self.model_provider) {
             (Some((provider, name)), _) => (provider.to_owned(), name),

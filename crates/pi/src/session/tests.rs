@@ -1,4 +1,4 @@
-//! The lines here were made by hand; a recorded conversation is in `tests/sessions.rs` of the crate.
+//! Hand-made lines. A recorded conversation is in `tests/sessions.rs` of the crate.
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
@@ -8,7 +8,7 @@ use teamster_core::{
 
 use crate::Pi;
 
-/// A session that is talked with.
+/// A session and the messages exchanged with it.
 struct Talk {
     session: SessionAssembler,
 }
@@ -21,7 +21,7 @@ impl Talk {
         Self { session }
     }
 
-    /// One whose state is known.
+    /// Creates a session whose state is known.
     fn ready() -> Self {
         let mut talk = Self::new(|_| {});
         let asked = talk.written();
@@ -58,7 +58,7 @@ impl Talk {
         self.session.exchange(Exchange::take_settled)
     }
 
-    /// A turn that the CLI has begun.
+    /// Begins a turn, with the CLI's start of it.
     fn turn(&mut self) -> Value {
         self.session.begin(Turn::new("x"));
         let prompt = self.written().remove(0);
@@ -128,7 +128,7 @@ fn a_prompt_is_a_command_only_where_that_is_wanted() {
         talk.session.begin(Turn::new("/x"));
         assert_eq!(talk.written()[1]["message"], message);
     }
-    // A command of an extension has no answer: the CLI is asked whether it is at work.
+    // A command of an extension has no answer: the CLI is asked whether it is working.
     let mut talk = Talk::new(|options| options.params.slash_commands = true);
     talk.session.begin(Turn::new("/x"));
     let prompt = talk.written().remove(1);
@@ -165,7 +165,7 @@ fn a_message_in_a_turn_is_steering() {
     assert!(talk.settled().is_empty());
     talk.answer(&steer, &json!({}));
     assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
-    // The turn ends before the agent has heard it.
+    // The turn ends before the agent takes the message.
     talk.say(&json!({"type": "queue_update", "steering": [" /stop"], "followUp": []}));
     talk.answered("Hi.", "stop");
     assert_eq!(talk.written()[0]["type"], "clear_queue");

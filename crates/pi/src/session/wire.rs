@@ -1,4 +1,4 @@
-//! Lines that only a session has.
+//! Lines that exist only in sessions.
 
 use serde::Deserialize;
 use teamster_core::provider::json_line::or_default;
@@ -19,7 +19,7 @@ pub(super) struct Response {
     pub(super) data: Data,
 }
 
-/// Common fields of the answers to several commands.
+/// Common fields of the responses to several commands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Data {
@@ -31,7 +31,7 @@ pub(super) struct Data {
     pub(super) is_streaming: bool,
     #[serde(deserialize_with = "or_default")]
     pub(super) cancelled: bool,
-    /// Of a model that was set.
+    /// Only in the response with a new model.
     #[serde(deserialize_with = "or_default")]
     pub(super) id: Option<String>,
     #[serde(deserialize_with = "or_default")]
