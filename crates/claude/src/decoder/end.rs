@@ -45,7 +45,7 @@ pub(super) struct Turns {
     carried: Totals,
     /// Totals at the start of the current turn.
     before: Before,
-    /// State of the knowledge about earlier usage.
+    /// Presence of unknown earlier usage in the totals.
     unknown: Unknown,
     /// Totals at the start of the session, if it began in this process and the CLI counts by process. The increase
     /// since then is the session's usage.
@@ -57,7 +57,7 @@ pub(super) struct Turns {
     limit: Option<Limit>,
 }
 
-/// State of the knowledge about usage of earlier processes, which the totals may include.
+/// Presence of an earlier process's unknown usage in the totals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Unknown {
     #[default]
