@@ -1,4 +1,4 @@
-//! Settings of a runtime.
+//! Configuration of a runtime.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use teamster_core::Timeouts;
 
 use crate::observe::{LineObserver, StartObserver};
 
-/// Settings of a runtime: the same for all its runs.
+/// Configuration of a runtime, which applies to all of its runs.
 ///
 /// ```
 /// use teamster_process::RuntimeConfig;
@@ -22,62 +22,60 @@ use crate::observe::{LineObserver, StartObserver};
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct RuntimeConfig {
-    /// The CLI's program. Searched on `PATH` by the provider's name for it if unset.
+    /// The CLI's program. Default: the provider's name for it, searched on `PATH`.
     #[setters(into)]
     pub program: Option<PathBuf>,
-    /// Which variables of our own environment the CLI gets.
+    /// Policy for the variables that the CLI inherits from this process.
     pub env_policy: EnvPolicy,
-    /// Variables of our own environment that the CLI does not inherit, such as those that hold a secret of
-    /// ours. What a run sets itself, and what [`EnvPolicy::Clean`] names, it gets.
+    /// Variables that the CLI does not inherit from this process, such as secrets. Does not affect variables that a run
+    /// sets or that [`EnvPolicy::Clean`] names.
     #[setters(skip)]
     pub env_remove: Vec<String>,
-    /// Limits of time, over the provider's and under those of a run.
+    /// Time limits. They override the provider's; those of a run override them.
     pub timeouts: Timeouts,
-    /// The longest line that is read, in bytes. A longer one becomes a notice. 64 MiB.
+    /// Limit of the length of a line, in bytes. A longer line becomes a notice. Default: 64 MiB.
     pub max_line_bytes: usize,
-    /// How much of the events that wait for the consumer is kept in memory, in bytes. 8 MiB.
+    /// Limit of pending events in memory, in bytes. Default: 8 MiB.
     pub queue_memory_bytes: usize,
-    /// How much more may wait in a temporary file, in bytes; beyond it the run ends with an error.
+    /// Limit of further pending events in a temporary file, in bytes. Beyond it the run ends with an error. Default:
     /// 4 GiB.
     pub spill_limit_bytes: u64,
-    /// Where that file is made (and unlinked at once). The system's place for such files if unset;
-    /// if that is kept in memory, name one on disk.
+    /// Directory of that file, which is unlinked at once. Default: the system's directory for temporary files. If that
+    /// is in memory, set one on disk.
     #[setters(into)]
     pub spill_dir: Option<PathBuf>,
-    /// How much of the end of stderr is kept, in bytes. 64 KiB.
+    /// Limit of the kept end of stderr, in bytes. Default: 64 KiB.
     pub stderr_tail_bytes: usize,
-    /// How long a process may live after SIGTERM before SIGKILL. 1.5 s.
+    /// Time between SIGTERM and SIGKILL. Default: 1.5 s.
     #[serde(with = "humantime_serde")]
     pub term_grace: Duration,
-    /// How long a process may live after the end of its turn or of its output. The
-    /// provider's own, if it has one that is shorter. Unset, it is the provider's, or else 3 s.
+    /// Time that a process may live after the end of its turn or of its output. If the provider's own limit is shorter,
+    /// that one applies. Default: the provider's, or else 3 s.
     #[serde(with = "humantime_serde")]
     pub exit_grace: Option<Duration>,
-    /// How long a turn of a session may go on after it was interrupted, before its process is ended. 10 s; at most
-    /// 2 s while the CLI runs no tool.
+    /// Time that an interrupted turn of a session may continue before its process is ended. Default: 10 s. At most 2 s
+    /// while the CLI runs no tool.
     #[serde(with = "humantime_serde")]
     pub interrupt_grace: Duration,
-    /// How long the pipes may stay silent after the process is gone, when one of its children holds
-    /// them. 500 ms.
+    /// Time that the pipes may be silent after the end of the process, if one of its children holds them open. Default:
+    /// 500 ms.
     #[serde(with = "humantime_serde")]
     pub drain_grace: Duration,
-    /// End the CLI with SIGKILL when our own process dies, also when that is killed. Linux only;
-    /// elsewhere it does nothing. Off: it makes a start slower for a large process. What the CLI
-    /// itself has started does not end with it; see [`leftovers`](crate::leftovers()).
+    /// Ends the CLI with SIGKILL when this process dies, even if it is killed. Linux only; no effect elsewhere.
+    /// Default: off, because it slows the start down in a large process. Processes that the CLI itself started are
+    /// not ended; see [`leftovers`](crate::leftovers()).
     pub die_with_parent: bool,
-    /// Live access to a CLI's non-event output (usually stderr). Unset, none: of a run the end of it is
-    /// in its result.
+    /// Live access to a CLI's non-event output (usually stderr). Default: none; the result of a run has the end of it.
     #[serde(skip)]
     pub observer: Option<LineObserver>,
-    /// Called with each process that is started. Unset, nothing is.
+    /// A callback for each started process. Default: none.
     #[serde(skip)]
     pub on_start: Option<StartObserver>,
-    /// A folder that gets a recording of the run: see [Recording](crate#recording). It is made if it
-    /// is missing, and a folder that has a recording is refused, so with this set a runtime is for
-    /// one run. Unset, nothing is written.
+    /// A folder for a recording of the run: see [Recording](crate#recording). It is created if it is missing. A folder
+    /// that has a recording is refused, so a runtime with this setting is for one run. Default: no recording.
     #[setters(into)]
     pub record_to: Option<PathBuf>,
-    /// The CLI's version, if known, for recordings. The engine does not run the CLI to learn it.
+    /// The CLI's version, if known, for recordings. The engine does not query it.
     #[setters(into)]
     pub cli_version: Option<String>,
 }
@@ -108,7 +106,7 @@ impl Default for RuntimeConfig {
 }
 
 impl RuntimeConfig {
-    /// Adds a variable of our own environment that the CLI does not inherit.
+    /// Adds a variable that the CLI does not inherit from this process.
     #[must_use]
     pub fn env_remove(mut self, name: impl Into<String>) -> Self {
         self.env_remove.push(name.into());
@@ -116,17 +114,17 @@ impl RuntimeConfig {
     }
 }
 
-/// Which variables of our own environment a CLI gets.
+/// Policy for the variables that a CLI inherits from this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum EnvPolicy {
-    /// All, less the marks of an enclosing agent session.
+    /// All, except the marks of an enclosing agent session.
     #[default]
     Inherit,
-    /// Only those named. `PATH` is not one of them unless named.
+    /// Only the named ones. `PATH` is not included unless named.
     Clean {
-        /// Names of the variables that are kept.
+        /// Names of the inherited variables.
         allow: Vec<String>,
     },
 }

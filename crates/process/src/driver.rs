@@ -1,8 +1,8 @@
-//! The task that owns the process of one run, or of one session.
+//! The task that owns the process of a run or a session.
 //!
-//! It alone reads the pipes, watches the clock, stops the process and waits for it. Everything
-//! that can happen is looked at in one place ([`Driver::poll_round`]), once for each chunk that is
-//! read; what follows from it is written below as one thing after another.
+//! Only this task reads the pipes, checks the time limits, stops the process and waits for its exit.
+//! [`Driver::poll_round`] polls all sources of events, once for each chunk that is read. The other methods are
+//! sequential code on top of it.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -30,22 +30,21 @@ use crate::stop::{LOOK, Rung, Target, Tree, describe};
 use crate::trace::trace;
 use crate::watchdog::{Alarm, deadline};
 
-/// How long a process may take to disappear after SIGKILL before we give up on it: it hangs in the
-/// kernel then.
+/// Time to wait for the exit of a process after SIGKILL. A process that takes longer hangs in the kernel.
 const AFTER_KILL: Duration = Duration::from_secs(10);
 /// The pipes are drained for at most this many times the drain grace after the process is gone.
 const DRAIN_GRACES: u32 = 10;
-/// The longest wait between two looks at the clock while there is a limit, so that an absence is noticed.
+/// Longest wait between two checks of the clock while there is a limit, so that an absence is noticed.
 const BEAT: Duration = Duration::from_secs(5);
-/// Woken this much too late, we did not run: stopped (SIGSTOP), or on a suspended machine.
+/// Delay of a wakeup that indicates an absence: this process was stopped (SIGSTOP), or the machine suspended.
 const ABSENCE: Duration = Duration::from_secs(1);
-/// How long the pipes are read once more before a limit of time counts as reached: what the CLI printed
-/// while we were away may not have been reported as readable yet.
+/// Time for which the pipes are read once more before a time limit counts as reached. Output of the CLI during an
+/// absence may not have been reported as readable yet.
 const LAST_LOOK: Duration = Duration::from_millis(50);
-/// After so many chunks other tasks have their turn.
+/// Number of chunks after which the task yields to other tasks.
 const CHUNKS_IN_A_ROW: u32 = 8;
 
-/// Everything of one process. What its output means, and what is wanted of it, is the reader's.
+/// State of one process. The reader interprets its output and has the requests of callers.
 pub(crate) struct Driver<R: Reader> {
     pub(crate) tree: Tree,
     pub(crate) events: Option<Output>,
@@ -60,11 +59,11 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) term_grace: Duration,
     pub(crate) drain_grace: Duration,
     pub(crate) keep_background: bool,
-    /// The run's files, until they are restored.
+    /// The files of the run, until they are restored.
     pub(crate) on_disk: Option<OnDisk>,
-    /// Reads the CLI's own record, until the end.
+    /// Reader of the CLI's record files.
     pub(crate) follower: Option<Follower>,
-    /// Gets what is read, as it is.
+    /// Recording of the unchanged output.
     pub(crate) recording: Option<Recording>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
@@ -74,16 +73,16 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     [a, b].into_iter().flatten().min()
 }
 
-/// Times of the run's events.
+/// Times of a run's events.
 pub(crate) struct Clock {
     started: Instant,
     line: Instant,
     read: Instant,
-    /// When we were last back from an absence: the limits of time count from there.
+    /// End of the last absence, from which the time limits count.
     back: Instant,
-    /// How many chunks were read since others had their turn.
+    /// Number of chunks since the last yield to other tasks.
     chunks: u32,
-    /// When the CLI reported its end or closed its event stream.
+    /// Time at which the CLI reported its end or closed its event stream.
     ended: Option<Instant>,
 }
 
@@ -102,13 +101,13 @@ impl Clock {
 }
 
 impl<R: Reader> Driver<R> {
-    /// Runs to the end, with or without errors.
+    /// Drives the process until the stream has its end.
     pub(crate) async fn run(mut self) {
         let mut stop = self.work().await;
         let by_itself = stop.is_none();
         if by_itself {
             self.drain(|driver| driver.stop_wanted().is_some()).await;
-            // What ended the wait for the rest of the output, if it was not the output itself.
+            // The drain may have been ended by a request to stop.
             stop = self.stop_wanted();
         } else {
             trace!(INFO, why = ?stop, "stopping");
@@ -121,7 +120,7 @@ impl<R: Reader> Driver<R> {
             self.tree.sweep().await;
         }
         if !by_itself {
-            // What it printed last may still be in the pipe.
+            // The last output may still be in the pipe.
             self.drain(|driver| driver.reader.failed().is_some()).await;
         }
         let record = match self.follower.take() {
@@ -135,7 +134,7 @@ impl<R: Reader> Driver<R> {
         self.finish(stop, record, notices);
     }
 
-    /// Until the process has exited, or must be stopped for the reason given.
+    /// Drives the process until it has exited (`None`) or must be stopped for the returned reason.
     async fn work(&mut self) -> Option<Stop> {
         let mut last_look = None;
         loop {
@@ -160,7 +159,7 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Why the process must be stopped at once.
+    /// Returns the reason why the process must be stopped at once.
     fn stop_wanted(&self) -> Option<Stop> {
         match self.reader.failed() {
             Some(error) => Some(Stop::Failed(error.clone())),
@@ -168,7 +167,7 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// How long things may go on as they are, and what it means if they do.
+    /// Returns the current deadline, and a function that creates the reason for stopping when it is reached.
     fn limit(&self) -> (Option<Instant>, impl FnOnce() -> Stop + use<R>) {
         let phase = self.reader.phase();
         let ended = self
@@ -190,14 +189,14 @@ impl<R: Reader> Driver<R> {
         })
     }
 
-    /// Whether what the CLI's tools left running shall stay: not if the run was cut short, because
-    /// then they may be in the middle of it.
+    /// Returns whether background processes of the CLI's tools are kept. They are not if the run was cut short, because
+    /// they may be in the middle of their work.
     fn keep_after(&self, stop: Option<&Stop>) -> bool {
         self.keep_background && matches!(stop, None | Some(Stop::Lingering))
     }
 
-    /// The process is gone: reads what is left in the pipes, for as long as something comes. One of
-    /// its children may hold them open forever. Gives up as soon as it is `enough`.
+    /// Reads the remaining output after the exit of the process. A child of the process may hold the pipes open
+    /// forever, so it ends after a silence, after a limit, or when `enough` returns true.
     async fn drain(&mut self, enough: fn(&Self) -> bool) {
         let begun = Instant::now();
         let hard = deadline(begun, self.drain_grace.saturating_mul(DRAIN_GRACES));
@@ -214,14 +213,14 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Ends the process step by step and keeps reading: its last output may be the most useful.
+    /// Stops the process step by step and keeps reading, because its last output may be the most useful.
     async fn stop(&mut self, leader_only: bool) {
         self.reader.stop_requested();
         if let Some(recording) = &mut self.recording {
             recording.stop_requested();
         }
         if !leader_only {
-            // Afterwards nothing leads from the process to its children.
+            // After the exit, nothing leads from the process to its children.
             self.tree.look();
         }
         for rung in self.ladder.clone() {
@@ -242,7 +241,7 @@ impl<R: Reader> Driver<R> {
                     if target == Target::Leader || !self.tree.others_run() {
                         break;
                     }
-                    // There is no event for their end.
+                    // Their exit is not reported, so it is polled.
                     wait = earlier(until, Some(Instant::now() + LOOK));
                 }
                 self.round(wait).await;
@@ -264,7 +263,7 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// The stream gets its end.
+    /// Ends the stream.
     fn finish(&mut self, stop: Option<Stop>, record: Vec<String>, notices: Vec<Notice>) {
         while let Some(frame) = self.lines.next() {
             self.reader.frame(frame);
@@ -296,16 +295,16 @@ impl<R: Reader> Driver<R> {
         self.reader.finish(exit, duration);
     }
 
-    /// Waits until something has happened, or until the time has come, and takes note of it.
+    /// Waits for an event or the deadline, and processes it.
     async fn round(&mut self, until: Option<Instant>) {
         if self.clock.chunks >= CHUNKS_IN_A_ROW {
-            // On a runtime with one thread the consumer could not keep up with an agent that prints
-            // fast, and events would go to disk for nothing.
+            // On a single-threaded runtime the consumer could not keep up with an agent that prints fast, and
+            // events would be spilled needlessly.
             self.clock.chunks = 0;
             tokio::task::yield_now().await;
         }
         let now = Instant::now();
-        // Without a limit, as of a session between two turns, there is nothing to wake up for.
+        // Without a limit, such as between two turns of a session, no timer is needed.
         let wake = earlier(until, self.tree.kill_commands_at());
         let wake = wake.map(|wake| wake.clamp(now, now + BEAT));
         self.alarm.as_mut().set(wake);
@@ -316,8 +315,8 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Looks at everything, what is urgent first. Everything each time, so that a pipe which is
-    /// always full cannot hide the rest.
+    /// Polls all sources, most urgent first. It polls all of them each time, so that a pipe that is always full cannot
+    /// starve the others.
     fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut news = self.reader.poll(cx);
         if self.reader.is_interrupting()
@@ -326,7 +325,7 @@ impl<R: Reader> Driver<R> {
             recording.interrupted();
         }
         if let Some(times) = self.reader.take_interrupted_commands() {
-            // Before the CLI learns of it.
+            // Before the CLI receives the interrupt.
             self.tree.look_at_commands(&times);
         }
         news |= self.poll_events(cx);
@@ -345,7 +344,7 @@ impl<R: Reader> Driver<R> {
                 stdin.release();
             }
             if stdin.poll(cx).is_ready() {
-                // Closes it.
+                // Dropping it closes the pipe.
                 self.stdin = None;
                 news = true;
             }
@@ -390,7 +389,7 @@ impl<R: Reader> Driver<R> {
         true
     }
 
-    /// Records do not reset the watchdog: its limits apply to output.
+    /// Reads new lines of record files. They do not reset the watchdog, whose limits apply to output.
     fn poll_record(&mut self, cx: &mut Context<'_>) {
         let Some(follower) = &mut self.follower else {
             return;
@@ -406,14 +405,14 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Takes note of when the CLI had nothing more to say, as far as its output shows.
+    /// Records the time at which the CLI's output ended, and resets it if more follows.
     fn note_end(&mut self, now: Instant) {
         if !self.reader.has_ended() && self.events.is_some() {
             self.clock.ended = None;
         } else if self.clock.ended.is_none() {
             self.clock.ended = Some(now);
             if self.reader.used_tools() && !self.keep_background {
-                // What a tool left running may have nothing else that identifies its owner.
+                // A background process of a tool may have no other trace of its owner.
                 self.tree.look();
             }
         }
@@ -446,8 +445,8 @@ impl<R: Reader> Driver<R> {
 }
 
 impl<R: Reader> Drop for Driver<R> {
-    /// Only if the run did not come to its end: the runtime that drives us was shut down, or there
-    /// is a bug in here. The processes are killed and the stream still gets its end.
+    /// Ends an unfinished run: the runtime that drives it was shut down, or there is a bug in this module. Kills the
+    /// processes and still ends the stream.
     fn drop(&mut self) {
         if self.reader.is_over() {
             return;

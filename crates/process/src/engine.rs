@@ -1,4 +1,4 @@
-//! Executor of the runs' tasks.
+//! Executor of the tasks of runs.
 
 use std::io;
 use std::sync::Mutex;
@@ -6,8 +6,11 @@ use std::sync::Mutex;
 use teamster_core::sync::lock;
 use tokio::runtime::{Builder, Handle};
 
-/// The caller's Tokio runtime, or else one of this crate's own, which lives on a thread of its own as long
-/// as the process.
+/// Returns the caller's Tokio runtime, or else one of this crate's own, whose thread lives as long as the process.
+///
+/// # Errors
+///
+/// Fails if the own runtime or its thread cannot be created.
 pub fn engine() -> io::Result<Handle> {
     static OWN: Mutex<Option<Handle>> = Mutex::new(None);
 

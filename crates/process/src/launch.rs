@@ -19,34 +19,35 @@ use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
 
-/// Linux accepts no argument or variable of this many bytes or more (`MAX_ARG_STRLEN`),
-/// independently of the limit for all of them.
+/// Limit of one argument or variable on Linux, in bytes (`MAX_ARG_STRLEN`): each must be shorter. It is independent
+/// of the limit for all of them together.
 const MAX_ARG_BYTES: usize = 128 << 10;
 
-/// A process that can be started.
+/// A validated launch.
 pub(crate) struct Plan {
     pub(crate) program: PathBuf,
     pub(crate) launch: Launch,
     pub(crate) env: Env,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) run_id: RunId,
-    /// The CLI's own name, and those of the MCP servers of the run.
+    /// The CLI's own name.
     pub(crate) cli: &'static str,
+    /// Names of the MCP servers of the run.
     pub(crate) servers: Vec<String>,
-    /// The files from which the CLI reads MCP servers and on which a run may have a lease.
+    /// The files from which the CLI reads MCP servers and which a run may have leased.
     pub(crate) leasable: Vec<PathBuf>,
 }
 
-/// The whole environment, or the changes to ours.
+/// The environment of the process: a complete one, or changes to the inherited one.
 pub(crate) struct Env {
-    /// Start from ours; otherwise from nothing.
+    /// True to start from the environment of this process; otherwise from an empty one.
     pub(crate) inherit: bool,
     pub(crate) remove: Vec<String>,
     pub(crate) set: BTreeMap<OsString, OsString>,
 }
 
 impl Plan {
-    /// Everything that can be known to be wrong is found here.
+    /// Creates a plan and reports all errors that can be detected before the start.
     pub(crate) fn new(
         provider: &dyn CliProvider,
         config: &RuntimeConfig,
@@ -87,7 +88,7 @@ impl Plan {
         })
     }
 
-    /// The error for a process that the system refused to start.
+    /// Creates the error of a process that the system refused to start.
     pub(crate) fn spawn_error(&self, error: &io::Error) -> AgentError {
         let program = self.program.display();
         match error.kind() {
@@ -98,7 +99,7 @@ impl Plan {
                 self.launch.args.len(),
                 self.launch.args.iter().map(|a| a.len()).max().unwrap_or(0),
             )),
-            // The file was there a moment ago: what is missing is what shall interpret it.
+            // The file existed a moment ago, so its interpreter or loader is missing.
             io::ErrorKind::NotFound if self.program.exists() => not_found(format!(
                 "{program} cannot be started: the interpreter or loader that it names in its first \
                  line or header does not exist"
@@ -116,7 +117,7 @@ impl Plan {
                 ErrorKind::Internal,
                 format!("{program} cannot be started: {error}"),
             )
-            // Too many processes, too little memory, a program that is just being replaced.
+            // Too many processes, too little memory, or a program that is being replaced.
             .retryable(matches!(
                 kind,
                 io::ErrorKind::WouldBlock
@@ -163,14 +164,14 @@ impl Env {
         })
     }
 
-    /// Sets a variable over everybody else's.
+    /// Sets a variable, overriding all other values.
     pub(crate) fn set_path(&mut self, name: &str, value: &Path) -> Result<(), AgentError> {
         check_variable_size(name, value.as_os_str().len())?;
         self.set.insert(name.into(), value.into());
         Ok(())
     }
 
-    /// The `PATH` that the child will see: its program is searched there.
+    /// Returns the `PATH` of the child, on which its program is searched.
     fn path(&self) -> Option<OsString> {
         match self.set.get("PATH".as_ref() as &std::ffi::OsStr) {
             Some(path) => Some(path.clone()),
@@ -195,11 +196,11 @@ fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
     })
 }
 
-/// The user's configuration files that a run with these parameters would change, or read beside, if it had
-/// MCP servers: where a run that was killed may have left its own.
+/// Returns the user's configuration files that a run with these parameters would change or check if it had MCP
+/// servers. A killed run may have left its servers in them.
 pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec<PathBuf> {
     let mut params = params.clone();
-    // It may be long, and each launch has a copy.
+    // A prompt may be long, and each launch has a copy.
     "prompt".clone_into(&mut params.prompt);
     params.mcp_servers = vec![McpServer::stdio("server", "server", Vec::<String>::new())];
     let mut files = Vec::new();
@@ -208,7 +209,7 @@ pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec
             continue;
         }
         params.mcp_delivery = *delivery;
-        // A CLI that cannot be launched so has not been.
+        // A launch that is refused has left nothing.
         let Ok(launch) = provider.launch(&params) else {
             continue;
         };
@@ -221,8 +222,7 @@ pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec
     files
 }
 
-/// Makes the further directories absolute: a relative one is meant from where the agent works, and not
-/// every CLI takes it so.
+/// Resolves `add_dirs` against the working directory of the agent. Not every CLI resolves relative ones that way.
 pub(crate) fn make_absolute(params: &mut ExecuteParams) {
     if params
         .add_dirs
@@ -233,14 +233,14 @@ pub(crate) fn make_absolute(params: &mut ExecuteParams) {
     }
     let base = params.working_directory.clone().unwrap_or_default();
     for directory in &mut params.add_dirs {
-        // Only an empty path has no absolute form; it is refused as it is.
+        // Only an empty path has no absolute form. It is refused later.
         if let Ok(absolute) = std::path::absolute(base.join(&*directory)) {
             *directory = absolute;
         }
     }
 }
 
-/// The CLI would be started in ours, and say something of its own about it.
+/// Checks that the current directory exists. The CLI would otherwise fail with an error of its own.
 fn check_current_directory() -> Result<(), AgentError> {
     match std::env::current_dir() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(AgentError::new(
@@ -268,7 +268,7 @@ fn check_directory(parameter: &str, directory: &Path) -> Result<(), AgentError> 
     ))
 }
 
-/// Never names an argument by its content, which may be a prompt or a secret.
+/// Checks the arguments. Errors never contain an argument, which may be a prompt or a secret.
 fn check_arguments(args: &[OsString], params: &ExecuteParams) -> Result<(), AgentError> {
     for (index, argument) in args.iter().enumerate() {
         let position = format!("argument {} of {}", index + 1, args.len());
@@ -289,7 +289,7 @@ fn check_arguments(args: &[OsString], params: &ExecuteParams) -> Result<(), Agen
     Ok(())
 }
 
-/// Adds the parameter whose text the argument has, where that is one.
+/// Adds to the error the parameter that the argument comes from, if it is known.
 fn about_its_parameter(
     error: AgentError,
     argument: &std::ffi::OsStr,
@@ -339,8 +339,8 @@ fn too_large(message: String) -> AgentError {
     AgentError::new(ErrorCode::PromptTooLarge, ErrorKind::Invalid, message)
 }
 
-/// A mark for processes that a program starts by itself, as an environment variable and its value: who
-/// looks for [`leftovers`](crate::leftovers()) finds those that carry it when this process is dead.
+/// Returns a mark for processes that a program starts by itself, as an environment variable and its value.
+/// [`leftovers`](crate::leftovers()) finds marked processes after the death of this process.
 ///
 /// ```
 /// let (variable, value) = teamster_process::run_mark();
@@ -352,15 +352,15 @@ pub fn run_mark() -> (&'static str, String) {
 }
 
 /// Mark of the processes of one run: owner's process id, owner's start time, counter, and the directory
-/// (see [`leftovers::place`]) if nothing of it is to outlive its owner.
+/// (see [`leftovers::place`]) unless background processes may outlive the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);
 
 impl RunId {
-    /// The value of the variable: this id, after those of the runs in which we run ourselves. Who
-    /// ends one of those ends this one with all that it started.
+    /// Returns the value of the variable: the ids of the enclosing runs, then this one. Ending an enclosing run ends
+    /// this one with all of its processes.
     fn within_ours(&self) -> String {
-        /// More levels than any use needs; a value from outside must not grow forever.
+        /// Limit of nested runs. It bounds values from outside.
         const LEVELS: usize = 8;
         let outer = std::env::var(os::RUN_ID_VAR).unwrap_or_default();
         let mut ids: Vec<&str> = outer.split(',').filter(|id| !id.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The runtime of any CLI.
+//! Runtime for any CLI.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub struct CliRuntime<P> {
 }
 
 impl<P: CliProvider> CliRuntime<P> {
-    /// A runtime with the default settings.
+    /// Creates a runtime with the default configuration.
     pub fn new(provider: P) -> Self {
         Self::with_config(provider, RuntimeConfig::default())
     }
 
-    /// A runtime with these settings.
+    /// Creates a runtime with this configuration.
     pub fn with_config(provider: P, config: RuntimeConfig) -> Self {
         Self {
             provider: provider.into(),
@@ -43,12 +43,12 @@ impl<P: CliProvider> CliRuntime<P> {
         }
     }
 
-    /// The provider.
+    /// Returns the provider.
     pub fn provider(&self) -> &P {
         &self.provider
     }
 
-    /// The settings.
+    /// Returns the configuration.
     pub fn config(&self) -> &RuntimeConfig {
         &self.config
     }
@@ -87,7 +87,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
 }
 
 impl<P: CliProvider> CliRuntime<P> {
-    /// The events of a run, whose result has its text or not.
+    /// Returns the events of a run. `with_text` selects whether its result has the text.
     fn stream(&self, mut params: ExecuteParams, with_text: bool) -> EventStream {
         make_absolute(&mut params);
         let new_session = params.session_id.is_none() || params.fork;
@@ -100,7 +100,7 @@ impl<P: CliProvider> CliRuntime<P> {
         let run_abort = abort.clone();
         let provider = self.provider.clone();
         let config = self.config.clone();
-        // What it owns, which may hold secrets, goes as soon as the process is there.
+        // Its captures may hold secrets and are dropped as soon as the process has started.
         let start = async move { start(&*provider, &config, &params, with_text, &run_abort).await };
         EventStream::of_batches(Entries::Starting(start), abort)
     }
@@ -148,12 +148,12 @@ async fn start(
     let launch = provider.launch(params)?;
     let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);
     let (producer, consumer) = queue(config.queue_memory_bytes, spill);
-    // Before the process: it may change what the decoder reads of the session that is resumed.
+    // Before the process starts, because it may change the files of the resumed session that the decoder reads.
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let record = decoder.record_files();
     let mut assembler = RunAssembler::new(Box::new(decoder), params.include_native)
         .hide(Secrets::of(&params.mcp_servers))
-        // A command of the CLI's own may have nothing to say.
+        // A command of the CLI itself may produce no output.
         .resumes(params.session_id.is_some() && !params.slash_commands);
     if !with_text {
         assembler = assembler.without_text();

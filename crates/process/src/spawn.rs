@@ -1,7 +1,7 @@
-//! Starting the process.
+//! Start of processes.
 //!
-//! Starting one takes about a millisecond, in which the thread can do nothing else: so a thread of its own
-//! does it, and the runs that are being read are not held up by those that begin.
+//! A start blocks the thread for about a millisecond. A dedicated thread does it, so that starts do not delay the
+//! reading of other runs.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ use crate::launch::{Plan, RunId};
 use crate::os;
 use crate::stop::Tree;
 
-/// A pipe from the child.
+/// Output pipe of the child.
 pub(crate) type Output = Box<dyn AsyncRead + Send + Unpin>;
 
 /// A started process and our ends of its pipes.
@@ -31,8 +31,8 @@ pub(crate) struct Spawned {
     pub(crate) other: Option<Output>,
 }
 
-/// Starts the process; its pipes belong to the runtime of `handle`. Dropped before it is done, this leaves
-/// no process.
+/// Starts the process. Its pipes are registered with the runtime of `handle`. Dropping the future before it is done
+/// leaves no process.
 pub(crate) async fn spawn(
     plan: &Plan,
     handle: &Handle,
@@ -52,7 +52,7 @@ pub(crate) async fn spawn(
             child: Some(child),
             run_id,
         });
-        // The caller may be gone; then what was sent ends the process.
+        // If the caller is gone, dropping the unclaimed process ends it.
         let _ = reply.send(started);
     }))?;
     let mut started = started.await.map_err(|_| lost())??;
@@ -80,7 +80,7 @@ pub(crate) async fn spawn(
     })
 }
 
-/// A process that was started, until its run has it. Dropped before, it is ended with all that it started.
+/// A started process that its run has not taken yet. Dropping it ends the process and its descendants.
 struct Unclaimed {
     child: Option<Child>,
     run_id: RunId,
@@ -94,17 +94,17 @@ impl Drop for Unclaimed {
     }
 }
 
-/// Starts the process from this thread.
+/// Starts the process on this thread.
 fn start(command: &mut Command, handle: &Handle) -> io::Result<Child> {
-    /// How often a busy file is tried again, and after how long.
+    /// Number of attempts with a busy file, and the pause between them.
     const TRIES: u32 = 10;
     const PAUSE: Duration = Duration::from_millis(5);
 
     let _context = handle.enter();
     for _ in 1..TRIES {
         match command.spawn() {
-            // Another process has the program open for writing: an update that is about to end, or a
-            // process that was forked while this was so and has not become its program yet.
+            // Another process has the program open for writing: an update that is about to end, or a forked
+            // process that has not called `exec` yet.
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(PAUSE);
             }
@@ -134,7 +134,7 @@ fn command(plan: &Plan) -> Command {
         command.current_dir(directory);
     }
     if plan.env.inherit {
-        // Before what is set, so that only inherited variables go.
+        // Before `envs`, so that only inherited variables are removed.
         for name in &plan.env.remove {
             command.env_remove(name);
         }
@@ -145,8 +145,8 @@ fn command(plan: &Plan) -> Command {
     command
 }
 
-/// Has the kernel end the process when the thread that starts it ends. That of [`on_spawner`] lives as long as
-/// we do; Tokio's own threads may end earlier.
+/// Makes the kernel end the process when the thread that starts it ends. The thread of [`on_spawner`] lives as long as
+/// this process; Tokio's own threads may end earlier.
 #[cfg(target_os = "linux")]
 fn die_with_us(command: &mut Command) {
     let parent = std::process::id();
@@ -163,7 +163,7 @@ fn die_with_us(_: &mut Command) {}
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Does this on the thread that starts processes, which lives as long as we do.
+/// Runs a job on the thread that starts processes, which lives as long as this process.
 fn on_spawner(job: Job) -> io::Result<()> {
     static SPAWNER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
@@ -176,7 +176,7 @@ fn on_spawner(job: Job) -> io::Result<()> {
                 .name("teamster-spawner".into())
                 .spawn(move || {
                     for job in queue {
-                        // The caller learns of a panic by the end of its channel.
+                        // A panic closes the channel, which the caller notices.
                         let _ = catch_unwind(AssertUnwindSafe(job));
                     }
                 })?;

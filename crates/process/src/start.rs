@@ -1,4 +1,4 @@
-//! From a plan to a process and the task that drives it.
+//! Start of a process and of the task that drives it.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -31,17 +31,17 @@ use crate::stop::{Tree, ladder};
 use crate::trace::{in_span, trace};
 use crate::watchdog::{Alarm, Limits};
 
-/// How long a process may live after the end of its output, by default.
+/// Default time that a process may live after the end of its output.
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
-/// A process that was not started.
+/// Error of a process that was not started.
 pub(crate) struct Refused {
     pub(crate) notices: Vec<Notice>,
     pub(crate) error: AgentError,
 }
 
 impl Refused {
-    /// The whole stream of it.
+    /// Returns its whole stream.
     pub(crate) fn entries(self) -> Vec<LogEntry> {
         let notices = self.notices.into_iter().map(Notice::event);
         let refused = RunAssembler::refuse(self.error);
@@ -56,7 +56,7 @@ impl From<AgentError> for Refused {
     }
 }
 
-/// Starts the process and the task that drives it, with the reader that is made for it and its process id.
+/// Starts the process and the task that drives it. `reader` gets the time limits and the process id.
 pub(crate) async fn start<R: Reader + 'static>(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
@@ -202,8 +202,8 @@ async fn start_in_span<R: Reader + 'static>(
     Ok(())
 }
 
-/// Makes what the run needs on disk, on a thread that may wait for it. An abort does not: what comes
-/// after it is given back as soon as it is there.
+/// Creates the files of the run on a blocking thread. An abort does not wait for it: files that are created after
+/// the abort are removed as soon as they exist.
 async fn on_disk(
     mut plan: Plan,
     handle: &Handle,
@@ -233,8 +233,8 @@ async fn on_disk(
     .await
 }
 
-/// How long a process may outlive its turn or its output. A CLI that is known not to end soon is not waited
-/// for longer than its provider's limit, even if the runtime's is longer.
+/// Returns the time that a process may live after the end of its turn or its output. The provider's limit for a CLI
+/// that does not end soon applies even if the runtime's is longer.
 fn exit_grace(config: Option<Duration>, provider: Option<Duration>) -> Duration {
     match (config, provider) {
         (Some(config), Some(provider)) => config.min(provider),
@@ -253,7 +253,7 @@ mod tests {
             (None, None, Some(EXIT_GRACE)),
             (seconds(30), None, seconds(30)),
             (None, seconds(10), seconds(10)),
-            // A loop that would wait for any CLI, and one that never ends by itself.
+            // A configuration that waits for any CLI, and a CLI that never ends by itself.
             (seconds(30), seconds(2), seconds(2)),
             (seconds(1), seconds(10), seconds(1)),
         ] {

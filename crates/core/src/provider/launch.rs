@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::Timeouts;
 
-/// The environment variable that marks the processes of a run. Leftovers of a killed owner are found by it. A
-/// provider sets it itself where a CLI does not pass its environment on.
+/// The environment variable that marks the processes of a run. Leftovers of a killed owner are found by it.
+/// Providers need the name if a CLI does not pass its whole environment on.
 pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
 
 /// Launch of a CLI: program, arguments, environment and files.
