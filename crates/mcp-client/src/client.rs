@@ -20,7 +20,7 @@ use crate::http;
 use crate::options::{ConnectOptions, Protocol};
 use crate::process::{GRACE, Process};
 
-/// A server that lists more tools than this does not come to an end.
+/// Maximum number of listed tools. A longer list is taken for an endless one.
 const MOST_TOOLS: usize = 10_000;
 
 type Service = RunningService<RoleClient, ClientConfig>;
@@ -28,7 +28,7 @@ type Service = RunningService<RoleClient, ClientConfig>;
 /// A connection to a server.
 pub struct Client {
     service: Service,
-    /// The server, unless it is reached over HTTP.
+    /// The process of the server, or `None` over HTTP.
     process: Option<Process>,
     secrets: Secrets,
     tools: Vec<ServerTool>,
@@ -38,16 +38,16 @@ pub struct Client {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerTool {
-    /// Its name, without the server's.
+    /// Name of the tool, without the server's.
     pub name: String,
-    /// Its description, if the server has one.
+    /// Description, if the server has one.
     pub description: Option<String>,
-    /// The JSON Schema of its input.
+    /// JSON Schema of the input.
     pub input_schema: Value,
 }
 
 impl ServerTool {
-    /// A tool of this name, whose input is any object.
+    /// Creates a tool whose input is any object.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -71,16 +71,16 @@ impl From<rmcp::model::Tool> for ServerTool {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallResult {
-    /// The content blocks, as the protocol has them.
+    /// The content blocks, as in the protocol.
     pub content: Vec<Value>,
-    /// The same as data, if the tool has an output schema.
+    /// The content as data, if the tool has an output schema.
     pub structured: Option<Value>,
-    /// Whether the tool failed.
+    /// True if the tool failed.
     pub is_error: bool,
 }
 
 impl CallResult {
-    /// The content blocks of a tool that succeeded.
+    /// Creates the result of a tool that succeeded.
     pub fn new(content: Vec<Value>) -> Self {
         Self {
             content,
@@ -90,13 +90,13 @@ impl CallResult {
     }
 }
 
-/// A server that cannot be used. Its process, if it had one, is gone.
+/// Error of connecting to a server. Its process, if it had one, has ended.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FailedConnection {
     /// The error.
     pub error: ClientError,
-    /// The first line on stdout that was no message.
+    /// The first line on stdout that was not a message.
     pub garbage: Option<String>,
     /// The last lines on stderr.
     pub stderr: Vec<String>,
@@ -112,7 +112,7 @@ impl From<ClientError> for FailedConnection {
     }
 }
 
-/// Without the server's variables.
+/// Omits the server's environment variables.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
@@ -123,6 +123,11 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// Starts a server, or connects to its address, and lists its tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be started or reached, if it does not answer within [`ConnectOptions::limit`], or if
+    /// its transport is not supported.
     pub async fn connect(
         server: &McpServer,
         options: &ConnectOptions,
@@ -155,7 +160,7 @@ impl Client {
             }
             Err(error) => error,
         };
-        // By now its stdin is closed, which asks it to end. One that did not answer in time is not waited for.
+        // Its stdin is closed now, which asks it to end. Do not wait for one that did not answer in time.
         let answered = !matches!(error, ClientError::TimedOut { .. });
         let ended = process.end(answered).await;
         if let ClientError::Ended { status, .. } = &mut error {
@@ -189,7 +194,7 @@ impl Client {
         })
     }
 
-    /// The name and version that the server gives itself, without its secrets.
+    /// Returns the name and version that the server reports, with its secrets hidden.
     pub fn server_info(&self) -> Option<(String, String)> {
         let info = self.service.peer_info()?;
         let server = info.server_info.clone()?;
@@ -197,24 +202,29 @@ impl Client {
         Some((hide(server.name), hide(server.version)))
     }
 
-    /// The version of the protocol that is spoken with it.
+    /// Returns the protocol version that was agreed on.
     pub fn protocol_version(&self) -> Option<String> {
         let info = self.service.peer_info()?;
         Some(self.secrets.hide(info.protocol_version.to_string()))
     }
 
-    /// Its tools, as it lists them.
+    /// Returns the tools in the server's order.
     pub fn tools(&self) -> &[ServerTool] {
         &self.tools
     }
 
-    /// The first line on stdout that was no message, without the server's secrets.
+    /// Returns the first line on stdout that was not a message, with the server's secrets hidden.
     pub fn garbage(&self) -> Option<String> {
         let garbage = self.process.as_ref()?.output.garbage()?;
         Some(self.secrets.hide(garbage))
     }
 
-    /// Calls a tool, and waits for its answer as long as it takes.
+    /// Calls a tool and waits for its answer without a time limit.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the connection ends or the server refuses the request. A failing tool is not an error: see
+    /// [`CallResult::is_error`].
     pub async fn call(
         &self,
         tool: &str,
@@ -236,9 +246,9 @@ impl Client {
         })
     }
 
-    /// Ends the session, and a server on stdio: the end of its input, SIGTERM, SIGKILL.
+    /// Ends the session, and a server on stdio: closes its stdin, then sends SIGTERM, then SIGKILL.
     pub async fn end(mut self) {
-        // Closes the stdin of a process. A session over HTTP is deleted, by a request that may hang.
+        // Closes the stdin of a process. An HTTP session is deleted by a request, which may hang.
         let _ = timeout(GRACE, self.service.close()).await;
         if let Some(process) = &mut self.process {
             process.end(true).await;
@@ -246,8 +256,7 @@ impl Client {
     }
 }
 
-/// Begins the conversation, within the time limit. If it fails, the transport is closed, and a server's stdin with
-/// it.
+/// Begins the session within the time limit. On failure the transport is closed, and with it the server's stdin.
 async fn begin<E, A>(
     transport: impl IntoTransport<RoleClient, E, A>,
     options: &ConnectOptions,
@@ -264,7 +273,7 @@ where
     talked.unwrap_or(Err(ClientError::TimedOut { method, limit }))
 }
 
-/// Begins the conversation and lists the tools; `method` is the request that is open.
+/// Begins the session and lists the tools. `method` is set to the current request.
 async fn talk<E, A>(
     transport: impl IntoTransport<RoleClient, E, A>,
     method: &mut Method,

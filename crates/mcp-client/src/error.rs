@@ -13,9 +13,9 @@ use crate::{http, output};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// `initialize`: the first one.
+    /// `initialize`, the first request.
     Initialize,
-    /// `server/discover`, and `initialize` where a server does not know that.
+    /// `server/discover`, or `initialize` if a server does not know it.
     Discover,
     /// `tools/list`.
     ListTools,
@@ -24,7 +24,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name in the protocol.
+    /// Returns the name of the method in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Initialize => "initialize",
@@ -41,32 +41,32 @@ impl fmt::Display for Method {
     }
 }
 
-/// Error of a server or a request. "It" in the texts is the server.
+/// Error of a server or a request. "It" in the messages is the server.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// It is reached by HTTP with server-sent events, the transport before Streamable HTTP.
+    /// The server uses HTTP with server-sent events, the transport before Streamable HTTP.
     #[error("the transport `sse` is not supported: use `http` if the server has it")]
     UnsupportedTransport,
-    /// A header that HTTP does not allow, or that the transport sets itself.
+    /// A header is not valid in HTTP, or the transport sets it itself.
     #[error("headers: {name} cannot be set")]
     InvalidHeader {
         /// Its name.
         name: String,
     },
-    /// There is no connection to its address.
+    /// The server cannot be reached.
     #[error("it cannot be reached: {message}")]
     Unreachable {
         /// The reason: name resolution, connection, or TLS.
         message: String,
     },
-    /// It requires credentials, or more than those it got.
+    /// The server requires credentials, or more rights than the given ones have.
     #[error("it refused the credentials (HTTP {status}): set a token in its `headers`")]
     Unauthorized {
         /// 401 without valid credentials, 403 without the needed rights.
         status: u16,
     },
-    /// Its HTTP response is not one of the protocol.
+    /// The HTTP response does not conform to the protocol.
     #[error("`{method}` failed: {message}")]
     Http {
         /// The request.
@@ -74,24 +74,24 @@ pub enum ClientError {
         /// The status and the beginning of the body, in one line and shortened.
         message: String,
     },
-    /// Its `cwd` is no directory.
+    /// The `cwd` is not a directory.
     #[error("cwd: there is no directory {}", path.display())]
     NoDirectory {
         /// Where it should be.
         path: PathBuf,
     },
-    /// There is no such program, or it cannot be executed.
+    /// The program does not exist or cannot be executed.
     #[error(transparent)]
     NoProgram(Box<AgentError>),
-    /// The system refused to start it.
+    /// The system could not start the server.
     #[error("it cannot be started: {message}")]
     NotStarted {
         /// The reason.
         kind: io::ErrorKind,
-        /// The same for a person.
+        /// The reason as text.
         message: String,
     },
-    /// It did not answer in time.
+    /// The server did not answer in time.
     #[error("it did not answer `{method}` within {limit:?}")]
     TimedOut {
         /// The request that was open.
@@ -99,7 +99,7 @@ pub enum ClientError {
         /// The limit for it and what came before it.
         limit: Duration,
     },
-    /// It ended, or closed its output, before it answered.
+    /// The server ended, or closed its output, before it answered.
     #[error("{}", ended(*method, *status))]
     Ended {
         /// The request that was open.
@@ -107,7 +107,7 @@ pub enum ClientError {
         /// How the process ended, if it did so by itself.
         status: Option<ExitStatus>,
     },
-    /// It answered with an error.
+    /// The server answered with an error.
     #[error("it answered `{method}` with the error {code}: {message}")]
     Refused {
         /// The request.
@@ -117,13 +117,13 @@ pub enum ClientError {
         /// The server's words, in one line and shortened.
         message: String,
     },
-    /// Its answer is not one of the protocol.
+    /// The answer does not conform to the protocol.
     #[error("its answer to `{method}` is not one")]
     Malformed {
         /// The request.
         method: Method,
     },
-    /// Its list of tools does not come to an end.
+    /// The list of tools does not end.
     #[error("its list of tools has no end")]
     EndlessTools,
 }
@@ -158,7 +158,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the server ended, or answered as it should not, when it was asked which versions it speaks.
+    /// Returns whether the server ended or answered incorrectly at `server/discover`.
     pub(crate) fn is_of_discover(&self) -> bool {
         matches!(
             self,
@@ -185,7 +185,7 @@ impl ClientError {
         }
     }
 
-    /// The same without what `hide` takes out of the server's words.
+    /// Applies `hide` to the texts of the server.
     pub(crate) fn hidden(mut self, hide: impl Fn(&str) -> String) -> Self {
         if let Self::Refused { message, .. }
         | Self::Unreachable { message }

@@ -1,4 +1,4 @@
-//! Servers at an address, by Streamable HTTP.
+//! Transport to servers at an address: Streamable HTTP.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,7 +16,7 @@ use rustls::crypto::ring;
 use crate::error::{ClientError, Method};
 use crate::output::text;
 
-/// The transport to a server at this address. Connects when the first message is sent.
+/// Creates the transport to a server at this address. It connects when the first message is sent.
 pub(crate) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -25,7 +25,7 @@ pub(crate) fn transport(
     let unreachable = |error: &(dyn Error + 'static)| ClientError::Unreachable {
         message: innermost(error),
     };
-    // Not the process's default, which an application may have set or not.
+    // The process's default provider is not used, because an application may have set it or not.
     let tls = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
         .map_err(|error| unreachable(&error))?
@@ -35,7 +35,7 @@ pub(crate) fn transport(
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .connect_timeout(connect_limit)
-        // A redirect would take the headers, with their secrets, to another host.
+        // A redirect would send the headers, with their secrets, to another host.
         .redirect(Policy::none())
         .build()
         .map_err(|error| unreachable(&error))?;
@@ -44,7 +44,7 @@ pub(crate) fn transport(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// A header as HTTP has it. Its value is not shown in logs.
+/// Converts a header. Its value is hidden in logs.
 fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue), ClientError> {
     let invalid = || ClientError::InvalidHeader { name: name.clone() };
     let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
@@ -53,7 +53,7 @@ fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue)
     Ok((name, value))
 }
 
-/// The error of a request over HTTP; `None` if this is not one.
+/// Returns the error of an HTTP request, or `None` for another error.
 pub(crate) fn failure(method: Method, error: &(dyn Error + 'static)) -> Option<ClientError> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -82,7 +82,8 @@ fn of_http(method: Method, error: &StreamableHttpError<reqwest::Error>) -> Clien
     }
 }
 
-/// The innermost error, which has the cause, as in `Connection refused`. The outer ones repeat the address.
+/// Returns the message of the innermost error, which is the cause, such as `Connection refused`. The outer ones repeat
+/// the address.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

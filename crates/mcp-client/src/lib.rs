@@ -1,15 +1,14 @@
 //! A client of MCP servers, on stdio and over Streamable HTTP.
 //!
-//! [`Client::connect`] starts a server, or connects to its address, and lists its tools. [`Client::call`] calls one,
-//! [`Client::end`] ends the session and the process. [`probe`] does the first and the last, to see whether a server
-//! works.
+//! [`Client::connect`] starts a server, or connects to its address, and lists its tools. [`Client::call`] calls a
+//! tool. [`Client::end`] ends the session and the process. [`probe`] connects and ends, to test whether a server works.
 //!
-//! A server on stdio runs in a process group of its own. Nothing of the group is left when the client has ended or was
-//! dropped. Its processes carry a mark ([`teamster_process::run_mark`]), by which those that left the group are
-//! found after a crash.
+//! A server on stdio runs in its own process group. No process of the group remains after the client has ended or was
+//! dropped. The processes carry a mark ([`teamster_process::run_mark`]), by which those that left the group are found
+//! after a crash.
 //!
-//! Over HTTP the headers of [`McpTransport::Http`](teamster_core::McpTransport::Http) go to its address alone: redirects
-//! are not followed. HTTP with server-sent events, the transport of 2024, is an error.
+//! Over HTTP the headers of [`McpTransport::Http`](teamster_core::McpTransport::Http) are sent only to the server's
+//! address: redirects are not followed. HTTP with server-sent events, the transport of 2024, is an error.
 #![warn(missing_docs)]
 
 mod client;

@@ -9,45 +9,45 @@ use tokio::sync::watch;
 
 use crate::error::Method;
 
-/// How a conversation with a server begins.
+/// Method of beginning a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// By `initialize`, as up to the version 2025-11-25.
+    /// `initialize`, as up to the protocol version 2025-11-25.
     #[default]
     Initialize,
-    /// By `server/discover`, as from the version 2026-07-28 on; a server that does not know it gets `initialize`.
+    /// `server/discover`, as from the protocol version 2026-07-28 on. A server that does not know it gets `initialize`.
     Newest,
 }
 
-/// Options for starting a server.
+/// Options of a connection.
 #[derive(Clone, Setters)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// How long it may take to start and to list its tools. 30 s.
+    /// Time limit of starting the server and listing its tools. Default: 30 s.
     pub limit: Duration,
-    /// How the conversation begins. `initialize`.
+    /// Method of beginning the session. Default: [`Protocol::Initialize`].
     pub protocol: Protocol,
-    /// Gets each request that is waited for.
+    /// Receives the method of each pending request.
     #[setters(strip_option)]
     pub waiting: Option<watch::Sender<Method>>,
-    /// Working directory of a server without a `cwd`, which may be relative to this. Default: that of this
-    /// process.
+    /// Working directory of a server without a `cwd`. A relative `cwd` is resolved against it. Default: the working
+    /// directory of this process.
     #[setters(strip_option, into)]
     pub directory: Option<PathBuf>,
-    /// All its variables but those of the server's own `env`. Those of this process.
+    /// Environment variables, to which the server's own `env` is added. Default: those of this process.
     pub environment: BTreeMap<OsString, OsString>,
 }
 
 impl ConnectOptions {
-    /// Sets a variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.insert(name.into(), value.into());
         self
     }
 
-    /// Removes a variable.
+    /// Removes an environment variable.
     #[must_use]
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.remove(name.as_ref());
@@ -67,7 +67,7 @@ impl Default for ConnectOptions {
     }
 }
 
-/// Without the values of variables.
+/// Omits the values of variables.
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

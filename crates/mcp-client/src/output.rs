@@ -10,17 +10,17 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long the rest of what it wrote may take to arrive once it has ended.
+/// Time limit of reading the remaining output after the server has ended.
 const DRAIN: Duration = Duration::from_millis(300);
-/// A line that is longer is no message.
+/// Maximum size of a message's line, in bytes.
 const LONGEST_LINE: u64 = 16 << 20;
-/// How much of the end of stderr is kept, in bytes, and how many lines of it are shown.
+/// Size of the kept end of stderr, in bytes.
 const STDERR_BYTES: usize = 16 << 10;
 const STDERR_LINES: usize = 5;
-/// The longest text of the server's in a message.
+/// Maximum length of a text from the server in an error message.
 const LONGEST_TEXT: usize = 300;
 
-/// Output of a server beside messages. Dropping it ends the reading.
+/// Output of a server other than messages. Dropping it stops the readers.
 pub(crate) struct Output {
     garbage: Arc<Mutex<Option<String>>>,
     stderr: Arc<Mutex<Vec<u8>>>,
@@ -28,7 +28,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Begins to read; the stream has the lines that can be messages. A client would drop the others silently.
+    /// Starts to read. The returned stream has the lines that can be messages. A client would silently drop other
+    /// lines.
     pub(crate) fn new(
         stdout: impl AsyncRead + Unpin + Send + 'static,
         stderr: impl AsyncRead + Unpin + Send + 'static,
@@ -48,12 +49,12 @@ impl Output {
         (output, messages)
     }
 
-    /// The first line on stdout that was no message.
+    /// Returns the first line on stdout that was not a message.
     pub(crate) fn garbage(&self) -> Option<String> {
         lock(&self.garbage).clone()
     }
 
-    /// The last lines on stderr of a server that has ended.
+    /// Returns the last lines on stderr, at most 5. Called after the server has ended.
     pub(crate) async fn last_lines(&mut self) -> Vec<String> {
         let [_, stderr] = &mut self.tasks;
         let _ = timeout(DRAIN, stderr).await;
@@ -73,7 +74,7 @@ impl Drop for Output {
     }
 }
 
-/// Passes on the lines that can be messages and keeps the first one that cannot.
+/// Forwards the lines that can be messages, and keeps the first one that cannot.
 async fn sort_out(
     stdout: impl AsyncRead + Unpin,
     mut to_client: DuplexStream,
@@ -110,7 +111,7 @@ async fn keep_end(mut stderr: impl AsyncRead + Unpin, end: Arc<Mutex<Vec<u8>>>) 
     }
 }
 
-/// A text of the server's in one line that is not too long.
+/// Returns a text of the server in one line, shortened.
 pub(crate) fn text(text: &str) -> String {
     excerpt(&one_line(text), LONGEST_TEXT)
 }

@@ -5,15 +5,15 @@ use crate::client::{Client, ServerTool};
 use crate::error::ClientError;
 use crate::options::{ConnectOptions, Protocol};
 
-/// A server's self-description. No text in it contains a secret of the server.
+/// Answer of a server to a probe. Texts have the server's secrets hidden.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ProbeAnswer {
-    /// Its name and version, if it reports them.
+    /// Name and version, if reported.
     pub server: Option<(String, String)>,
-    /// The version of the protocol that is spoken with it.
+    /// The protocol version that was agreed on.
     pub protocol: Option<String>,
-    /// Its tools. Their schemas are as the server sent them.
+    /// Tools of the server. Their schemas are unchanged.
     pub tools: Vec<ServerTool>,
 }
 
@@ -21,17 +21,17 @@ pub struct ProbeAnswer {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Probed {
-    /// Its answer, or the error.
+    /// The answer, or the error.
     pub answer: Result<ProbeAnswer, ClientError>,
-    /// The first line on stdout that was no message.
+    /// The first line on stdout that was not a message.
     pub garbage: Option<String>,
     /// The last lines on stderr, if it failed.
     pub stderr: Vec<String>,
 }
 
-/// Starts a server, asks it who it is and which tools it has, and ends it.
+/// Starts a server, reads its name and tools, and ends it.
 ///
-/// When this returns, nothing of its process group is left; when it is dropped before, nothing either.
+/// When this returns or is dropped, no process of the server's group remains.
 ///
 /// ```no_run
 /// use teamster_core::McpServer;

@@ -14,7 +14,7 @@ use crate::error::ClientError;
 use crate::options::ConnectOptions;
 use crate::output::Output;
 
-/// How long a server may take to end after the end of its input, and again after SIGTERM.
+/// Time that a server has to end after its stdin was closed, and again after SIGTERM.
 pub(crate) const GRACE: Duration = Duration::from_millis(1500);
 
 /// A server on stdio.
@@ -25,7 +25,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it: the messages from it, and its stdin.
+    /// Starts the server. Returns its process, the messages from it, and its stdin.
     pub(crate) fn start(
         server: &McpServer,
         options: &ConnectOptions,
@@ -49,7 +49,7 @@ impl Process {
             return Err(ClientError::NoDirectory { path: path.clone() });
         }
         let named = match &directory {
-            // Such a path is meant from where the server works.
+            // Such a path is relative to the server's working directory.
             Some(directory) if command.contains('/') => directory.join(command),
             _ => command.into(),
         };
@@ -90,7 +90,8 @@ impl Process {
         Ok((process, messages, stdin))
     }
 
-    /// Ends a server whose input has ended; how it ended by itself. It is only waited for if it `answered`.
+    /// Ends a server whose stdin is closed. Waits for its end only if it `answered`. Returns its status if it ended by
+    /// itself.
     pub(crate) async fn end(&mut self, answered: bool) -> Option<ExitStatus> {
         if answered && let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
             self.group.kill();

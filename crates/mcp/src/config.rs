@@ -1,4 +1,4 @@
-//! Servers from the JSON that users already have: `.mcp.json`, and the `mcpServers` of other programs.
+//! Servers from existing JSON: `.mcp.json`, and the `mcpServers` of other programs.
 //!
 //! ```
 //! use teamster_core::McpServer;
@@ -20,33 +20,32 @@
 //! # Ok::<(), config::ConfigError>(())
 //! ```
 //!
-//! # Which forms there are
+//! # Accepted forms
 //!
-//! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of
-//! `mcp.servers`; without any of these, of the text's own object. Everything else in a settings file
-//! is left alone. Comments, trailing commas and a byte order mark are accepted.
+//! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of `mcp.servers`.
+//! Without any of these, they are the members of the top-level object. All other members of a settings file are
+//! ignored. Comments, trailing commas and a byte order mark are accepted.
 //!
 //! | Field | Form |
 //! |---|---|
 //! | `type` | `stdio` or `local`; `http`, `streamable-http`, `streamableHttp` or `remote`; `sse`. Without it, a server with a `command` is `stdio` and one with a `url` or `httpUrl` is `http` |
-//! | `command`, `args` | a text and a list; or one list with both |
-//! | `env` or `environment` | texts by name |
-//! | `cwd` | a text |
-//! | `url` or `httpUrl`, `headers` | a text, and texts by name |
+//! | `command`, `args` | a string and a list, or one list with both |
+//! | `env` or `environment` | an object with strings |
+//! | `cwd` | a string |
+//! | `url` or `httpUrl`, `headers` | a string, and an object with strings |
 //! | `startup_timeout_sec`, `tool_timeout_sec` | seconds, as in Codex |
-//! | `timeout` | milliseconds that a call of a tool may take. In Gemini CLI and OpenCode the start too; here not |
-//! | `tools`, `includeTools` or `enabled_tools` | a list; `"tools": ["*"]` is all of them |
+//! | `timeout` | time limit of a tool call, in milliseconds. In Gemini CLI and OpenCode also of the start; not here |
+//! | `tools`, `includeTools` or `enabled_tools` | a list; `"tools": ["*"]` selects all of them |
 //! | `excludeTools` or `disabled_tools` | a list |
-//! | `disabled`, `enabled` | a server that is disabled is left out |
-//! | `trust`, `description` | without effect here |
+//! | `disabled`, `enabled` | a disabled server is left out |
+//! | `trust`, `description` | no effect |
 //!
-//! Anything else in a server is reported ([`Parsed::ignored`]): it may be a slip.
+//! Any other member of a server is reported in [`Parsed::ignored`], because it may be a typing error.
 //!
 //! # Variables
 //!
-//! `${NAME}` and `${NAME:-default}` are replaced in `command`, `args`, `env`, `cwd`, `url` and
-//! `headers`, as Claude Code does. A variable that is set counts even if it is empty. What comes in is
-//! not looked at again.
+//! `${NAME}` and `${NAME:-default}` are replaced in `command`, `args`, `env`, `cwd`, `url` and `headers`, as in Claude
+//! Code. A variable that is set to an empty string counts as set. Inserted values are not expanded again.
 
 mod expand;
 mod fields;
@@ -63,14 +62,14 @@ use server::Problem;
 pub use server::is_slip;
 pub use write::to_json;
 
-/// Error in a configuration. It contains no value, because that may be secret.
+/// Error in a configuration. It contains no value, because values may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", location(server.as_deref(), *position))]
 #[non_exhaustive]
 pub struct ConfigError {
-    /// The server, as the configuration names it.
+    /// The name of the server in the configuration.
     pub server: Option<String>,
-    /// Line and column, counted from 1, where the text is no JSON.
+    /// Line and column, counted from 1, if the text is not valid JSON.
     pub position: Option<(usize, usize)>,
     /// The problem: the field and the reason.
     pub problem: String,
@@ -105,18 +104,22 @@ fn location(server: Option<&str>, position: Option<(usize, usize)>) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parsed {
-    /// The servers, in the order in which they are there, without those that are disabled.
+    /// The servers in the order of the text, without disabled ones.
     pub servers: Vec<McpServer>,
-    /// Fields without effect, because they are unknown or conflict with the rest: server, field and reason,
-    /// for a person.
+    /// Fields without effect, because they are unknown or conflict with others. Each text has the server, the field and
+    /// the reason.
     pub ignored: Vec<String>,
-    /// The servers that [`parse_available`] has left out: name, and field and why.
+    /// The servers that [`parse_available`] has left out: their names, and the field and the reason.
     pub left_out: Vec<(String, String)>,
 }
 
-/// Reads the servers of a configuration. `variables` gives the value of a variable that is set.
+/// Parses the servers of a configuration. `variables` returns the value of a variable that is set.
 ///
-/// Every server that comes out is one that [`McpServer::problem`] finds nothing wrong with.
+/// [`McpServer::problem`] accepts every returned server.
+///
+/// # Errors
+///
+/// Fails if the text is not valid JSON, if a server is invalid, or if a variable without a default is not set.
 pub fn parse(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
@@ -128,7 +131,11 @@ pub fn parse(
     }
 }
 
-/// Does the same as [`parse`], but leaves out the servers that need a variable which is not set.
+/// Parses the servers as [`parse`] does, but leaves out those that need a variable which is not set.
+///
+/// # Errors
+///
+/// Fails if the text is not valid JSON or a server is invalid.
 pub fn parse_available(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
@@ -179,7 +186,7 @@ pub fn parse_available(
     Ok(parsed)
 }
 
-/// The object that is the whole text.
+/// Parses the text as an object.
 fn top(text: &str) -> Result<Object<'_>, ConfigError> {
     let options = ParseOptions {
         allow_comments: true,
@@ -213,7 +220,7 @@ fn top(text: &str) -> Result<Object<'_>, ConfigError> {
     }
 }
 
-/// The object whose members are the servers, and whether that is the whole text.
+/// Returns the object whose members are the servers, and whether that is the top-level object.
 fn table(mut top: Object<'_>) -> (Object<'_>, bool) {
     let mut inside_mcp = false;
     loop {
@@ -236,7 +243,7 @@ fn table(mut top: Object<'_>) -> (Object<'_>, bool) {
     }
 }
 
-/// Whether this is a server itself, that has the name of a table of servers by chance.
+/// Returns whether the object is a server whose name is that of a table of servers by chance.
 fn looks_like_a_server(object: &Object<'_>) -> bool {
     ["command", "url", "httpUrl"].into_iter().any(|key| {
         object
@@ -245,12 +252,12 @@ fn looks_like_a_server(object: &Object<'_>) -> bool {
     })
 }
 
-/// Whether a member of a file of servers is not a server.
+/// Returns whether a member of a file of servers is not a server.
 fn is_no_server(name: &str) -> bool {
     matches!(name, "$schema" | "inputs")
 }
 
-/// A name for a message: control characters could do anything to a terminal.
+/// Returns a name for a message, with control characters escaped, because a terminal would interpret them.
 fn shown(name: &str) -> String {
     name.chars().fold(String::new(), |mut shown, c| {
         if c.is_control() {

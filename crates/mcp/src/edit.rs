@@ -1,8 +1,7 @@
-//! Entries in and out of the CLIs' own configuration files, with every other byte kept.
+//! Insertion and removal of entries in the CLIs' own configuration files, without changing other bytes.
 //!
-//! A parser finds meaning and positions; the change is then cut out of the text or spliced into it, so that
-//! every other byte stays. The result is parsed again and compared before it is returned: a fault here is
-//! an error, never a damaged file.
+//! A parser finds the structure and positions. The change is then spliced into the text or cut out of it. The result
+//! is parsed again and compared before it is returned, so a bug here causes an error, never a damaged file.
 
 mod json;
 mod node;
@@ -17,7 +16,7 @@ use teamster_core::provider::ConfigFormat;
 use node::Node;
 use splice::line;
 
-/// Error of changing a file. The messages begin with the position in it, if there is one.
+/// Error of changing a file. Messages begin with the position in it, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EditError(pub(crate) String);
@@ -26,13 +25,13 @@ pub struct EditError(pub(crate) String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clash {
-    /// It is an error.
+    /// Fail with an error.
     Refuse,
-    /// Ours takes its place.
+    /// Replace the user's entry.
     Replace,
 }
 
-/// The names in the table `key` of a file's text. A file or table that is empty or not there has none.
+/// Returns the names in the table `key` of a file's text. An empty or missing file or table has none.
 ///
 /// ```
 /// use teamster_core::provider::ConfigFormat;
@@ -49,10 +48,10 @@ pub fn names(text: &str, format: ConfigFormat, key: &str) -> Result<Vec<String>,
     Ok(entries.iter().map(|(name, _)| name.clone()).collect())
 }
 
-/// The text with these entries in the table `key`.
+/// Returns the text with these entries in the table `key`.
 ///
-/// The table is made if it is not there, and so is a file's content if there is none. Each entry is an
-/// object. Every byte of the text stays, but those of an entry that is replaced.
+/// A missing table or file content is created. Each entry is an object. All bytes of the text are kept, except those
+/// of a replaced entry.
 ///
 /// ```
 /// use serde_json::json;
@@ -109,12 +108,14 @@ pub fn merge(
     Ok(format!("{bom}{result}"))
 }
 
-/// The text without these entries. An entry of such a name that is no longer the one given was changed
-/// by another program and stays; keys that were added inside do not count as such a change. With
-/// `table_too`, the table goes as well if nothing is left in it, not even a comment.
+/// Returns the text without these entries. With `table_too`, the table is removed too if nothing remains in it, not
+/// even a comment.
 ///
-/// What [`merge`] has put in is taken out without a trace: the text is what it was, byte for byte
-/// (where [`merge`] made the table, with `table_too`).
+/// An entry whose value differs from the given one was changed by another program and is kept. Added keys inside an
+/// entry do not count as a change.
+///
+/// Removing the entries that [`merge`] has added restores the text byte for byte. If [`merge`] has created the table,
+/// that requires `table_too`.
 pub fn remove(
     text: &str,
     format: ConfigFormat,
@@ -125,7 +126,7 @@ pub fn remove(
     let (bom, body) = split_bom(text);
     let before = read(body, format, key)?;
     let Ok(there) = table(&before, body, format, key) else {
-        // The file now has no entry of ours.
+        // The file has no entry of ours any more.
         return Ok(text.to_owned());
     };
     refuse_twice(there, Some(entries), body, format, key)?;
@@ -148,7 +149,7 @@ pub fn remove(
     Ok(format!("{bom}{result}"))
 }
 
-/// Reads the result again: it holds the entries, and everything else that was there.
+/// Parses the result and checks that it has the entries, and all other content unchanged.
 fn verify_merged(
     before: &Node,
     result: &str,
@@ -170,7 +171,7 @@ fn verify_merged(
     Ok(())
 }
 
-/// Reads the result again: it holds everything that was there except these entries.
+/// Parses the result and checks that it has all previous content except these entries.
 fn verify_removed(
     before: &Node,
     result: &str,
@@ -185,7 +186,7 @@ fn verify_removed(
     Ok(())
 }
 
-/// Refuses what can be no entry.
+/// Checks names and values of entries.
 fn check(entries: &[(String, Value)]) -> Result<(), EditError> {
     for (i, (name, value)) in entries.iter().enumerate() {
         if name.is_empty() || name.chars().any(char::is_control) {
@@ -193,7 +194,7 @@ fn check(entries: &[(String, Value)]) -> Result<(), EditError> {
                 "{name:?} cannot be a name: it is empty or has control characters"
             )));
         }
-        // To a JavaScript program this is no key, but what an object inherits from.
+        // In a JavaScript program this is not a key, but sets the prototype of the object.
         if name == "__proto__" {
             return Err(EditError(format!("`{name}` cannot be a name")));
         }
@@ -207,7 +208,7 @@ fn check(entries: &[(String, Value)]) -> Result<(), EditError> {
     Ok(())
 }
 
-/// The byte order mark, if there is one, and the rest.
+/// Splits off the byte order mark, if there is one.
 fn split_bom(text: &str) -> (&str, &str) {
     let bom = if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -217,7 +218,7 @@ fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(bom)
 }
 
-/// The parsed text.
+/// Parses the text.
 fn read(body: &str, format: ConfigFormat, key: &str) -> Result<Node, EditError> {
     match format {
         ConfigFormat::Json => json::read(body, key),
@@ -226,7 +227,7 @@ fn read(body: &str, format: ConfigFormat, key: &str) -> Result<Node, EditError> 
     }
 }
 
-/// The entries of the table.
+/// Returns the entries of the table.
 fn table<'a>(
     tree: &'a Node,
     body: &str,
@@ -250,7 +251,7 @@ fn table<'a>(
     }
 }
 
-/// Refuses a name that is in the table twice: which of the two counts is up to who reads it.
+/// Refuses a duplicate name in the table, because readers differ in which of the two counts.
 fn refuse_twice(
     there: &[(String, Node)],
     only: Option<&[(String, Value)]>,
@@ -274,7 +275,7 @@ fn refuse_twice(
     Ok(())
 }
 
-/// Where the table is, or an entry of it: all places, in their order.
+/// Returns the positions of the table, or of an entry in it, in order.
 fn place(body: &str, format: ConfigFormat, key: &str, name: Option<&str>) -> Vec<usize> {
     match format {
         ConfigFormat::Json => json::place(body, key, name),

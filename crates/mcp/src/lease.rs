@@ -1,48 +1,47 @@
 //! Changes of a configuration file for the time of a run.
 //!
-//! Many runs, in many processes, may hold a lease on the same file. It has the entries of all of them,
-//! and each entry goes with the last who needs it. The last lease restores the file; if one is killed,
-//! the next lease on it, another holder, or [`restore`] does it.
+//! Many runs, in many processes, may hold a lease on the same file. The file has the entries of all of them, and an
+//! entry is removed with the last run that needs it. The last lease restores the file. If its process is killed, the
+//! next lease on the file, another holder, or [`restore`] does so.
 //!
 //! # Files
 //!
-//! Beside the file `D/file` (the one behind all symbolic links) lies the folder
-//! `D/.teamster-lease-file`, for this user only. If folders have to be made, it lies beside the topmost
-//! of these. In it are:
+//! The folder `D/.teamster-lease-file`, accessible to this user only, lies beside the file `D/file` (with all symbolic
+//! links resolved). If folders have to be created, it lies beside the topmost of these. It contains:
 //!
-//! - `lock`, which is held while anything here or in the file changes, and never for long;
-//! - `original`, a second name of the original file. Renaming it back restores not just the bytes but
-//!   the file itself: owner, mode, time, attributes, other names. Where the file system knows no second
-//!   names it is a copy, with owner, mode and time;
-//! - `journal.json`: the file without our entries, what was written, our entries, the folders that were
-//!   created, and the holders. Paths in it are relative: a project can be moved;
-//! - `holder-…`, one for each lease, which the holder keeps locked for as long as it lives. A lock goes
-//!   with the process, however that ends. No process id is stored, so none can be mistaken;
-//! - `.gitignore`, which keeps git from seeing any of this.
+//! - `lock`: held briefly, while anything here or in the file changes;
+//! - `original`: a hard link to the original file. Renaming it back restores the file itself: its bytes, owner, mode,
+//!   time, attributes and other links. On a file system without hard links it is a copy, with owner, mode and time;
+//! - `journal.json`: the file without our entries, the written content, our entries, the created folders, and the
+//!   holders. Its paths are relative, so a project can be moved;
+//! - `holder-…`: one file for each lease, which its process keeps locked. The lock ends with the process, however that
+//!   ends. No process id is stored, so none can be confused with a reused one;
+//! - `.gitignore`: hides all of this from git.
 //!
 //! # Order of operations
 //!
-//! Begin: `original`, holder, journal; then folders and file. The journal is on the disk, with all
-//! that is going to happen, before any of it happens. A text is written beside the file first and then
-//! renamed, so that the file is always either the old or the new one; if it is no longer what the change
-//! was made from, the change is begun again.
+//! Begin: `original`, holder, journal; then folders and file. The journal describes the whole change and is synced to
+//! the disk before the change begins. New content is written beside the file and then renamed, so the file always has
+//! either the old or the new content. If the file has changed since it was read, the operation starts over.
 //!
-//! End: file; then the folders that we made, if they are empty; then `journal.json` goes, which is the
-//! end of the undo; then the rest, `lock` last. Each step may be the last one, and can be repeated:
+//! End: file; then the created folders, if they are empty; then `journal.json`, whose removal completes the undo; then
+//! the rest, with `lock` last. The process may be killed after any step, and each step can be repeated:
 //!
 //! | found | state of the last holder | next step |
 //! |---|---|---|
+//! | a folder without a journal | killed before the journal was written, or after it was removed | removes the folder |
+//! |---|---|---|
 //! | a folder without a journal | a beginning before, or an end after anything that counts | removes it |
-//! | the file is the original, or there is none and was none | between the journal and the change, or between the undo and the end | the rest of the end |
-//! | the file has a text of ours | a lease was held, or its end had begun | puts the original in its place |
-//! | the file has some other text | edited by another program during the lease | removes our entries, and nothing else |
-//! | the file is gone | removed by another program, or by a lease that had created it | leaves it so, and the rest of the end |
-//! | the file cannot be parsed | being edited | nothing; reports it |
-//! | a holder that lives | others use the file | takes out what the dead have left |
-//! | a journal that cannot be read or of another version | none of ours | nothing; reports it |
+//! | the file is the original, or is missing as before | between the journal and the change, or between the undo and the end | completes the end |
+//! | the file has content that we wrote | a lease was held, or its end had begun | restores the original |
+//! | the file has other content | edited by another program during the lease | removes only our entries |
+//! | the file is missing | removed by another program, or by a lease that had created it | leaves it so and completes the end |
+//! | the file cannot be parsed | being edited | reports it and changes nothing |
+//! | a live holder | others use the file | removes the entries of dead holders |
+//! | a journal that cannot be read or has another version | unknown | reports it and changes nothing |
 //!
-//! From an edit on, the file is no longer restored from `original` but from what it is without our
-//! entries. An entry of ours that another program has changed belongs to that program.
+//! After an edit by another program, the file is restored from its current content without our entries, not from
+//! `original`. An entry of ours that another program has changed belongs to that program.
 //!
 //! A waiter may find `lock` gone: the previous holder removed the folder, so it retries. After locking,
 //! re-check the chosen location: another lease may have created its parent, and that lease's journal is
@@ -50,10 +49,10 @@
 //!
 //! # Limits
 //!
-//! An editor that saves in the moment between our last look at the file and the rename, some
-//! microseconds, loses against us. During a lease the file is another one than the original: attributes
-//! beside owner and mode are those of a new file, and other names of it lead to the original.
-//! If a folder is made for one file and a lease on another file in it lasts longer, the folder stays.
+//! An editor that saves in the microseconds between our last check of the file and the rename loses its change.
+//! During a lease the file is not the original one: attributes other than owner and mode are those of a new file, and
+//! other hard links lead to the original. If a folder was created for one file and a lease on another file in it lasts
+//! longer, the folder stays.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +74,7 @@ mod journal;
 mod paths;
 mod protocol;
 
-/// An error of a lease. No file was damaged; the message has the next step.
+/// An error of a lease. The file is not damaged, and the message includes the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {what}", file = file.display())]
 #[non_exhaustive]
@@ -87,7 +86,7 @@ pub struct LeaseError {
 }
 
 impl LeaseError {
-    /// A file, and what is wrong with it.
+    /// Creates an error about this file.
     pub fn new(file: impl Into<PathBuf>, what: impl Into<String>) -> Self {
         Self {
             file: file.into(),
@@ -109,21 +108,21 @@ impl From<LeaseError> for AgentError {
     }
 }
 
-/// End of a lease.
+/// Result of releasing a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Released {
     /// Others still use the file; the last of them restores it.
     Shared,
-    /// The file is what it was, byte for byte; or is gone again, if it was not there.
+    /// The file has its original content again, or is removed if it did not exist.
     Restored,
-    /// Another program edited the file meanwhile: only our entries were removed.
+    /// Another program edited the file meanwhile, so only our entries were removed.
     Cleaned,
     /// There was nothing to undo.
     Nothing,
 }
 
-/// A changed configuration file; it is restored when this is released or dropped.
+/// A changed configuration file. It is restored on release or drop.
 ///
 /// ```no_run
 /// use serde_json::json;
@@ -150,20 +149,24 @@ pub enum Released {
 pub struct Lease {
     /// The requested path.
     requested: PathBuf,
-    /// Nothing after the release.
+    /// `None` after the release.
     held: Option<Held>,
 }
 
 impl Lease {
-    /// Puts the entries into the file. First undoes what a run that was killed has left there.
+    /// Puts the entries into the file. First undoes changes that a killed run has left there.
     ///
-    /// Waits for others who change the file at this moment, for at most 10 s. Blocks on the disk.
-    /// If it fails, the file and its folder are what they were.
+    /// Blocks on the disk. Waits at most 10 s for others that are changing the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, parsed or replaced, if it has a server with the same name, or if another run
+    /// uses a conflicting entry. The file and its folder are unchanged then.
     pub fn acquire(edit: &ConfigEdit) -> Result<Self, LeaseError> {
         Self::begin(&Disk::default(), edit)
     }
 
-    /// [`acquire`](Self::acquire) on a disk of which a test can fail or delay each step.
+    /// Acquires a lease as [`acquire`](Self::acquire) does, on a disk whose steps a test can fail or delay.
     #[cfg(feature = "test-hooks")]
     pub fn acquire_on(disk: &Disk, edit: &ConfigEdit) -> Result<Self, LeaseError> {
         Self::begin(disk, edit)
@@ -179,17 +182,18 @@ impl Lease {
         })
     }
 
-    /// The file that was changed: the one behind all symbolic links.
+    /// Returns the changed file, with all symbolic links resolved.
     pub fn file(&self) -> &Path {
         self.held
             .as_ref()
             .map_or(&self.requested, |held| &held.file)
     }
 
-    /// Takes the entries out again.
+    /// Removes the entries of this lease.
     ///
-    /// If it fails, the entries are still in the file. The next lease on it takes them out, or
-    /// [`restore`] does.
+    /// # Errors
+    ///
+    /// If this fails, the entries are still in the file. The next lease on it, or [`restore`], removes them.
     pub fn release(mut self) -> Result<Released, LeaseError> {
         let Some(held) = self.held.take() else {
             return Ok(Released::Nothing);
@@ -211,18 +215,18 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            // No caller can receive the error. The next lease undoes what is left.
+            // No caller can receive the error. The next lease undoes the rest.
             let _ = held.release();
         }
     }
 }
 
-/// Finishes the undo of what killed runs have left in this file. Runs that are alive keep theirs.
+/// Undoes the changes that killed runs have left in this file. Entries of live runs are kept.
 pub fn restore(file: &Path) -> Result<Released, LeaseError> {
     undo(&Disk::default(), file)
 }
 
-/// [`restore`] on a disk of which a test can fail or delay each step.
+/// Restores a file as [`restore`] does, on a disk whose steps a test can fail or delay.
 #[cfg(feature = "test-hooks")]
 pub fn restore_on(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
     undo(disk, file)
@@ -232,26 +236,26 @@ fn undo(disk: &Disk, file: &Path) -> Result<Released, LeaseError> {
     protocol::restore(disk, &real_file(file)?).map_err(|stop| LeaseError::of(file, stop))
 }
 
-/// Whether there is a lease on the file, of a run that is alive or was killed. Takes no lock, and is as
-/// quick as a look for a few files.
+/// Returns whether there is a lease on the file, of a live or killed run. Takes no lock, and only checks for the
+/// existence of a few files.
 pub fn exists(file: &Path) -> bool {
     paths::real_file(file).is_ok_and(|file| !paths::Location::taken(&file).is_empty())
 }
 
-/// Leases on a file, of runs that are alive or were killed.
+/// The leases on a file, of live or killed runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pending {
-    /// The file: the one behind all symbolic links.
+    /// The file, with all symbolic links resolved.
     pub file: PathBuf,
-    /// How many runs that are alive use it. If none, [`restore`] undoes the change.
+    /// Number of live runs that use the file. If it is 0, [`restore`] undoes the change.
     pub running: usize,
-    /// The servers of runs that may be in it.
+    /// Names of the runs' servers that may be in the file.
     pub servers: Vec<String>,
 }
 
 impl Pending {
-    /// Leases of this many living runs.
+    /// Creates the state of a file with this number of live runs, and without servers.
     pub fn new(file: impl Into<PathBuf>, running: usize) -> Self {
         Self {
             file: file.into(),
@@ -261,8 +265,7 @@ impl Pending {
     }
 }
 
-/// The leases on a file, if there are any. Waits for others as [`Lease::acquire`] does, and changes
-/// nothing.
+/// Returns the leases on a file, if there are any. Waits for others as [`Lease::acquire`] does, and changes nothing.
 pub fn pending(file: &Path) -> Result<Option<Pending>, LeaseError> {
     let real = real_file(file)?;
     let found =

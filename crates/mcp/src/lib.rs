@@ -1,12 +1,12 @@
 //! MCP servers for coding-agent CLIs.
 //!
-//! - [`config`]: servers from the `mcpServers` JSON that users already have.
-//! - [`edit`]: entries in and out of the CLIs' own configuration files, with every other byte kept.
-//! - [`lease`]: such a change for the time of a run, shared by concurrent runs and always undone.
-//! - [`private_home`]: such a change in a copy of the CLI's home, for CLIs that find their configuration only
+//! - [`config`]: reads servers from the `mcpServers` JSON that users already have.
+//! - [`edit`]: inserts entries into the CLIs' own configuration files and removes them, without changing other bytes.
+//! - [`lease`]: makes such a change for the time of a run. Concurrent runs share it, and it is always undone.
+//! - [`private_home`]: makes such a change in a copy of the CLI's home, for CLIs that read their configuration only
 //!   there.
 //!
-//! How a CLI gets its servers is up to its provider; this crate knows no CLI.
+//! The providers decide how a CLI gets its servers. This crate has no code for particular CLIs.
 #![warn(missing_docs)]
 
 pub mod config;

@@ -1,5 +1,4 @@
-//! A home for a CLI that finds its configuration nowhere else: one changed file, and links to what
-//! the user has.
+//! A private home for a CLI that reads its configuration only there: one changed file, and links to the user's files.
 
 mod carry_back;
 
@@ -16,23 +15,27 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use crate::edit::{Clash, merge};
 use carry_back::{Stamp, carry_back};
 
-/// The private home of one run. The creator of its folder removes it.
+/// The private home of one run. The caller that created its folder removes it.
 #[derive(Debug)]
 pub struct Home {
     spec: PrivateHome,
-    /// The path that the CLI gets.
+    /// The path to pass to the CLI.
     path: PathBuf,
-    /// The user's folder and ours.
+    /// The user's folder and the private one.
     users: PathBuf,
     private: PathBuf,
-    /// The changed file's name in both.
+    /// Name of the changed file in both folders.
     changed: OsString,
-    /// The links of ours, and what was there.
+    /// Links in the private folder, with the state of their targets.
     links: BTreeMap<OsString, Option<Stamp>>,
 }
 
 impl Home {
-    /// Makes it in `place`, a folder that only this user can enter. Blocks.
+    /// Creates the home in `place`, a folder that only this user can enter. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the configuration cannot be read or changed, or if the home cannot be created.
     pub fn make(place: &Path, edit: &ConfigEdit, home: &PrivateHome) -> Result<Self, AgentError> {
         let mut spec = home.clone();
         spec.home = std::path::absolute(&home.home)
@@ -91,13 +94,13 @@ impl Home {
         Ok(())
     }
 
-    /// The folder that the CLI is to take for the user's home.
+    /// Returns the path that the CLI must use as the user's home.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Brings to the user's folder what the CLI has put beside the links or in their place. Blocks. Returns
-    /// what was lost, in sentences for the user.
+    /// Copies to the user's folder the files that the CLI has created beside the links or in place of them. Blocks.
+    /// Returns a sentence for the user about each lost file.
     pub fn carry_back(&self) -> Vec<String> {
         let mut lost = Vec::new();
         for name in names_in(&self.private).unwrap_or_default() {
@@ -128,7 +131,7 @@ impl Home {
     }
 }
 
-/// The names of what is in a folder; nothing is in one that is not there.
+/// Returns the names in a folder. A missing folder has none.
 fn names_in(folder: &Path) -> io::Result<Vec<OsString>> {
     match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -138,7 +141,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// The text of the user's file with the entries of the run.
+/// Returns the content of the user's file with the entries of the run.
 fn merged(edit: &ConfigEdit) -> Result<String, AgentError> {
     let table = &edit.table;
     let text = match fs::read_to_string(&table.file) {
@@ -164,7 +167,7 @@ fn merged(edit: &ConfigEdit) -> Result<String, AgentError> {
     })
 }
 
-/// A new file that only this user can read.
+/// Creates a file that only this user can read.
 fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

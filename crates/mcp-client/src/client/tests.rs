@@ -1,4 +1,4 @@
-//! Servers are shell scripts here; those of the test kit are tried by the program's tests.
+//! Tests with servers that are shell scripts. The program's tests use the servers of the test kit.
 
 use std::time::Duration;
 

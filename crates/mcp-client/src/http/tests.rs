@@ -1,4 +1,4 @@
-//! The SDK's own server is the other end; what it never does is answered by hand.
+//! Tests against the SDK's own server, and against handwritten responses that it never sends.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl ServerHandler for Echo {
     }
 }
 
-/// Serves [`Echo`]: its address, and the method and authorization of each request.
+/// Serves [`Echo`]. Returns its address, and the method and authorization of each request.
 async fn serve(config: StreamableHttpServerConfig) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -79,7 +79,7 @@ async fn serve(config: StreamableHttpServerConfig) -> (String, Arc<Mutex<Vec<Str
     (url, requests)
 }
 
-/// A server that answers each request so.
+/// Starts a server that answers each request with this response.
 async fn answers(response: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

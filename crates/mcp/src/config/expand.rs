@@ -1,8 +1,8 @@
-//! `${NAME}` and `${NAME:-default}`.
+//! Expansion of `${NAME}` and `${NAME:-default}`.
 
 use super::server::Problem;
 
-/// The text with the variables in it replaced; or what is wrong, without any value.
+/// Returns the text with its variables replaced. Errors contain no value.
 pub(super) fn expand(
     text: &str,
     variables: &dyn Fn(&str) -> Option<String>,
@@ -34,7 +34,7 @@ pub(super) fn expand(
                 "`${{{foreign}:…}}` is not understood here, only ${{NAME}} and ${{NAME:-default}}"
             )));
         } else {
-            // Something else altogether, such as a piece of a shell script.
+            // Something else, such as a part of a shell script.
             expanded.push_str("${");
             rest = &from[2..];
         }
@@ -43,7 +43,7 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// Escapes a text, so that [`expand`] returns it as it was unless the variable is set.
+/// Escapes a text so that [`expand`] returns it unchanged, unless the variable `TEAMSTER_DOLLAR` is set.
 pub(super) fn escape(text: &str) -> String {
     text.replace("${", "${TEAMSTER_DOLLAR:-$}{")
 }
@@ -56,7 +56,7 @@ fn is_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The kind of a variable of another program, such as `input` of `${input:token}`.
+/// Returns the kind of another program's variable, such as `input` of `${input:token}`.
 fn foreign(inner: &str) -> Option<&str> {
     let (kind, name) = inner.split_once(':')?;
     let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());

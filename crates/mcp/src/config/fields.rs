@@ -1,14 +1,14 @@
-//! The members of an object, each with the type that it must have.
+//! Typed access to the members of an object.
 
 use std::collections::BTreeMap;
 
 use jsonc_parser::ast::{Object, Value};
 
-/// The members of one server that were not read yet. Errors begin with the field's name and
-/// say what is there, but not its value.
+/// The unread members of one server. Errors begin with the field's name and have the kind of its value, but not the
+/// value itself.
 pub(super) struct Fields<'a>(Vec<(String, Value<'a>)>);
 
-/// A member's value, and by which of its names it was there.
+/// A member's value, and the name under which it was found.
 type Found<T> = Result<Option<(&'static str, T)>, String>;
 
 impl<'a> Fields<'a> {
@@ -24,12 +24,12 @@ impl<'a> Fields<'a> {
         Ok(Self(members))
     }
 
-    /// The names that are left.
+    /// Returns the names of the unread members.
     pub(super) fn left(self) -> impl Iterator<Item = String> {
         self.0.into_iter().map(|(name, _)| name)
     }
 
-    /// The one member with one of these names.
+    /// Takes the member with one of these names. Two of them are an error.
     fn take(&mut self, names: &[&'static str]) -> Found<Value<'a>> {
         let mut found = None;
         for name in names {
@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
         Ok(found)
     }
 
-    /// A member in the form that `read` takes.
+    /// Takes a member and converts it.
     fn read<T>(
         &mut self,
         names: &[&'static str],
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         self.read(names, texts)
     }
 
-    /// A list, or a text, which is a list of one.
+    /// Takes a list. A string is a list of one.
     pub(super) fn text_or_texts(&mut self, names: &[&'static str]) -> Found<Vec<String>> {
         self.read(names, |name, value| match value {
             Value::StringLit(text) => Ok(vec![text.value.into_owned()]),
@@ -137,7 +137,7 @@ fn wrong(place: &str, expected: &str, value: &Value<'_>) -> String {
     format!("{place}: expected {expected}, there is {}", kind(value))
 }
 
-/// The kind of a value, for a message that must not contain the value.
+/// Returns the kind of a value, for a message that must not contain the value.
 pub(super) fn kind(value: &Value<'_>) -> &'static str {
     match value {
         Value::StringLit(_) => "a string",

@@ -14,15 +14,15 @@ use super::fields::Fields;
 /// Error in the definition of a server.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// A variable in it is not set: the other servers can be used.
+    /// A variable is not set. The other servers can still be used.
     Unset(String),
-    /// It has neither a command nor a URL, so it may not be a server.
+    /// There is neither a command nor a URL, so it may not be a server.
     Unreachable,
     Other(String),
 }
 
 impl Problem {
-    /// The same problem, in this field.
+    /// Adds the field to the message.
     fn at(self, field: &str) -> Self {
         match self {
             Self::Unset(what) => Self::Unset(format!("{field}: {what}")),
@@ -53,7 +53,7 @@ impl From<&str> for Problem {
     }
 }
 
-/// The fields that have an effect, in their first form: what a slip may have meant.
+/// The fields that have an effect, as suggestions for a mistyped one.
 const KNOWN: [&str; 19] = [
     "type",
     "command",
@@ -76,18 +76,18 @@ const KNOWN: [&str; 19] = [
     "enabled",
 ];
 
-/// Further fields of CLIs that are ignored here.
+/// Further fields of CLIs that have no effect here.
 const WITHOUT_EFFECT: [&str; 2] = ["trust", "description"];
 
 /// A parsed server.
 pub(super) struct Read {
-    /// Nothing if it is disabled.
+    /// The server, or `None` if it is disabled.
     pub(super) server: Option<McpServer>,
-    /// Field and why it has no effect.
+    /// Fields without effect, with the reason.
     pub(super) ignored: Vec<String>,
 }
 
-/// The transports that a `type` can mean.
+/// The transport that a `type` selects.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Stdio,
@@ -230,7 +230,7 @@ fn no_effect<const N: usize>(
     fields.map(move |field| format!("{field}: {whose} has none"))
 }
 
-/// A length of time, to whole milliseconds. `unit` is how many of these one is.
+/// Reads a duration, rounded to milliseconds. `unit` is the number of milliseconds in one unit.
 fn duration(
     fields: &mut Fields<'_>,
     name: &'static str,
@@ -246,13 +246,13 @@ fn duration(
     }
 }
 
-/// Seconds as a fraction are not exact.
+/// Rounds to milliseconds, because fractional seconds are inexact.
 fn round_to_ms(duration: Duration) -> u64 {
     let nearest = duration.saturating_add(Duration::from_micros(500));
     millis(nearest)
 }
 
-/// The remark on an unknown field, if any.
+/// Returns a message about an unknown field, unless it is known to have no effect.
 fn unknown(name: &str) -> Option<String> {
     if WITHOUT_EFFECT.contains(&name) {
         return None;
@@ -262,7 +262,7 @@ fn unknown(name: &str) -> Option<String> {
     Some(format!("{}: it is not known{tip}", super::shown(name)))
 }
 
-/// Whether `name` is `known` but for one letter, for upper and lower case or for `_` and `-`.
+/// Returns whether `name` differs from `known` only by one letter, by case, or by `_` and `-`.
 pub fn is_slip(name: &str, known: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         let letters = text.chars().filter(|c| !matches!(c, '_' | '-'));

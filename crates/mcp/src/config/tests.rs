@@ -6,7 +6,7 @@ use super::*;
 
 mod properties;
 
-/// The variables of these tests.
+/// Returns the variables of these tests.
 fn variables(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some("sk-1".into()),
@@ -27,7 +27,7 @@ fn error(text: &str) -> String {
     }
 }
 
-/// The one server `s` with these fields.
+/// Parses the server `s` with these fields.
 fn one(fields: &str) -> McpServer {
     let parsed = read(&format!(r#"{{"mcpServers": {{"s": {{{fields}}}}}}}"#));
     assert_eq!(parsed.ignored, [""; 0], "{fields}");
@@ -195,7 +195,7 @@ fn text_that_looks_like_a_variable_is_kept() {
     let escaped = serde_json::to_string(&text).unwrap();
     let server = one(&format!(r#""command": "x", "args": [{escaped}]"#));
     assert_eq!(server, McpServer::stdio("s", "x", [text]));
-    // A value is not looked at again.
+    // A value is not expanded again.
     let text = r#"{"s": {"command": "${A}"}}"#;
     let parsed = parse(text, &|_| Some("${A}".into())).unwrap();
     assert_eq!(parsed.servers, [McpServer::stdio("s", "${A}", NO_ARGS)]);

@@ -1,4 +1,4 @@
-//! Servers as JSON.
+//! Serialization of servers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,12 +8,13 @@ use teamster_core::{McpServer, McpTransport};
 
 use super::expand::escape;
 
-/// The servers as [`parse`](super::parse) reads them, in the form of `.mcp.json`.
+/// Converts servers to JSON in the form of `.mcp.json`, which [`parse`](super::parse) reads.
 ///
-/// It holds the values of variables and headers, which may be secret: keep it out of logs and of files
-/// that others can read. A `${` in a value is written so that it is not taken for a variable. Of two
-/// servers with one name the later counts, limits of time are kept to the millisecond, and of a `cwd`
-/// that is no UTF-8 what can be is kept.
+/// The result has the values of variables and headers, which may be secret. Keep it out of logs and of files that
+/// others can read.
+///
+/// A `${` in a value is escaped, so that it is not expanded. Of several servers with the same name, the last one is
+/// kept. Time limits are kept to the millisecond. Parts of a `cwd` that are not UTF-8 are replaced.
 pub fn to_json(servers: &[McpServer]) -> Value {
     let servers = servers
         .iter()
@@ -52,7 +53,7 @@ fn server(server: &McpServer) -> Map<String, Value> {
                 set("headers", escaped(headers));
             }
         }
-        // The enumeration may grow; what it has now is above.
+        // The enum is non-exhaustive. All current transports are above.
         _ => {}
     }
     if let Some(limit) = server.startup_timeout {

@@ -1,4 +1,4 @@
-//! JSON with comments and commas at the ends of lists.
+//! JSON with comments and trailing commas.
 
 use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
 use jsonc_parser::common::Ranged;
@@ -14,7 +14,7 @@ use super::{EditError, Node};
 
 const UNIT: &str = "  ";
 
-/// The object at the top, with places; none if the text is empty but for comments.
+/// Parses the top-level object with positions. Returns `None` if the text has only comments or nothing.
 fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> {
     let options = ParseOptions {
         allow_comments: true,
@@ -58,7 +58,7 @@ fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> 
     Ok(Some(root))
 }
 
-/// The parsed text.
+/// Parses the text.
 pub(super) fn read(body: &str, key: &str) -> Result<Node, EditError> {
     Ok(parse(body, key)?.map_or_else(|| Node::Table(Vec::new()), |root| object_node(&root)))
 }
@@ -79,7 +79,7 @@ fn node(value: &Ast<'_>) -> Node {
     }
 }
 
-/// Where the table is, or an entry of it.
+/// Returns the positions of the table, or of an entry in it.
 pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
     let Ok(Some(root)) = parse(body, key) else {
         return Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
     found.map(Ranged::start).collect()
 }
 
-/// The text with these entries; those that are there are replaced where they are.
+/// Returns the text with these entries. Existing entries are replaced in place.
 pub(super) fn merge(
     body: &str,
     key: &str,
@@ -110,7 +110,7 @@ pub(super) fn merge(
         return Ok(if body.is_empty() || body.ends_with('\n') {
             format!("{body}{root}{newline}")
         } else {
-            // Nothing after it: so it is seen that the text had no line break at its end.
+            // No line break after it, as a sign that the text did not end with one.
             format!("{body}{}{root}", newline_after(body, newline))
         });
     };
@@ -128,7 +128,7 @@ pub(super) fn merge(
             None => new.push((name.as_str(), value)),
         }
     }
-    // What is last in the text is done first, so that places before it hold.
+    // From the end of the text to its start, so that earlier positions stay valid.
     let mut result = if new.is_empty() {
         body.to_owned()
     } else {
@@ -143,7 +143,7 @@ pub(super) fn merge(
     Ok(result)
 }
 
-/// The text without these entries, and, if requested, without a table that is then empty.
+/// Returns the text without these entries and, with `table_too`, without a table that is then empty.
 pub(super) fn remove(
     body: &str,
     key: &str,
@@ -156,7 +156,7 @@ pub(super) fn remove(
     };
     if table_too && gone.len() == entries.len() && !gone.is_empty() {
         let text = &body[root.range.start..root.range.end];
-        // An object that was made where none was.
+        // An object that `merge` created in an empty file.
         if text.replace("\r\n", "\n") == new_root(key, entries, "\n") {
             let (mut start, mut end) = (root.range.start, root.range.end);
             if let Some(after) = skip_newline(body, end) {
@@ -169,7 +169,7 @@ pub(super) fn remove(
     }
 
     let mut result = body.to_owned();
-    // From behind: only of the last one does a comma show how the list ended before.
+    // From the end: only the comma of the last item shows how the list ended before.
     while let Some(root) = parse(&result, key)? {
         let Some(table) = root.get_object(key) else {
             return Ok(result);
@@ -211,8 +211,8 @@ fn cut_property(text: &str, object: &Object<'_>, index: usize) -> String {
     )
 }
 
-/// The whole content of a file that had none. The spaces in the outer braces are a sign of that: an
-/// editor that formats the file does away with them, and then its object is the user's.
+/// Returns the content of a file that had none. The spaces in the outer braces are a sign of that. An editor that
+/// formats the file removes them, and then the object is the user's.
 fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> String {
     let style = Style {
         newline,
@@ -227,9 +227,9 @@ fn new_root(key: &str, entries: &[(String, Value)], newline: &'static str) -> St
 /// Formatting of the file.
 struct Style {
     newline: &'static str,
-    /// By how much what is inside stands to the right.
+    /// Indentation of one level.
     unit: String,
-    /// The whole object at the top is in one line.
+    /// True if the whole top-level object is in one line.
     one_line: bool,
 }
 
@@ -251,7 +251,7 @@ impl Style {
         }
     }
 
-    /// The value as text; lines after the first begin with `base`.
+    /// Renders the value. Lines after the first begin with `base`.
     fn render(&self, value: &Value, base: &str, one_line: bool) -> String {
         if one_line {
             return value.to_string();
@@ -259,8 +259,8 @@ impl Style {
         let mut out = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
-        // Neither JSON values nor vectors fail here, and what is written is UTF-8; if not, the check
-        // of the result refuses it.
+        // Serializing a JSON value to a vector does not fail and writes UTF-8. The check of the result would refuse
+        // anything else.
         let _ = value.serialize(&mut serializer);
         let text = String::from_utf8_lossy(&out);
         text.replace('\n', &format!("{}{base}", self.newline))
@@ -275,9 +275,9 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The text with new properties at the end of an object.
+/// Returns the text with new properties at the end of an object.
 ///
-/// Each way of writing it leaves a sign of what was there before, for [`remove`].
+/// Each form leaves a sign of the previous content, for [`remove`].
 fn insert(
     body: &str,
     object: &Object<'_>,
@@ -305,7 +305,7 @@ fn insert(
 
     let Some(last) = object.properties.last() else {
         if inner && open == close && !one_line {
-            // `{}` is opened up. Not so at the top: that is how a file looks that had no object.
+            // `{}` is expanded, but not at the top level: that is the form of a file that had no object.
             let sep = separator(&deeper);
             let text = render(&deeper).join(&format!(",{sep}"));
             return format!(
@@ -315,7 +315,7 @@ fn insert(
                 &body[close..]
             );
         }
-        // Nothing but the property: what is between the braces stays as it is, behind it.
+        // Insert only the property. The existing content between the braces follows it unchanged.
         let text = render(outer).join(&format!(",{}", separator(outer)));
         return format!("{}{text}{}", &body[..open], &body[open..]);
     };

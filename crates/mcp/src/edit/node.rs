@@ -6,17 +6,17 @@ use serde_json::{Number, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Text(String),
-    /// As it is written in JSON; as it is shown for TOML.
+    /// For JSON the literal text, for TOML the formatted value.
     Number(String),
     /// A boolean, null or a date.
     Other(String),
     List(Vec<Node>),
-    /// As it is written in JSON, with what is there twice; sorted for TOML, where a table may be in many places.
+    /// For JSON in the order of the text, with duplicates. Sorted for TOML, where a table may have several parts.
     Table(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// The value of a key of this table.
+    /// Returns the value of a key of this table.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match self {
             Node::Table(entries) => entries
@@ -27,7 +27,7 @@ impl Node {
         }
     }
 
-    /// The entries of this name in the table `key`: more than one if it is there twice.
+    /// Returns the entries with this name in the table `key`. Duplicate names are possible.
     pub(super) fn entries<'a>(
         &'a self,
         key: &str,
@@ -43,7 +43,7 @@ impl Node {
             .map(|(_, node)| node)
     }
 
-    /// This without these entries of the table `key`, and without that table if nothing is left in it.
+    /// Returns a copy without these entries of the table `key`, and without that table if it is then empty.
     pub(super) fn without(&self, key: &str, names: &[&str]) -> Node {
         let Node::Table(top) = self else {
             return self.clone();
@@ -66,14 +66,14 @@ impl Node {
         Node::Table(left)
     }
 
-    /// Whether it is equal to this value, in any order of keys.
+    /// Returns whether the node is equal to this value, in any order of keys.
     pub(super) fn same_as(&self, value: &Value) -> bool {
         self.holds(value, false)
     }
 
-    /// It is this value, perhaps with further keys inside.
+    /// Returns whether the node is this value, possibly with further keys inside.
     pub(super) fn is_still(&self, value: &Value) -> bool {
-        // An entry without keys is in every other one, so here nothing may have come.
+        // Every entry contains one without keys, so no further keys are allowed here.
         self.holds(
             value,
             value.as_object().is_some_and(|object| !object.is_empty()),
@@ -108,7 +108,7 @@ impl Node {
     }
 }
 
-/// The same number, however it is written: whole numbers exactly.
+/// Returns whether a literal has this value. Integers are compared exactly.
 fn same_number(text: &str, value: &Number) -> bool {
     if text == value.to_string() {
         return true;

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-/// The number of the line in which this position is, from 1.
+/// Returns the line number of this position, from 1.
 pub(super) fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The line break of which the text has the most.
+/// Returns the most frequent line break of the text.
 pub(super) fn newline(text: &str) -> &'static str {
     let all = text.matches('\n').count();
     let crlf = text.matches("\r\n").count();
     if crlf > all - crlf { "\r\n" } else { "\n" }
 }
 
-/// A line break to put behind this text. Behind a lone CR, an LF would make one break of the two.
+/// Returns a line break to append to this text. After a lone CR, an LF would merge with it into one break.
 pub(super) fn newline_after(before: &str, newline: &'static str) -> &'static str {
     if before.ends_with('\r') {
         "\r\n"
@@ -23,7 +23,7 @@ pub(super) fn newline_after(before: &str, newline: &'static str) -> &'static str
     }
 }
 
-/// The position after the line break that begins here, if one does.
+/// Returns the position after the line break that begins here, if there is one.
 pub(super) fn skip_newline(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];
     if rest.starts_with("\r\n") {
@@ -35,7 +35,7 @@ pub(super) fn skip_newline(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// The position before the line break that ends here, if one does.
+/// Returns the position before the line break that ends here, if there is one.
 pub(super) fn back_newline(text: &str, at: usize) -> Option<usize> {
     let before = &text[..at];
     if before.ends_with("\r\n") {
@@ -47,24 +47,24 @@ pub(super) fn back_newline(text: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// Where the line of this position begins.
+/// Returns the start of this position's line.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1)
 }
 
-/// The spaces and tabs at the beginning of the line of this position.
+/// Returns the spaces and tabs at the start of this position's line.
 pub(super) fn indentation(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Only spaces and tabs are before this position in its line, and it is not the first line.
+/// Returns whether only spaces and tabs precede this position in its line, which must not be the first.
 pub(super) fn begins_line(text: &str, at: usize) -> bool {
     let start = line_start(text, at);
     start > 0 && text[start..at].trim_start_matches([' ', '\t']).is_empty()
 }
 
-/// The text without these ranges, which may be in any order and may overlap.
+/// Returns the text without these ranges, which may be unordered and may overlap.
 pub(super) fn cut(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     ranges.sort_by_key(|range| range.start);
     let mut left = String::with_capacity(text.len());
@@ -89,14 +89,14 @@ pub(super) enum Comments {
 }
 
 impl Comments {
-    /// The end of the comment that begins here, if one does, and whether the line ends it.
+    /// Returns the end of the comment that begins here, and whether it is a line comment.
     pub(super) fn comment(self, text: &str, at: usize) -> Option<(usize, bool)> {
         let rest = &text[at..];
         let to_line_end = || at + rest.find(['\n', '\r']).unwrap_or(rest.len());
         match self {
             Comments::Json if rest.starts_with("//") => Some((to_line_end(), true)),
             Comments::Json if rest.starts_with("/*") => {
-                // The text was parsed: the comment has an end. `/*/` is only the beginning of one.
+                // The text was parsed, so the comment has an end. `/*/` only begins one.
                 Some((
                     rest[2..]
                         .find("*/")
@@ -109,8 +109,8 @@ impl Comments {
         }
     }
 
-    /// The first position from here on that is not white space or in a comment, and whether the last
-    /// thing before it, but for white space, is a comment that needs the end of its line.
+    /// Skips white space and comments from this position. Returns the next position, and whether the last skipped
+    /// comment is a line comment.
     pub(super) fn skip(self, text: &str, mut at: usize) -> (usize, bool) {
         let mut open = false;
         loop {
@@ -124,8 +124,8 @@ impl Comments {
         }
     }
 
-    /// The range to cut to remove an item from a list with commas. The list is in braces, `open` is the
-    /// position after the first, `close` that of the second; `before` is the end of the item before.
+    /// Returns the ranges to cut to remove an item from a comma-separated list. `open` is the position after the
+    /// opening brace, `close` that of the closing one, `before` the end of the previous item.
     pub(super) fn cut_item(
         self,
         text: &str,
@@ -150,7 +150,7 @@ impl Comments {
 
         let previous = before.map(|before| self.skip(text, before).0);
         let mut cuts = Vec::new();
-        // Ours was put after the comma of another, or got one of its own.
+        // Our item was inserted after the comma of another item, or with a comma of its own.
         match (comma, previous) {
             (Some(comma), _) => cuts.push(comma..comma + 1),
             (None, Some(previous)) if text[previous..close].starts_with(',') => {

@@ -1,4 +1,4 @@
-//! A result that is not right is no result: these are what faults would make of a file.
+//! Tests of the checks of a result, with results that a bug could produce.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -53,7 +53,7 @@ fn a_merge_that_lost_or_changed_anything_is_an_error() {
             .unwrap_err()
             .to_string();
         assert!(error.contains("would damage it: line "), "{error}");
-        // As it was before: ours is not there.
+        // The unchanged text lacks the new entry.
         assert!(verify(text).is_err());
     }
     let twice = r#"{"x": {"y": [1.0, "a"]}, "mcp": {"b": {"url": "u"}, "a": {"n": 1, "e": {"k": "v"}}, "a": 1}}"#;
@@ -78,7 +78,7 @@ fn a_removal_that_lost_or_changed_anything_is_an_error() {
         assert!(verify(bad, &["b"]).is_err());
         assert!(verify("", &["b"]).is_err());
     }
-    // The order of keys, and a key that is there twice, are the user's too.
+    // The order of keys, and a duplicate key, belong to the user too.
     for (text, other) in [
         (r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "a": 1}"#),
         (r#"{"a": 1, "a": 2}"#, r#"{"a": 2}"#),

@@ -1,4 +1,4 @@
-//! TOML.
+//! TOML files.
 
 mod scan;
 
@@ -11,7 +11,7 @@ use super::splice::{Comments, back_newline, cut, line, line_start, newline, newl
 use super::{EditError, Node};
 use scan::{Expression, Kind, items, scan};
 
-/// The parsed text.
+/// Parses the text.
 pub(super) fn read(body: &str) -> Result<Node, EditError> {
     let document = Document::parse(body).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start.min(body.len()));
@@ -44,7 +44,7 @@ fn node(value: &TomlValue) -> Node {
     match value {
         TomlValue::String(text) => Node::Text(text.value().clone()),
         TomlValue::Integer(number) => Node::Number(number.value().to_string()),
-        // With a decimal point or an exponent, as JSON has it.
+        // With a decimal point or an exponent, as in JSON.
         TomlValue::Float(number) => Node::Number(format!("{:?}", number.value())),
         TomlValue::Boolean(value) => Node::Other(value.value().to_string()),
         TomlValue::Datetime(value) => Node::Other(value.value().to_string()),
@@ -53,7 +53,7 @@ fn node(value: &TomlValue) -> Node {
     }
 }
 
-/// Where the table is, or an entry of it.
+/// Returns the position of the table, or of an entry in it.
 pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
     let mut places = Vec::new();
     for expression in scan(body).unwrap_or_default() {
@@ -78,7 +78,7 @@ pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
     places
 }
 
-/// The text with these entries, and without those of the names `taken`.
+/// Returns the text with these entries, and without those named in `taken`.
 pub(super) fn merge(
     body: &str,
     key: &str,
@@ -89,7 +89,7 @@ pub(super) fn merge(
     let expressions = scan(&text)?;
     let newline = newline(body);
 
-    // A table in braces is closed: what it holds must be in them.
+    // An inline table cannot be extended outside of its braces.
     let is_key = |expression: &&Expression| expression.path == [key];
     if let Some(Expression {
         kind: Kind::Pair(value),
@@ -113,7 +113,7 @@ pub(super) fn merge(
         return Ok(text);
     }
 
-    // A table that is made by keys with dots is open for such keys only.
+    // A table that is defined by dotted keys can only be extended by such keys.
     let dotted = |expression: &&Expression| {
         expression.header == 0 && expression.path.len() > 1 && expression.path[0] == key
     };
@@ -135,7 +135,7 @@ pub(super) fn merge(
         return Ok(text);
     }
 
-    // Tables with a header may be anywhere, so at the end: nothing after it can come to belong to them.
+    // Tables with a header can be anywhere. At the end, no later key becomes a part of them.
     let mut open_end = false;
     if !text.is_empty() && !text.ends_with('\n') {
         open_end = true;
@@ -153,13 +153,13 @@ pub(super) fn merge(
         }
     }
     if open_end {
-        // No line break at the end: so it is seen that the text had none.
+        // No line break at the end, as a sign that the text had none.
         text.truncate(text.len() - newline.len());
     }
     Ok(text)
 }
 
-/// The text without these entries, and, if requested, without a table that is then empty.
+/// Returns the text without these entries and, with `table_too`, without a table that is then empty.
 pub(super) fn remove(
     body: &str,
     key: &str,
@@ -198,7 +198,7 @@ pub(super) fn remove(
     })
 }
 
-/// The text without what belongs to these entries. Comments in lines of their own stay.
+/// Returns the text without the keys of these entries. Comments in lines of their own stay.
 fn without(body: &str, key: &str, names: &[&str]) -> Result<String, EditError> {
     if names.is_empty() {
         return Ok(body.to_owned());
@@ -241,14 +241,14 @@ fn without(body: &str, key: &str, names: &[&str]) -> Result<String, EditError> {
     }
 }
 
-/// The text without these lines. A header goes with the empty line before it.
+/// Returns the text without these expressions. The empty line before a header is removed with it.
 fn cut_expressions(text: &str, expressions: &[&Expression]) -> String {
     let mut cuts: Vec<std::ops::Range<usize>> = Vec::new();
     for expression in expressions {
         let mut start = line_start(text, expression.start);
         let blank = text[expression.end..].trim_start_matches([' ', '\t']);
         let end = text.len() - blank.len();
-        // A comment at the end of the line stays, in a line of its own.
+        // A comment at the end of the line stays in its own line.
         let end = if blank.starts_with('#') {
             end
         } else {
@@ -265,7 +265,7 @@ fn cut_expressions(text: &str, expressions: &[&Expression]) -> String {
             _ => cuts.push(start..end),
         }
     }
-    // The text had no line break at its end before this came.
+    // The text had no line break at its end before the insertion.
     if let Some(last) = cuts.last_mut()
         && last.end == text.len()
         && !text.ends_with('\n')
@@ -276,13 +276,13 @@ fn cut_expressions(text: &str, expressions: &[&Expression]) -> String {
     cut(text, cuts)
 }
 
-/// Where the line of this position ends, with its line break.
+/// Returns the end of this position's line, after its line break.
 fn line_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     rest.find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// A key as it can stand in a file.
+/// Returns a key, quoted if necessary.
 fn quoted_key(key: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !key.is_empty() && key.bytes().all(bare) {
@@ -292,12 +292,12 @@ fn quoted_key(key: &str) -> String {
     }
 }
 
-/// A text in one line: JSON's escapes are a part of TOML's, but JSON lets DEL stand as it is.
+/// Returns a quoted string in one line. JSON's escapes are a subset of TOML's, but JSON does not escape DEL.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
-/// Writes a value in one line. `place` is what it is called in an error.
+/// Writes a value in one line. `place` is its name in an error.
 fn write_value(value: &Value, place: &str, out: &mut String) -> Result<(), EditError> {
     match value {
         Value::Null => {

@@ -1,4 +1,4 @@
-//! The file itself: reading it, keeping its original, putting another text or the original in its place.
+//! Content of the leased file: reading it, keeping its original, replacing it and restoring it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ pub(super) struct Content {
     meta: fs::Metadata,
 }
 
-/// Metadata of a file, if it exists.
+/// Returns the metadata of a file, if it exists.
 pub(super) fn look(path: &Path) -> Result<Option<fs::Metadata>, Stop> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Some(meta)),
@@ -26,7 +26,7 @@ pub(super) fn look(path: &Path) -> Result<Option<fs::Metadata>, Stop> {
     }
 }
 
-/// The text of a file, if it is there.
+/// Reads a file, if it exists.
 pub(super) fn read(path: &Path) -> Result<Option<Content>, Stop> {
     let Some(meta) = look(path)? else {
         return Ok(None);
@@ -44,12 +44,12 @@ fn text(content: Option<&Content>) -> Option<&str> {
 }
 
 impl Folder {
-    /// The text of the file, if it is there.
+    /// Reads the leased file, if it exists.
     pub(super) fn read(&self) -> Result<Option<Content>, Stop> {
         read(&self.place.file())
     }
 
-    /// Stops if the file is no longer what it was when it was read.
+    /// Stops if the file has changed since it was read.
     fn unchanged(&self, content: Option<&Content>) -> Result<(), Stop> {
         if text(self.read()?.as_ref()) == text(content) {
             Ok(())
@@ -58,18 +58,18 @@ impl Folder {
         }
     }
 
-    /// Keeps the original: by a second name for it, so that it can come back as the very file that it
-    /// is; by a copy where the file system knows no second names. Gives its text.
+    /// Keeps the original by a hard link, so that the same file can be restored, or by a copy on a file system without
+    /// hard links. Returns the original's content.
     pub(super) fn keep_original(&self) -> Result<Option<Content>, Stop> {
         let file = self.place.file();
         self.clear_original()?;
-        // A second name for a pipe or a folder is nothing to begin with.
+        // A pipe or a folder must not be linked.
         let Some(content) = read(&file)? else {
             return Ok(None);
         };
         let original = self.original();
         match self.disk.link(Step::LinkOriginal, &file, &original) {
-            // What was linked counts: the file may have been replaced since.
+            // The linked file counts: the file may have been replaced since.
             Ok(()) => read(&original),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(Stop::Again),
             Err(error) if knows_no_links(&error) => {
@@ -92,7 +92,7 @@ impl Folder {
         disk.sync(Step::SyncCopy, &copy)
     }
 
-    /// Puts another text in the place of the file, with the mode and the owner of the old one.
+    /// Replaces the content of the file. The new file has the mode and the owner of the old one.
     pub(super) fn replace(&self, old: Option<&Content>, next: &str) -> Result<(), Stop> {
         let new = self.clear_new()?;
         let file = self.place.file();
@@ -116,7 +116,7 @@ impl Folder {
         self.sync_folder()
     }
 
-    /// Puts the original in the place of the file. `false` if there is none, because it is there already.
+    /// Replaces the file by the original. Returns `false` if there is none, because it was restored already.
     pub(super) fn restore_original(&self, old: &Content) -> Result<bool, Stop> {
         let (file, original) = (self.place.file(), self.original());
         let meta = match fs::symlink_metadata(&original) {
@@ -127,7 +127,7 @@ impl Folder {
         if same_file(&meta, &old.meta) {
             return Ok(true);
         }
-        // Ours had the mode of the original: another one was set since.
+        // Our file had the mode of the original, so another mode was set since.
         if !same_mode(&meta, &old.meta) {
             File::open(&original)
                 .and_then(|file| self.disk.mode(Step::ModeOriginal, &file, &old.meta))
@@ -140,7 +140,7 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes the file.
+    /// Removes the leased file.
     pub(super) fn remove_target(&self, old: &Content) -> Result<(), Stop> {
         self.unchanged(Some(old))?;
         let file = self.place.file();
@@ -149,7 +149,7 @@ impl Folder {
             .map_err(|error| refused("remove", &file, &error))
     }
 
-    /// Makes what was done to the file last.
+    /// Syncs the file's folder, so that the change survives a power failure.
     pub(super) fn sync_folder(&self) -> Result<(), Stop> {
         let folder = self.place.folder();
         match self.disk.sync_folder(Step::SyncFolder, &folder) {
@@ -159,8 +159,8 @@ impl Folder {
     }
 }
 
-/// Whether a file system cannot give a file a second name: the answers of FAT, of FUSE, of another
-/// device, of a file with too many, and of Linux for a file of another user.
+/// Returns whether a file system cannot link a file: the errors of FAT, of FUSE, of another device, of a file with too
+/// many links, and of Linux for a file of another user.
 fn knows_no_links(error: &io::Error) -> bool {
     matches!(
         error.kind(),

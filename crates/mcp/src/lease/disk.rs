@@ -1,5 +1,5 @@
-//! Every change that a lease makes on the disk. A test can stop or fail each of them here; otherwise
-//! this adds nothing to the calls of the system.
+//! All operations of a lease on the disk. A test can stop or fail each of them here. Otherwise they are plain system
+//! calls.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -79,11 +79,11 @@ pub enum Moment {
 
 type Hook = dyn Fn(Step, Moment) -> io::Result<()> + Send + Sync;
 
-/// The disk, and what a test does to it.
+/// The disk, with an optional hook of a test.
 #[derive(Clone)]
 pub struct Disk {
     hook: Option<Arc<Hook>>,
-    /// How long to wait for others.
+    /// Time limit of waiting for others.
     pub(super) patience: Duration,
 }
 
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Disk {
 
 #[cfg(feature = "test-hooks")]
 impl Disk {
-    /// A disk on which this is asked before each step. Its error takes the place of the step.
+    /// Creates a disk that calls a hook before each step. An error of the hook replaces the step.
     pub fn with_hook(
         hook: impl Fn(Step, Moment) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
@@ -114,7 +114,7 @@ impl Disk {
         }
     }
 
-    /// With another limit for the waiting for others.
+    /// Sets the time limit of waiting for others. Default: 10 s.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -130,7 +130,7 @@ impl Disk {
         }
     }
 
-    /// A new folder; for this user only if it is private.
+    /// Creates a folder. A private one is accessible to this user only.
     pub(super) fn make_folder(&self, step: Step, path: &Path, private: bool) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         let mut builder = fs::DirBuilder::new();
@@ -143,7 +143,7 @@ impl Disk {
         builder.create(path)
     }
 
-    /// A new file for this user only.
+    /// Creates a file for this user only.
     pub(super) fn create(&self, step: Step, path: &Path) -> io::Result<File> {
         self.ask(step, Moment::Before)?;
         let mut options = OpenOptions::new();
@@ -153,7 +153,7 @@ impl Disk {
         options.open(path)
     }
 
-    /// A new file for this user only, with a name that no other has. Gives the name.
+    /// Creates a file for this user only, with a unique name. Returns the file and its name.
     pub(super) fn create_named(
         &self,
         step: Step,
@@ -167,7 +167,7 @@ impl Disk {
             .tempfile_in(folder)?
             .keep()
             .map_err(|error| error.error)?;
-        // The name is made of the prefix and ASCII letters and digits.
+        // The name consists of the prefix and ASCII letters and digits.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((file, name.into_owned()))
     }
@@ -185,14 +185,14 @@ impl Disk {
         file.sync_all()
     }
 
-    /// Makes what was created, renamed or removed in a folder last.
+    /// Syncs a folder, so that its entries survive a power failure.
     pub(super) fn sync_folder(&self, step: Step, path: &Path) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         if cfg!(not(unix)) {
             return Ok(());
         }
         match File::open(path)?.sync_all() {
-            // Some file systems do not know it.
+            // Some file systems do not support it.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -205,7 +205,7 @@ impl Disk {
         }
     }
 
-    /// Gives a file to the owner and the group of another, if it has others.
+    /// Sets the owner and the group of a file to those of another, if they differ.
     pub(super) fn own(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         #[cfg(unix)]
@@ -223,13 +223,13 @@ impl Disk {
         Ok(())
     }
 
-    /// Gives a file the mode of another.
+    /// Sets the mode of a file to that of another.
     pub(super) fn mode(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         file.set_permissions(like.permissions())
     }
 
-    /// Gives a file the time of the last change of another.
+    /// Sets the modification time of a file to that of another.
     pub(super) fn time(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
         file.set_times(fs::FileTimes::new().set_modified(like.modified()?))
@@ -245,7 +245,7 @@ impl Disk {
         fs::rename(from, to)
     }
 
-    /// Removes a file that may be gone.
+    /// Removes a file, which may be missing.
     pub(super) fn remove_file(&self, step: Step, path: &Path) -> io::Result<()> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(());
@@ -257,7 +257,7 @@ impl Disk {
         }
     }
 
-    /// Removes a folder that is empty. Returns whether it is gone.
+    /// Removes an empty folder. Returns whether it is gone.
     pub(super) fn remove_folder(&self, step: Step, path: &Path) -> io::Result<bool> {
         self.ask(step, Moment::Before)?;
         match fs::remove_dir(path) {
@@ -271,7 +271,7 @@ impl Disk {
     }
 }
 
-/// Whether a path still leads to an open file.
+/// Returns whether a path still leads to an open file.
 pub(super) fn is_same(path: &Path, file: &File) -> io::Result<bool> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
@@ -279,13 +279,13 @@ pub(super) fn is_same(path: &Path, file: &File) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     if cfg!(not(unix)) {
-        // An open file cannot be replaced there.
+        // An open file cannot be replaced on these systems.
         return Ok(true);
     }
     Ok(same_file(&there, &file.metadata()?))
 }
 
-/// Whether two names are of one file. Not known on every system: then they are not.
+/// Returns whether two names lead to one file. Returns `false` on systems that do not report it.
 pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -299,7 +299,7 @@ pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     }
 }
 
-/// Whether two files have the same mode.
+/// Returns whether two files have the same mode.
 pub(super) fn same_mode(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! The folder of a journal, under its lock.
+//! The folder of a journal, while its lock is held.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,13 +13,13 @@ use super::paths::Location;
 /// Reason why an operation stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The state of the disk has changed: look again.
+    /// The state of the disk has changed, so retry.
     Again,
     /// The problem, with the next step.
     Failed(String),
 }
 
-/// The error for an operation that the system refused.
+/// Creates the error of an operation that the system refused.
 pub(super) fn refused(what: &str, path: &Path, error: &io::Error) -> Stop {
     let advice = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room on the disk",
@@ -33,7 +33,7 @@ pub(super) fn refused(what: &str, path: &Path, error: &io::Error) -> Stop {
     Stop::Failed(format!("cannot {what} {}: {error}{advice}", path.display()))
 }
 
-/// The error for a lock that others do not release.
+/// Creates the error of a lock that others do not release.
 pub(super) fn busy(disk: &Disk) -> Stop {
     Stop::Failed(format!(
         "other runs have been changing it for {} s; try again later",
@@ -48,10 +48,10 @@ const JOURNAL: &str = "journal.json";
 const DRAFT: &str = "journal.tmp";
 const ORIGINAL: &str = "original";
 const NEW: &str = "new";
-/// How the names of the holders' files begin.
+/// Prefix of the names of the holders' files.
 const HOLDER: &str = "holder-";
 
-/// Waits in ever longer steps until it has been too long.
+/// Waits with increasing pauses, up to a time limit.
 pub(super) struct Patience {
     until: Instant,
     pause: Duration,
@@ -65,7 +65,7 @@ impl Patience {
         }
     }
 
-    /// Waits a little; `false` if it has been too long.
+    /// Waits for one pause. Returns `false` after the time limit.
     pub(super) fn wait(&mut self) -> bool {
         if Instant::now() >= self.until {
             return false;
@@ -76,15 +76,15 @@ impl Patience {
     }
 }
 
-/// A lock on an open file, for as long as this lives.
+/// A lock on an open file.
 ///
-/// It is given up by name, not by closing the file: a program that is being started in another thread
-/// has the file open as well, for a moment.
+/// It is released by unlocking, not by closing the file. A child process that another thread is starting has the file
+/// open as well, for a moment.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// The lock; `None` while another process holds it.
+    /// Takes the lock. Returns `None` while another process holds it.
     fn take(file: File) -> io::Result<Option<Self>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
@@ -96,12 +96,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // If this fails, closing the file does it.
+        // If this fails, closing the file releases the lock.
         let _ = self.0.unlock();
     }
 }
 
-/// The folder of a journal while its lock is ours.
+/// The folder of a journal while we hold its lock.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) disk: Disk,
@@ -113,8 +113,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Waits for the lock of a file's journal. If there is no folder for it, creates one if `make` is
-    /// set.
+    /// Waits for the lock of a file's journal. If the journal has no folder, creates one if `make` is set.
     pub(super) fn enter(disk: &Disk, file: &Path, make: bool) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         loop {
@@ -126,8 +125,8 @@ impl Folder {
             }
             let place = taken.first().unwrap_or(&natural).clone();
             if let Some(folder) = Self::open(disk, place, taken.is_empty())? {
-                // A journal has to be where all others find it: a folder of our own making has its
-                // journal above it. So without one, look again now that we hold the lock.
+                // A journal must be where all others look for it. If we create the file's folder, the journal is
+                // above it. So without a journal, check the location now that we hold the lock.
                 let natural = Location::for_new(file);
                 let right = natural.is_ok_and(|natural| natural == folder.place);
                 let alone = Location::taken(file).len() == 1;
@@ -142,7 +141,7 @@ impl Folder {
         }
     }
 
-    /// Waits for the lock of the journal at a place if there is one, in any state.
+    /// Waits for the lock of the journal at this location, in any state, if there is one.
     pub(super) fn find(disk: &Disk, place: &Location) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
         while fs::symlink_metadata(place.journal_folder()).is_ok() {
@@ -156,14 +155,14 @@ impl Folder {
         Ok(None)
     }
 
-    /// Takes the lock, if it is free and the folder is still the one that it was.
+    /// Takes the lock if it is free and the folder was not replaced.
     fn open(disk: &Disk, place: Location, make: bool) -> Result<Option<Self>, Stop> {
         let path = place.journal_folder();
         if make {
             match disk.make_folder(Step::MakeJournalFolder, &path, true) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                // Its own folder is gone again.
+                // The parent folder was removed.
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(refused("make", &path, &error)),
             }
@@ -202,7 +201,7 @@ impl Folder {
             Ok(Some(lock)) => lock,
             Ok(None) => return Ok(None),
             Err(error) => {
-                // Without locks no lease is in here. Other files stay.
+                // Without locks there is no lease here. Other files are kept.
                 if made {
                     let _ = disk.remove_file(Step::RemoveLock, &name);
                     let _ = disk.remove_folder(Step::RemoveJournalFolder, &path);
@@ -210,7 +209,7 @@ impl Folder {
                 return Err(refused("lock", &name, &error));
             }
         };
-        // Who was here before may have removed the file while we waited.
+        // The previous holder may have removed the file while we waited.
         if !is_same(&name, &lock.0).map_err(|error| refused("look at", &name, &error))? {
             return Ok(None);
         }
@@ -224,12 +223,12 @@ impl Folder {
         }))
     }
 
-    /// The journal as it is now.
+    /// Reads the current journal.
     pub(super) fn read_journal(&self) -> Result<Option<Journal>, Stop> {
         read_journal(&self.path, &self.place)
     }
 
-    /// The names of the holders that live. Others' files are removed.
+    /// Returns the names of the live holders. Removes the files of dead ones.
     pub(super) fn living(&self, own: Option<&str>) -> Result<Vec<String>, Stop> {
         let mut living = Vec::new();
         for (name, path) in self.holders()? {
@@ -244,7 +243,7 @@ impl Folder {
         Ok(living)
     }
 
-    /// How many holders live. Nothing is changed.
+    /// Returns the number of live holders. Changes nothing.
     pub(super) fn count_living(&self) -> Result<usize, Stop> {
         let mut living = 0;
         for (_, path) in self.holders()? {
@@ -269,7 +268,7 @@ impl Folder {
         list().map_err(|error| refused("list", &self.path, &error))
     }
 
-    /// A new holder, which lives for as long as the file is open. Gives its name.
+    /// Adds a holder, which lives as long as the file is open. Returns its lock and name.
     pub(super) fn add_holder(&self) -> Result<(Lock, String), Stop> {
         let failed = |error: &io::Error| refused("make a file in", &self.path, error);
         let (file, name) = self
@@ -287,7 +286,7 @@ impl Folder {
         self.remove_file(Step::RemoveHolder, name)
     }
 
-    /// Keeps git from seeing the folder.
+    /// Hides the folder from git.
     pub(super) fn hide(&self) -> Result<(), Stop> {
         let path = self.path.join(IGNORE);
         let write = || match self.disk.create(Step::CreateIgnore, &path) {
@@ -298,7 +297,7 @@ impl Folder {
         write().map_err(|error| refused("write", &path, &error))
     }
 
-    /// Writes the journal so that it is there after a power cut, or the old one is.
+    /// Writes the journal. After a power failure, either the new or the old one is there.
     pub(super) fn write_journal(&self, journal: &Journal) -> Result<(), Stop> {
         self.remove_file(Step::RemoveDraft, DRAFT)?;
         let draft = self.path.join(DRAFT);
@@ -314,23 +313,23 @@ impl Folder {
         write().map_err(|error| refused("write", &draft, &error))
     }
 
-    /// The original, or a copy of it.
+    /// Returns the path of the original or its copy.
     pub(super) fn original(&self) -> PathBuf {
         self.path.join(ORIGINAL)
     }
 
-    /// The path for a new text of the file, at which nothing is now.
+    /// Removes a leftover new file and returns its path.
     pub(super) fn clear_new(&self) -> Result<PathBuf, Stop> {
         self.remove_file(Step::RemoveNew, NEW)?;
         Ok(self.path.join(NEW))
     }
 
-    /// Removes what an acquisition that was killed before its journal was written has left.
+    /// Removes the original that was left by an acquisition which was killed before its journal was written.
     pub(super) fn clear_original(&self) -> Result<(), Stop> {
         self.remove_file(Step::RemoveOriginal, ORIGINAL)
     }
 
-    /// Makes the folder of the journal itself last.
+    /// Syncs the parent of the journal's folder, so that the folder survives a power failure.
     pub(super) fn sync_place(&self) -> Result<(), Stop> {
         let base = &self.place.base;
         self.disk
@@ -338,13 +337,12 @@ impl Folder {
             .map_err(|error| refused("sync", base, &error))
     }
 
-    /// Removes the folders that we have made and that are empty; then the journal, which ends the undo;
-    /// then all else.
+    /// Removes the created folders that are empty, then the journal, which completes the undo, then everything else.
     pub(super) fn finish(self, journal: &Journal, own: Option<&str>) -> Result<(), Stop> {
         let mut folders = journal.folders.clone();
         folders.sort_unstable();
         for parts in folders.into_iter().rev() {
-            // Only folders on the way, even if the journal names others.
+            // Only folders on the path to the file, even if the journal names others.
             if (1..self.place.rest.len()).contains(&parts) {
                 self.remove_made(parts)?;
             }
@@ -353,7 +351,7 @@ impl Folder {
         self.remove(own)
     }
 
-    /// Removes a folder of our making if nothing is in it.
+    /// Removes a folder that we created, if it is empty.
     fn remove_made(&self, parts: usize) -> Result<(), Stop> {
         let path = self.place.way(parts);
         let mut patience = Patience::new(Duration::from_secs(1));
@@ -363,8 +361,8 @@ impl Folder {
                 Ok(false) => {}
                 Err(error) => return Err(refused("remove", &path, &error)),
             }
-            // One who came while we were at it may have begun a journal in there. He will see ours and
-            // take his away, unless he was killed.
+            // Another process may have begun a journal in the folder meanwhile. It will see ours and remove its own,
+            // unless it was killed.
             let below = self.place.below(parts);
             let name = below.journal_folder();
             let only_his = fs::read_dir(&path).is_ok_and(|mut list| {
@@ -381,7 +379,7 @@ impl Folder {
         }
     }
 
-    /// Removes all that is ours in the folder, and it. A waiter for the lock sees that it is gone.
+    /// Removes our files in the folder, and the folder. A waiter for the lock notices that.
     pub(super) fn remove(self, own: Option<&str>) -> Result<(), Stop> {
         self.living(own)?;
         if let Some(own) = own {
@@ -392,7 +390,7 @@ impl Folder {
         self.remove_file(Step::RemoveOriginal, ORIGINAL)?;
         self.remove_file(Step::RemoveIgnore, IGNORE)?;
         self.remove_file(Step::RemoveLock, LOCK)?;
-        // The next one may have begun in it already: then it stays.
+        // The next lease may have begun in the folder already. Then it stays.
         self.disk
             .remove_folder(Step::RemoveJournalFolder, &self.path)
             .map_err(|error| refused("remove", &self.path, &error))?;
@@ -427,7 +425,8 @@ fn read_journal(folder: &Path, place: &Location) -> Result<Option<Journal>, Stop
     )))
 }
 
-/// Some file systems lock only what is open for writing; some are read-only.
+/// Opens a file to lock it. Some file systems lock only files that are open for writing. On a read-only one the file is
+/// opened for reading.
 fn open_for_lock(path: &Path) -> io::Result<File> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Err(error)
@@ -442,7 +441,7 @@ fn open_for_lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the one who made this file lives.
+/// Returns whether the process that created this file is alive.
 fn is_held(path: &Path) -> Result<bool, Stop> {
     let file = match open_for_lock(path) {
         Ok(file) => file,

@@ -14,41 +14,41 @@ const VERSION: u32 = 1;
 /// Name and definition of a server.
 pub(super) type Entry = (String, Value);
 
-/// Everything that is needed to undo the changes of a file, beside the original itself.
+/// Data to undo the changes of a file, together with the original.
 ///
-/// It does not contain the location of the journal's folder: both may be moved together.
+/// The location of the journal's folder is not included, so both may be moved together.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     teamster_lease: u32,
-    /// The way from the folder of the journal to the file.
+    /// Path from the journal's folder to the file.
     pub(super) file: String,
     format: Format,
     pub(super) key: String,
-    /// Whether there was a file.
+    /// True if the file existed.
     existed: bool,
-    /// Content of a newly created file beside our entries.
+    /// Content of a newly created file without our entries.
     new_file: String,
-    /// How many parts of the way lead to each of the folders that we make.
+    /// For each folder that we create, the number of leading parts of the path.
     pub(super) folders: Vec<usize>,
-    /// The file without us; nothing if there is to be none.
+    /// Content of the file without our entries, or `None` if it should not exist.
     pub(super) base: Option<String>,
-    /// Whether `base` is no longer the original: another program has changed the file.
+    /// True if `base` is no longer the original, because another program has changed the file.
     pub(super) edited: bool,
-    /// Whether we have written the file more than once. Then the text of the original may be there
-    /// without being the original.
+    /// True if we have written the file more than once. A file with the original's content need not be the original
+    /// then.
     pub(super) rewritten: bool,
-    /// Whether the table of servers is ours.
+    /// True if we created the table of servers.
     made_table: bool,
-    /// All entries of ours that are or may be in the file.
+    /// Our entries that are or may be in the file.
     pub(super) entries: Vec<Entry>,
-    /// Holders of the entries. Dead holders are ignored.
+    /// Holders of the entries. Dead ones are ignored.
     pub(super) holders: Vec<Holder>,
-    /// Expected content of the file unless another program has changed it: one of these during a change.
+    /// Possible content of the file unless another program has changed it. There are two during a change.
     pub(super) written: Vec<String>,
 }
 
-/// Without the texts: the user's secrets may be in them.
+/// Omits the contents, because they may have secrets of the user.
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Journal")
@@ -58,10 +58,10 @@ impl fmt::Debug for Journal {
     }
 }
 
-/// One lease.
+/// Holder of a lease.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Holder {
-    /// The name of the file that it holds locked for as long as it lives.
+    /// Name of the file that the holder keeps locked.
     pub(super) id: String,
     pub(super) entries: Vec<Entry>,
 }
@@ -81,7 +81,7 @@ pub(super) enum Unreadable {
 }
 
 impl Journal {
-    /// The journal of a file that has no entry of ours yet.
+    /// Creates the journal of a file that has no entry of ours yet.
     pub(super) fn new(
         file: String,
         format: ConfigFormat,
@@ -124,7 +124,7 @@ impl Journal {
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        // All keys are texts, and nothing else in it can fail.
+        // All keys are strings, and no other part can fail to serialize.
         serde_json::to_vec_pretty(self).unwrap_or_default()
     }
 
@@ -135,13 +135,13 @@ impl Journal {
         }
     }
 
-    /// Names of the servers that may be in the file.
+    /// Returns the names of the servers that may be in the file.
     pub(super) fn names(&self) -> Vec<String> {
         self.entries.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Compares the file's content. If another program has changed it, that content without our entries is the
-    /// new base. Does not write the file.
+    /// Compares the file's content with the known contents. If another program has changed it, it becomes the new base,
+    /// without our entries. Does not write the file.
     pub(super) fn look(&mut self, current: Option<&str>) -> Result<(), EditError> {
         let known = match current {
             Some(text) => {
@@ -166,23 +166,23 @@ impl Journal {
                 (self.existed || !is_blank(&rest, &self.new_file)).then_some(rest)
             }
         };
-        // Who removes the file does not want it back.
+        // A program that has removed the file does not want it back.
         self.existed &= current.is_some();
         self.edited = true;
         self.base = base;
-        // What is there now becomes this base when our entries are taken out.
+        // The current content becomes this base when our entries are removed.
         self.written = current.map(str::to_owned).into_iter().collect();
         Ok(())
     }
 
-    /// Names of the user's servers in the file without us.
+    /// Returns the names of the user's servers in the file.
     pub(super) fn base_names(&self) -> Result<Vec<String>, EditError> {
         let text = self.base.as_deref().unwrap_or_default();
         edit::names(text, self.format(), &self.key)
     }
 
-    /// The new content of the file with these entries; notes that it is about to be written.
-    /// `current` is its present content, already compared.
+    /// Returns the new content of the file with these entries, and records that it is about to be written. `current` is
+    /// its present content, after [`look`](Self::look).
     pub(super) fn plan(
         &mut self,
         current: Option<&str>,
@@ -210,7 +210,7 @@ impl Journal {
         Ok(next)
     }
 
-    /// Notes that the plan for these entries has been written. Returns whether that is a change.
+    /// Records that the plan for these entries was written. Returns whether that is a change.
     pub(super) fn settle(&mut self, next: Option<String>, entries: Vec<Entry>) -> bool {
         let news = entries.len() != self.entries.len();
         self.written = next.into_iter().collect();
@@ -218,7 +218,7 @@ impl Journal {
         news
     }
 
-    /// Forgets all but one holder. What they have in the file together is no longer known then.
+    /// Removes all holders but one. Their combined content of the file is then unknown.
     pub(super) fn only(&mut self, id: &str) {
         if self.holders.len() > 1 {
             self.existed = true;
@@ -233,20 +233,20 @@ impl Journal {
         if !edit::names(base, self.format(), &self.key)?.is_empty() {
             return Ok(false);
         }
-        // What comes back distinguishes an empty table of the user's from none.
+        // The result of a removal distinguishes an empty table of the user from a missing one.
         let without = edit::remove(next, self.format(), &self.key, entries, true)?;
         Ok(without == base)
     }
 }
 
-/// Whether nothing is in a file but what a new one has.
+/// Returns whether a file has only the content of a new one.
 fn is_blank(text: &str, new_file: &str) -> bool {
     let solid = |text: &str| -> String { text.split_whitespace().collect() };
     let rest = solid(text.trim_start_matches('\u{feff}'));
     rest.is_empty() || rest == "{}" || rest == solid(new_file)
 }
 
-/// The entries of these holders, each once.
+/// Returns the entries of these holders without duplicates.
 pub(super) fn union<'a>(holders: impl IntoIterator<Item = &'a [Entry]>) -> Vec<Entry> {
     let mut all: Vec<Entry> = Vec::new();
     for entry in holders.into_iter().flatten() {

@@ -1,8 +1,8 @@
-//! Real location of a file, and of its journal.
+//! Locations of the leased file and of its journal.
 //!
-//! The journal of `D/file` lies in `D/.teamster-lease-file`. If `D` has to be made, it lies beside the
-//! topmost folder that is missing: `A/.teamster-lease-d+file` for `A/d/file`, so that what we have
-//! made is known even if we end right after making it.
+//! The journal of `D/file` lies in `D/.teamster-lease-file`. If `D` has to be created, it lies beside the topmost
+//! missing folder: in `A/.teamster-lease-d+file` for `A/d/file`. So the created folders are known even if the process
+//! ends right after creating them.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -10,22 +10,22 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-/// How the names of all journal folders begin.
+/// Prefix of the names of all journal folders.
 const PREFIX: &str = ".teamster-lease-";
 
-/// Links in one path; a longer chain is a ring.
+/// Maximum number of links in one path. A longer chain is a loop.
 const MOST_LINKS: u32 = 40;
 
-/// Longest part of a journal folder's name that is made of the file's.
+/// Maximum length of the part of a journal folder's name that comes from the file's name.
 const LONGEST_NAME: usize = 150;
 
-/// The file behind all symbolic links, which need not be there; nor the folders that it is in.
+/// Resolves all symbolic links. The file and its folders may be missing.
 pub(super) fn real_file(path: &Path) -> io::Result<PathBuf> {
     let real = follow(&std::path::absolute(path)?)?;
     if real.file_name().is_none() {
         return Err(io::Error::other("this is no path of a file"));
     }
-    // The file itself is left out: another of its names could be found instead.
+    // The file itself is not canonicalized, because that could return another of its names.
     let mut missing = Vec::new();
     let mut existing = real.as_path();
     while let (Some(folder), Some(name)) = (existing.parent(), existing.file_name()) {
@@ -43,7 +43,7 @@ pub(super) fn real_file(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-/// Follows links by hand, because one may lead to what is not there.
+/// Follows links manually, because a link may lead to a missing file.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut todo = parts(path);
     let mut done = PathBuf::new();
@@ -84,7 +84,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Ok(done)
 }
 
-/// The parts of a path, last first.
+/// Returns the parts of a path, last first.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let mut parts: Vec<_> = path
         .components()
@@ -94,17 +94,17 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     parts
 }
 
-/// A folder in which the journal of a file may lie, and the way from it to the file.
+/// A possible folder of a file's journal, and the relative path from it to the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Location {
     /// The folder.
     pub(super) base: PathBuf,
-    /// Folders, and the file's name.
+    /// Names of folders, and the file's name.
     pub(super) rest: Vec<OsString>,
 }
 
 impl Location {
-    /// All places of a file, the nearest first.
+    /// Returns all possible locations for a file, the nearest first.
     pub(super) fn all(file: &Path) -> Vec<Self> {
         let mut places = Vec::new();
         let mut rest = Vec::new();
@@ -120,7 +120,7 @@ impl Location {
         places
     }
 
-    /// The place for a new journal: the nearest folder that is there.
+    /// Returns the location for a new journal: the nearest existing folder.
     pub(super) fn for_new(file: &Path) -> io::Result<Self> {
         for place in Self::all(file) {
             match fs::metadata(&place.base) {
@@ -133,36 +133,36 @@ impl Location {
         Err(ErrorKind::NotFound.into())
     }
 
-    /// The places at which a journal folder is, the nearest first.
+    /// Returns the locations that have a journal folder, the nearest first.
     ///
-    /// The order matters: a lease that creates a folder for a file writes its journal higher up first, so a
-    /// reader that has seen the folder must look there afterwards.
+    /// The order matters: a lease that creates a folder for a file first writes its journal higher up. So a reader that
+    /// has seen the folder must look there afterwards.
     pub(super) fn taken(file: &Path) -> Vec<Self> {
         Self::all(file)
             .into_iter()
-            // One that we cannot see was not made by this user.
+            // A folder that we cannot see was not created by this user.
             .filter(|place| fs::symlink_metadata(place.journal_folder()).is_ok())
             .collect()
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(super) fn file(&self) -> PathBuf {
         self.way(self.rest.len())
     }
 
-    /// The folder in which the file is.
+    /// Returns the folder of the file.
     pub(super) fn folder(&self) -> PathBuf {
         self.way(self.rest.len() - 1)
     }
 
-    /// The path of the first parts of the way.
+    /// Returns the path of the first `parts` parts.
     pub(super) fn way(&self, parts: usize) -> PathBuf {
         let mut path = self.base.clone();
         path.extend(&self.rest[..parts]);
         path
     }
 
-    /// The same file, seen from a folder on the way.
+    /// Returns the location of the same file relative to a folder on its path.
     pub(super) fn below(&self, parts: usize) -> Self {
         Self {
             base: self.way(parts),
@@ -170,12 +170,12 @@ impl Location {
         }
     }
 
-    /// The folder of the journal.
+    /// Returns the folder of the journal.
     pub(super) fn journal_folder(&self) -> PathBuf {
         self.base.join(format!("{PREFIX}{}", self.short_name()))
     }
 
-    /// The way as one name; another way has another.
+    /// Encodes the relative path as one unique name.
     pub(super) fn name(&self) -> String {
         let parts: Vec<_> = self.rest.iter().map(|part| encode(part)).collect();
         parts.join("+")
@@ -197,7 +197,7 @@ impl Location {
     }
 }
 
-/// A part of a path with `+`, `%` and what is not UTF-8 as `%` and two digits.
+/// Encodes a part of a path: `+`, `%` and bytes that are not UTF-8 become `%` and two digits.
 fn encode(part: &OsStr) -> String {
     let mut name = String::new();
     for chunk in part.as_encoded_bytes().utf8_chunks() {
@@ -216,7 +216,7 @@ fn encode(part: &OsStr) -> String {
     name
 }
 
-/// The hash FNV-1a. The name in the journal distinguishes two files with the same hash.
+/// Returns the FNV-1a hash. The name in the journal distinguishes two files with the same hash.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -18,16 +18,16 @@ use crate::edit::EditError;
 pub(super) struct Held {
     disk: Disk,
     pub(super) file: PathBuf,
-    /// Where the journal was.
+    /// Location of the journal at the start of the lease.
     place: Location,
     id: String,
-    /// As it was when the lease began, in case that the folder does not live as long.
+    /// The journal at the start of the lease, in case its folder is removed early.
     journal: Journal,
-    /// Locked for as long as the lease lives.
+    /// Lock of the holder's file.
     _lock: Lock,
 }
 
-/// Does something until the disk holds still.
+/// Retries an operation until the state of the disk does not change meanwhile.
 fn until_done<T>(disk: &Disk, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Stop> {
     let mut patience = Patience::new(disk.patience);
     loop {
@@ -43,13 +43,13 @@ fn unreadable(error: &EditError) -> Stop {
     Stop::Failed(format!("{error}; mend the file"))
 }
 
-/// Puts entries into a file.
+/// Acquires a lease: puts entries into a file.
 pub(super) fn acquire(disk: &Disk, file: &Path, edit: &ConfigEdit) -> Result<Held, Stop> {
     let entries = union([&*edit.entries]);
     if let Some((name, _)) = edit.entries.iter().find(|entry| !entries.contains(entry)) {
         return Err(Stop::Failed(format!("two servers have the name `{name}`")));
     }
-    // Before anything is made beside what may be a device.
+    // Checked before anything is created beside a possible device.
     content::look(file)?;
     until_done(disk, || {
         let folder = Folder::enter(disk, file, true)?.ok_or(Stop::Again)?;
@@ -69,14 +69,14 @@ pub(super) fn acquire(disk: &Disk, file: &Path, edit: &ConfigEdit) -> Result<Hel
             undo(folder, journal, None)?;
             return Err(Stop::Again);
         }
-        // If it fails, those who live undo it with their own.
+        // If this fails, the live holders undo it together with their own changes.
         join(&folder, journal, &living, edit, &entries).inspect_err(|_| {
             let _ = leave(disk, folder, None);
         })
     })
 }
 
-/// The first lease of a file.
+/// Begins the first lease of a file.
 fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, Stop> {
     let table = &edit.table;
     folder.hide()?;
@@ -102,7 +102,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
         id: id.clone(),
         entries: entries.to_vec(),
     });
-    // From here on an undo knows all that may happen; it has to be on the disk before that does.
+    // The undo now has all it needs. The journal must be on the disk before the change.
     folder.write_journal(&journal)?;
     folder.sync_place()?;
     if let Some(next) = &next
@@ -121,7 +121,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
     })
 }
 
-/// A further lease of a file.
+/// Adds a lease of a file.
 fn join(
     folder: &Folder,
     mut journal: Journal,
@@ -164,13 +164,13 @@ fn join(
     })
 }
 
-/// Brings the file in line with the holders of the journal: some are new, or some are gone.
+/// Updates the file after holders were added to or removed from the journal.
 fn settle(folder: &Folder, journal: &mut Journal, new: Option<&[Entry]>) -> Result<(), Stop> {
     let found = folder.read()?;
     let current = found.as_ref().map(|content| &*content.text);
     let mut wanted = union(journal.holders.iter().map(|holder| &*holder.entries));
     if new.is_none() && (current.is_none() || same(&wanted, &journal.entries)) {
-        // A file that was removed meanwhile stays away, and one that needs no change is left alone.
+        // A file that was removed meanwhile stays removed, and one that needs no change is not written.
         return Ok(());
     }
     let mut looked = journal.clone();
@@ -208,7 +208,7 @@ fn settle(folder: &Folder, journal: &mut Journal, new: Option<&[Entry]>) -> Resu
             (None, None) => {}
         }
     }
-    // An entry that is out of the file must not be taken for ours if the user puts the like in.
+    // A removed entry must not be taken for ours if the user adds the same one.
     if journal.settle(next, wanted) {
         folder.write_journal(journal)?;
     }
@@ -234,7 +234,7 @@ fn refuse_names_of_the_user(journal: &Journal, entries: &[Entry]) -> Result<(), 
     }
 }
 
-/// The folders on the way to the file that are not there.
+/// Returns the missing folders on the path to the file.
 fn missing_folders(folder: &Folder) -> Vec<usize> {
     (1..folder.place.rest.len())
         .filter(|parts| !folder.place.way(*parts).is_dir())
@@ -247,7 +247,7 @@ fn make_folders(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
         match folder.disk.make_folder(Step::MakeFolder, &path, false) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // Another process created it at this moment: it is not ours to remove.
+                // Another process has just created it, so it is not ours to remove.
                 journal.folders.retain(|made| *made != parts);
                 folder.write_journal(journal)?;
                 return Err(Stop::Again);
@@ -271,7 +271,7 @@ impl Held {
         })
     }
 
-    /// The journal was removed: what this lease knows has to do.
+    /// Releases the lease by its own copy of the journal, because the journal was removed.
     fn release_without_journal(&self, folder: Option<Folder>) -> Result<Released, Stop> {
         let folder = match folder {
             Some(folder) => folder,
@@ -280,7 +280,7 @@ impl Held {
         };
         let mut journal = self.journal.clone();
         journal.only(&self.id);
-        // They count from where the journal was.
+        // The folders are relative to the original location of the journal.
         let folders = std::mem::take(&mut journal.folders);
         let released = undo(folder, journal, Some(&self.id))?;
         for parts in folders.into_iter().rev() {
@@ -293,9 +293,9 @@ impl Held {
     }
 }
 
-/// Removes entries that no living holder needs; without a living holder all of them, and the journal.
+/// Removes entries that no live holder needs. Without a live holder, removes all of them and the journal.
 fn leave(disk: &Disk, folder: Folder, own: Option<&str>) -> Result<Released, Stop> {
-    // What was found on entering may have been changed since.
+    // The journal may have changed since the folder was entered.
     let Some(mut journal) = folder.read_journal()? else {
         folder.remove(own)?;
         return Ok(Released::Nothing);
@@ -312,11 +312,11 @@ fn leave(disk: &Disk, folder: Folder, own: Option<&str>) -> Result<Released, Sto
     Ok(Released::Shared)
 }
 
-/// Makes the file what it is without us, and removes the journal.
+/// Restores the file and removes the journal.
 fn undo(folder: Folder, mut journal: Journal, own: Option<&str>) -> Result<Released, Stop> {
     until_done(&folder.disk, || {
         put_back(&folder, &mut journal)?;
-        // Before the journal goes.
+        // Synced before the journal is removed.
         folder.sync_folder()
     })?;
     folder.finish(&journal, own)?;
@@ -345,10 +345,10 @@ fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
     }
 }
 
-/// Finishes the undo of what the dead have left.
+/// Undoes the changes of dead holders.
 pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
     let mut done = Released::Nothing;
-    // There is more than one only if a run was killed while it looked for the place.
+    // There are several only if a run was killed while it searched for the location.
     for place in Location::taken(file) {
         let Some(folder) = Folder::find(disk, &place)? else {
             continue;
@@ -364,7 +364,7 @@ pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
     Ok(done)
 }
 
-/// How many leases live, and the servers that may be in the file; nothing if there is no journal.
+/// Returns the number of live leases and the servers that may be in the file, or `None` without a journal folder.
 pub(super) fn pending(disk: &Disk, file: &Path) -> Result<Option<(usize, Vec<String>)>, Stop> {
     for place in Location::taken(file) {
         if let Some(folder) = Folder::find(disk, &place)? {

@@ -1,11 +1,11 @@
-//! Bringing files from a private home to the user's own, without loss on either side.
+//! Merging of files from a private home into the user's own, without loss on either side.
 
 use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-/// The state of a file, to detect a later change.
+/// The state of a file, used to detect a later change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -15,7 +15,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The present one, following links; `None` if there is none.
+    /// Returns the current state, following links, or `None` if the file is missing.
     pub(super) fn of(path: &Path) -> Option<Self> {
         path.metadata().ok().map(|data| Self {
             device: data.dev(),
@@ -26,8 +26,8 @@ impl Stamp {
     }
 }
 
-/// Brings a file or a folder to its place. What is there is only replaced if it is still as `known`.
-/// Folders are joined. Nothing is deleted.
+/// Copies a file or a folder to its location. An existing file is replaced only if its state is still `known`. Folders
+/// are merged. Nothing is deleted.
 pub(super) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, lost: &mut Vec<String>) {
     let result = from
         .symlink_metadata()
@@ -48,7 +48,7 @@ pub(super) fn carry_back(from: &Path, to: &Path, known: Option<&Stamp>, lost: &m
     }
 }
 
-/// `AlreadyExists` if something else is there that must not be replaced.
+/// Fails with `AlreadyExists` if the target must not be replaced.
 fn carry(
     from: &Path,
     to: &Path,
@@ -68,19 +68,19 @@ fn carry(
         return symlink(leads_to, to);
     }
     if !data.is_file() || same_content(from, to) {
-        // A socket is of no use without its process.
+        // A socket is useless without its process.
         return Ok(());
     }
     if known.is_some() && Stamp::of(to).as_ref() != known {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    // Through a link of the user's own.
+    // Follow a link of the user.
     let to = match to.canonicalize() {
         Ok(to) if known.is_some() => to,
         _ => to.to_owned(),
     };
     make_parent(&to)?;
-    // The place for temporary files may be on another disk, and a file must appear atomically.
+    // Temporary folders may be on another disk, and a file must appear atomically.
     let folder = to.parent().unwrap_or(Path::new("/"));
     let mut copy = tempfile::NamedTempFile::new_in(folder)?;
     io::copy(&mut File::open(from)?, copy.as_file_mut())?;
@@ -101,7 +101,7 @@ fn carry(
 fn carry_folder(from: &Path, to: &Path, data: &Metadata, lost: &mut Vec<String>) -> io::Result<()> {
     if to.symlink_metadata().is_err() {
         make_parent(to)?;
-        // Fails on another disk, and then its files are copied.
+        // This fails across disks. Then the files are copied.
         if fs::rename(from, to).is_ok() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ fn carry_folder(from: &Path, to: &Path, data: &Metadata, lost: &mut Vec<String>)
     Ok(())
 }
 
-/// The user's folder itself may not be there yet.
+/// Creates the parent folder, because the user's folder itself may be missing.
 fn make_parent(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     match path.parent() {
@@ -208,10 +208,10 @@ mod tests {
         );
         assert_eq!(place.carry(known.as_ref()), [lost.as_str()]);
         assert_eq!(read(&place.to), "new");
-        // Nor one that was not there before.
+        // A file that was not there before is not replaced either.
         assert_eq!(place.carry(None), [lost.as_str()]);
         assert_eq!(read(&place.to), "new");
-        // What was deleted meanwhile stays so: it may have been a logout.
+        // A file that was deleted meanwhile stays deleted: it may have been a logout.
         fs::remove_file(&place.to).unwrap();
         assert_eq!(place.carry(known.as_ref()), [lost]);
         assert!(!place.to.exists());

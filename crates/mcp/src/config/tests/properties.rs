@@ -50,7 +50,7 @@ fn tools() -> impl Strategy<Value = McpTools> {
 
 fn servers() -> impl Strategy<Value = Vec<McpServer>> {
     let server = (transport(), limit(), limit(), tools());
-    // Control characters are no problem of this form, only for the CLIs.
+    // This form accepts control characters. Only the CLIs do not.
     btree_map("[^\0]{1,6}", server, 0..4).prop_map(|servers| {
         let servers = servers.into_iter();
         let servers = servers.map(|(name, (transport, startup, tool, tools))| {
@@ -64,7 +64,7 @@ fn servers() -> impl Strategy<Value = Vec<McpServer>> {
     })
 }
 
-/// JSON of all shapes with names that mean something.
+/// JSON of all shapes with meaningful names.
 fn json() -> impl Strategy<Value = serde_json::Value> {
     let name = prop_oneof![
         "(mcpServers|servers|mcp|a|b)",

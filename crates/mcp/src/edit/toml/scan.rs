@@ -1,6 +1,6 @@
 //! Positions of the parts of a TOML text.
 //!
-//! The text was parsed before, so this only has to find what is known to be right.
+//! The text was parsed before, so it is known to be valid.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::edit::splice::{Comments, line};
 
 /// A header, or a key with its value.
 pub(super) struct Expression {
-    /// The keys that lead to it from the top.
+    /// The full path of keys from the top level.
     pub(super) path: Vec<String>,
-    /// How many of these are of the header above.
+    /// Number of keys in `path` that come from the header above.
     pub(super) header: usize,
     pub(super) kind: Kind,
-    /// Where it begins: what is left of it in its line is white space.
+    /// Start position. Only white space precedes it in its line.
     pub(super) start: usize,
-    /// Where its last character ends.
+    /// End position, after the last character.
     pub(super) end: usize,
 }
 
@@ -27,18 +27,18 @@ pub(super) enum Kind {
     Header,
     /// `[[path]]`.
     ArrayHeader,
-    /// `key = value`, with the place of the value.
+    /// `key = value`, with the range of the value.
     Pair(Range<usize>),
 }
 
-/// A key with its value in braces.
+/// A key and its value in an inline table.
 pub(super) struct InlineItem {
     pub(super) path: Vec<String>,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// All headers and keys of a text, in their order.
+/// Returns all headers and keys of a text, in order.
 pub(super) fn scan(text: &str) -> Result<Vec<Expression>, EditError> {
     let mut found = Vec::new();
     let mut header: Vec<String> = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<Expression>, EditError> {
     }
 }
 
-/// The items of an inline table; none for another value.
+/// Returns the items of an inline table, or none for another value.
 pub(super) fn items(text: &str, value: Range<usize>) -> Result<Vec<InlineItem>, EditError> {
     let mut found = Vec::new();
     if !text[value.clone()].starts_with('{') {
@@ -107,10 +107,10 @@ pub(super) fn items(text: &str, value: Range<usize>) -> Result<Vec<InlineItem>, 
     }
 }
 
-/// The places of the keys and of the value of `key = value`.
+/// Returns the ranges of the keys and of the value of `key = value`.
 fn pair(text: &str, start: usize) -> Result<(Range<usize>, Range<usize>), EditError> {
     let equals = key_end(text, start, b'=')?;
-    // In braces, the value may begin in another line.
+    // In an inline table the value may begin in another line.
     let (value, _) = Comments::Toml.skip(text, equals + 1);
     let end = value_end(text, value)?;
     Ok((start..equals, value..end))
@@ -121,7 +121,7 @@ fn path(text: &str, keys: Range<usize>) -> Result<Vec<String>, EditError> {
     Ok(parsed.iter().map(|key| key.get().to_owned()).collect())
 }
 
-/// The position of the character that ends these keys.
+/// Returns the position of the character that ends these keys.
 fn key_end(text: &str, mut at: usize, stop: u8) -> Result<usize, EditError> {
     let start = at;
     loop {
@@ -172,7 +172,7 @@ fn value_end(text: &str, start: usize) -> Result<usize, EditError> {
     }
 }
 
-/// The position after the string that begins here.
+/// Returns the position after the string that begins here.
 fn string_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let quote = bytes[start];
@@ -184,7 +184,7 @@ fn string_end(text: &str, start: usize) -> Option<usize> {
             b'\\' if escapes => at += 2,
             byte if byte == quote && !long => return Some(at + 1),
             byte if byte == quote && bytes[at..].starts_with(&[quote; 3]) => {
-                // Up to two more may stand before the end.
+                // Up to two quotation marks may precede the closing ones.
                 let more = bytes[at + 3..]
                     .iter()
                     .take(2)
