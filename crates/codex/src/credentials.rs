@@ -10,7 +10,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             sign: Sign::Json(&["/tokens/access_token", "/OPENAI_API_KEY"]),
         }],
     );
-    // A custom model provider may need no login or another variable, and the login may be in a keyring.
+    // A custom model provider may need no login or use another variable, and the login may be in a keyring.
     places.elsewhere_variables = &["OPENAI_API_KEY"];
     places.elsewhere_files = &[CredentialFile {
         location: in_home("config.toml"),

@@ -93,7 +93,7 @@ impl Dialect for CopilotDialect {
         tool
     }
 
-    /// A call is reported once and completely, before the tool runs. No other update reports its start.
+    /// A call is complete with its input. The CLI reports it once, before the tool runs, and does not report the start.
     fn knows(&self, call: &ToolCall) -> bool {
         call.input.is_some()
     }

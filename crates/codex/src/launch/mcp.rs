@@ -28,7 +28,7 @@ const RESERVED: &str = "codex_apps";
 
 /// The CLI's default time for a server to start (measured).
 const DEFAULT_STARTUP: Duration = Duration::from_secs(30);
-/// Added to the CLI's timeout of a server, so that the server's failure is reported first.
+/// Time for which the CLI waits beyond a server's timeout, so that the server's failure is known by then.
 const MARGIN: Duration = Duration::from_secs(1);
 /// Longest timeout. The CLI panics on one that its clock cannot represent.
 const LONGEST_LIMIT: Duration = Duration::from_secs(1_000_000_000);

@@ -90,7 +90,7 @@ pub(crate) struct Start {
     pub(crate) output_schema: Option<Value>,
 }
 
-/// How permission requests of the CLI are answered.
+/// Source of the answers to permission requests of the CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     Nobody,
@@ -146,7 +146,7 @@ fn repository(directory: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// The error of a prompt that the CLI would refuse.
+/// Refuses a prompt that the CLI would refuse.
 pub(crate) fn check_prompt(prompt: &str, images: usize) -> Result<(), AgentError> {
     let chars = prompt.chars().count();
     if chars > launch::LARGEST_PROMPT_CHARS {

@@ -261,7 +261,7 @@ fn set(params: &mut Value, name: &str, value: Option<&str>) {
     }
 }
 
-/// Returns the error of images that cannot be read. The CLI would silently continue without them.
+/// Refuses images that cannot be read. The CLI would silently continue without them.
 pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
     for image in images {
         match &image.source {

@@ -14,7 +14,7 @@ use crate::decoder::items::{Items, Stage};
 use crate::decoder::messages::Kind;
 use crate::wire::Object;
 
-/// Largest number of empty parts of a summary before a part that is recognized as the next.
+/// Maximum number of line breaks between two parts of a summary. There is one for each skipped part and one more.
 const MOST_EMPTY_PARTS: u64 = 8;
 
 /// Work of one agent in a turn.

@@ -21,7 +21,7 @@ pub(super) struct Ending {
     aborted: Option<AgentError>,
     /// The model that answered last.
     model: Option<String>,
-    /// Outcome in the last line: whether the run failed.
+    /// Outcome of the run, once it is known: true if it failed.
     ended_with_error: Option<bool>,
     /// True after the last line, unless another turn has followed.
     over: bool,

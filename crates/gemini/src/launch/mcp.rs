@@ -65,7 +65,7 @@ const BLOCKED_VARIABLES: &[&str] = &[
     "_JAVA_OPTIONS",
 ];
 
-/// What a run's servers require of its launch, besides arguments.
+/// Requirements of a run's servers on its launch, besides arguments.
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
     pub(super) config: Option<ConfigEdit>,

@@ -28,7 +28,7 @@ pub(crate) struct Part<'a> {
     pub(crate) id: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "messageID", deserialize_with = "or_default")]
     pub(crate) message_id: Option<Cow<'a, str>>,
-    // text, reasoning
+    // Fields of `text` and `reasoning`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) text: Option<Cow<'a, str>>,
     /// True if the text is the CLI's, not the model's.
@@ -36,14 +36,14 @@ pub(crate) struct Part<'a> {
     pub(crate) synthetic: bool,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) metadata: Option<TextMetadata>,
-    // tool_use
+    // Fields of `tool_use`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) tool: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "callID", deserialize_with = "or_default")]
     pub(crate) call_id: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) state: Option<ToolState<'a>>,
-    // step_finish
+    // Fields of `step_finish`.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) reason: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]

@@ -418,7 +418,7 @@ fn rule(rules: &mut Map<String, Value>, name: &str, action: &str) {
 /// match any text, including none.
 ///
 /// Names with `_` are those of MCP servers' tools. Another tool may begin with the same name and would be denied,
-/// too. For these names, and for the tools denied in every run, the key ends in a blank and stars, which match
+/// too. For these names, and for the tools denied in every run, the key ends in a blank and a star, which match
 /// nothing, or text that begins with a blank. So it matches only this name.
 fn last_key(tool: &str, stars: &str) -> String {
     if may_be_a_servers(tool) || QUESTIONS.contains(&tool) {

@@ -194,7 +194,7 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
     play.order(Order::Interrupt);
     play.json(&delta("t1", "m1", "a"));
     assert!(play.methods().is_empty(), "once is enough");
-    // The CLI reports that there is none all the same. The request is sent again with the next line of the turn.
+    // The CLI nevertheless reports that there is none. The request is repeated after the next line of the turn.
     play.json(
         &json!({"id": 4, "error": {"code": -32600, "message": "no active turn to interrupt"}}),
     );
