@@ -11,10 +11,10 @@ use teamster::{CliProvider, ExecuteParams, claude::Claude};
 use teamster_core::provider::{Events, RunAssembler};
 use teamster_process::framing::{Frame, LineBuf};
 
-/// Maximum of one read of a pipe before it is enlarged, in bytes.
+/// Maximum size of one read of a pipe with the default capacity, in bytes.
 pub(crate) const CHUNK: usize = 64 * 1024;
 
-/// Output of Claude Code in a recorded run.
+/// Returns the output of Claude Code in a recorded run.
 pub(crate) fn recorded(scenario: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/claude/2.1.197")
@@ -23,8 +23,7 @@ pub(crate) fn recorded(scenario: &str) -> Vec<u8> {
     std::fs::read(path).expect("the fixture is in the repository")
 }
 
-/// At least `bytes` of text deltas as Claude Code printed them, behind the line that begins the
-/// session.
+/// Returns at least `bytes` of text deltas of Claude Code, after the line that begins the session.
 pub(crate) fn delta_lines(bytes: usize) -> Vec<u8> {
     let recorded = recorded("slow_reader_partial");
     let lines: Vec<&[u8]> = recorded.split_inclusive(|b| *b == b'\n').collect();
@@ -45,7 +44,7 @@ fn contains(line: &[u8], what: &[u8]) -> bool {
     memchr::memmem::find(line, what).is_some()
 }
 
-/// The floor: finding the lines.
+/// Splits lines, which is the floor of the comparison.
 pub(crate) fn split(input: &[u8]) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', input) {
@@ -54,7 +53,7 @@ pub(crate) fn split(input: &[u8]) {
     }
 }
 
-/// From bytes to events, as a run does it.
+/// Decodes bytes to events, as a run does.
 pub(crate) fn decode(input: &[u8]) {
     let decoder = Claude.decoder(&ExecuteParams::new(""));
     let mut assembler = RunAssembler::new(decoder, false);

@@ -1,5 +1,4 @@
-//! From bytes to lines, and from bytes to events, beside the floor: splitting the same bytes with
-//! memchr.
+//! Splitting of lines and decoding of events, compared with the floor: splitting the same bytes with memchr.
 
 mod common;
 

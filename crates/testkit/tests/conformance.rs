@@ -1,4 +1,4 @@
-//! Each check of the suite finds what it looks for, in a provider that is wrong on purpose.
+//! Each check of the suite detects a provider that is wrong on purpose.
 #![cfg(test)]
 
 use teamster_testkit::conformance::{Suite, Verdict};
@@ -8,7 +8,7 @@ mod toy;
 
 use toy::{Fault, suite};
 
-/// Asserts that this check finds this fault of a provider.
+/// Asserts that this check detects this fault of a provider.
 #[track_caller]
 fn finds(check: fn(&Suite) -> Verdict, fault: Fault, message: &str) {
     match check(&suite(fault)) {
@@ -165,7 +165,7 @@ fn prompts() {
         Fault::RefusesDashes,
         "refused: prompt: it begins with a dash",
     );
-    // What it becomes depends on what it is: a flag, a value of one, a sub-command.
+    // The prompt becomes a flag, the value of one, or a sub-command, depending on its text.
     finds(Suite::prompts, Fault::PromptWithoutDashes, "any prompt: ");
     finds(
         Suite::prompts,

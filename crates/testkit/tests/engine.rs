@@ -1,4 +1,4 @@
-//! The engine against real, hostile processes.
+//! The engine with real, hostile processes.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
@@ -38,12 +38,12 @@ use teamster_testkit::proc;
 
 use provider::Fake;
 
-/// Long enough for a loaded machine, and only waited out by a test that fails.
+/// Long enough for a loaded machine. Only a failing test waits for it.
 const LIMIT: Duration = Duration::from_mins(1);
-/// The CLI's own end of a run, well.
+/// The CLI's own end of a successful run.
 const END: &str = r#"{"end":false}"#;
 
-/// A run that is prepared.
+/// A prepared run.
 #[derive(Clone)]
 struct Run {
     provider: Fake,
@@ -51,7 +51,7 @@ struct Run {
     params: ExecuteParams,
 }
 
-/// A run of the fake agent with this script.
+/// Prepares a run of the fake agent with this script.
 fn agent(script: &Script) -> Run {
     let mut run = Run::of(Launch::default());
     let [(name, value)] = script.env().unwrap();
@@ -60,7 +60,7 @@ fn agent(script: &Script) -> Run {
     run
 }
 
-/// A run of a shell with this script.
+/// Prepares a run of a shell with this script.
 fn shell(script: &str) -> Run {
     let mut run = Run::of(Launch {
         args: vec!["-c".into(), script.into()],
@@ -96,7 +96,7 @@ impl Run {
         self
     }
 
-    /// With a record of lines with figures in this file.
+    /// Adds a record of lines with figures in this file.
     fn record(mut self, file: &Path) -> Self {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
         let folder = file.parent().unwrap();
@@ -129,7 +129,7 @@ struct Story {
     result: RunResult,
 }
 
-/// Reads a stream to its end, which must come, and checks its grammar.
+/// Reads a stream to its end, which must exist, and checks its grammar.
 async fn finish(stream: EventStream) -> Story {
     tokio::time::timeout(LIMIT, collect(stream))
         .await
@@ -144,7 +144,7 @@ async fn collect(mut stream: EventStream) -> Story {
     Story::of(events)
 }
 
-/// The next event, which must come.
+/// Returns the next event, which must exist.
 async fn next(stream: &mut EventStream) -> AgentEvent {
     tokio::time::timeout(LIMIT, stream.next())
         .await
@@ -180,7 +180,7 @@ impl Story {
             .collect()
     }
 
-    /// The only error.
+    /// Returns the only error.
     fn error(&self) -> &AgentError {
         let [error] = &self.result.errors[..] else {
             panic!("{:?}", self.result.errors);
@@ -201,14 +201,14 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// The process id in this file, once it is there. The process is killed if the test fails.
+    /// Waits for the process id in this file. The process is killed if the test fails.
     fn pid(&self, name: &str) -> proc::KillOnDrop {
         let pid = proc::wait_pid_file(&self.path(name), LIMIT).expect("no pid file");
         proc::KillOnDrop::new(pid)
     }
 }
 
-/// Waits without blocking the runtime until the file is there.
+/// Waits until the file exists, without blocking the runtime.
 async fn wait_for(path: &Path) {
     wait_until(|| path.exists()).await;
 }
@@ -225,14 +225,14 @@ async fn wait_until(mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Has this much time pass for the engine, which runs on the test's own thread.
+/// Advances the clock of the engine, which runs on the test's own thread.
 async fn let_pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
 }
 
-/// A limit that a test waits out.
+/// A limit that the test reaches.
 const SHORT: Duration = Duration::from_millis(400);
 /// A limit that must not be reached although the machine is loaded.
 const LONG: Duration = Duration::from_secs(50);

@@ -19,10 +19,10 @@ use std::time::Duration;
 use teamster_testkit::fake_agent::{Script, Signal};
 use teamster_testkit::proc;
 
-/// Long enough for a loaded machine, and only waited out by a test that fails.
+/// Long enough for a loaded machine. Only a failing test waits for it.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The fake agent with a script, not started yet.
+/// Returns the command of the fake agent with a script.
 fn command(script: &Script) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster-fake-agent"));
     command.envs(script.env().unwrap()).stdin(Stdio::null());
@@ -52,7 +52,7 @@ impl Agent {
         self.0.try_wait().unwrap().is_none()
     }
 
-    /// How it ended, within the limit.
+    /// Returns its exit status, within the limit.
     fn end(&mut self) -> ExitStatus {
         let mut status = None;
         proc::wait_until(LIMIT, || {
@@ -62,7 +62,7 @@ impl Agent {
         status.expect("the agent should have ended")
     }
 
-    /// Standard output up to this many bytes, waiting for them.
+    /// Reads this many bytes of standard output.
     fn read_stdout(&mut self, bytes: usize) -> String {
         let mut buffer = vec![0; bytes];
         self.0
@@ -74,7 +74,7 @@ impl Agent {
         String::from_utf8(buffer).unwrap()
     }
 
-    /// Standard output to its end.
+    /// Reads the rest of standard output.
     fn rest_of_stdout(&mut self) -> String {
         let mut text = String::new();
         self.0

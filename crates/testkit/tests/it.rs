@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do, in one program.
+//! Integration tests of this crate, in one program.
 
 mod conformance;
 mod engine;

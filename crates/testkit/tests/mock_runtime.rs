@@ -1,4 +1,4 @@
-//! The mock runtime keeps what it promises to those who test with it.
+//! The guarantees of the mock runtime.
 
 mod abort;
 mod grammar;
@@ -20,7 +20,7 @@ fn overloaded() -> AgentError {
     AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "529 overloaded")
 }
 
-/// All events that are left.
+/// Returns all remaining events.
 async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
     let mut events = Vec::new();
     while let Some(event) = stream.next().await {
@@ -29,7 +29,7 @@ async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
     events
 }
 
-/// All events of one run of this script.
+/// Returns all events of one run of this script.
 async fn play(script: Script) -> Vec<AgentEvent> {
     drain(MockRuntime::new("claude").run(script).execute(params())).await
 }

@@ -1,4 +1,4 @@
-//! Replays of hand-made recordings. Real ones are replayed by the tests of the package `fixtures`.
+//! Replays of hand-made recordings. The tests of the package `fixtures` replay real ones.
 
 use std::cell::RefCell;
 use std::fs;
@@ -10,7 +10,7 @@ use teamster_testkit::snapshot;
 
 #[test]
 fn a_program_that_never_started_gives_the_error_of_the_engine() {
-    // Hand-made: there is no output to record of such a run.
+    // Hand-made: such a run has no output to record.
     let dir = tempfile::tempdir().unwrap();
     let meta = r#"{"cli": "claude", "spawn_error": "OSError(7, 'Argument list too long')"}"#;
     fs::write(dir.path().join(META), meta).unwrap();

@@ -1,4 +1,4 @@
-//! The stand-ins of agents in a loop, driven as the real CLIs are: by the engine and the providers.
+//! The stand-ins of agents in a loop, driven by the engine and the providers like the real CLIs.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -15,10 +15,10 @@ use teamster_process::RuntimeConfig;
 use teamster_testkit::stand_in::witness::{self, TurnFigures, What};
 use teamster_testkit::stand_in::{PLAN_ENV, Plan, StandIn};
 
-/// Long enough for a loaded machine, and only waited out by a test that fails.
+/// Long enough for a loaded machine. Only a failing test waits for it.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A prompt for a full tick, and one for a light one.
+/// Prompts of a full and of a light tick.
 const FULL: &str = "Read ./MEMORY.md, then begin.";
 const LIGHT: &str = "Go on.";
 
@@ -58,7 +58,7 @@ impl Place {
         params
     }
 
-    /// Events without the processes.
+    /// Returns the events without the process ids.
     fn seen(&self) -> Vec<What> {
         let seen = witness::read(self.plan.witness()).unwrap();
         seen.into_iter().map(|seen| seen.what).collect()
@@ -69,7 +69,7 @@ impl Place {
         self.seen().iter().filter(|what| is_start(what)).count()
     }
 
-    /// The figures of all turns that ended.
+    /// Returns the figures of all turns that ended.
     fn turns(&self) -> Vec<TurnFigures> {
         let turns = self.seen().into_iter().filter_map(|what| match what {
             What::Result(turn) => Some(turn),
@@ -87,7 +87,7 @@ async fn end(stream: EventStream) -> RunResult {
     result
 }
 
-/// Tokens in, out and from a cache, as they were reported; and as they were.
+/// Returns the tokens in, out and from a cache: the reported ones and the actual ones.
 fn figures(result: &RunResult, turn: &TurnFigures) -> ([Option<u64>; 3], [Option<u64>; 3]) {
     let usage = result.usage.unwrap();
     (

@@ -1,4 +1,4 @@
-//! The program `teamster` beside a reader that spawns the same CLI.
+//! The program `teamster` compared with a reader that spawns the same CLI.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use super::{Result, SESSION, now, percentile};
 
-/// A place with a CLI that prints what this program prints with these arguments.
+/// A folder with a CLI that prints the output of this program with these arguments.
 struct Place {
     folder: tempfile::TempDir,
     cli: PathBuf,
@@ -32,7 +32,7 @@ impl Place {
         Ok(Self { folder, cli })
     }
 
-    /// A command that knows nothing of this machine's user.
+    /// Returns a command without the environment of this machine's user.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// Runs of a few lines, in turn with the floor.
+/// Measures runs of a few lines, alternating with the floor.
 pub(super) fn program(teamster: &str, runs: usize) -> Result<()> {
     let teamster = fs::canonicalize(teamster)?;
     let place = Place::new("emit 5 0")?;
@@ -84,7 +84,7 @@ pub(super) fn program(teamster: &str, runs: usize) -> Result<()> {
     Ok(())
 }
 
-/// How long a command takes whose output is read, in nanoseconds.
+/// Returns the duration of a command whose output is read, in nanoseconds.
 fn time(command: &mut Command) -> Result<i64> {
     let start = now();
     let mut child = command.stdout(Stdio::piped()).spawn()?;
@@ -97,11 +97,11 @@ fn time(command: &mut Command) -> Result<i64> {
     Ok(now() - start)
 }
 
-/// The program's peak memory for so much output of a CLI.
+/// Measures the program's peak memory for this much output of a CLI.
 pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
     let itself = std::env::current_exe()?;
     for case in ["mixed", "slow", "answer"] {
-        // In a process of its own: what the system reports is the peak of all children.
+        // In a separate process: the system reports the peak of all children.
         let mut measured = Command::new(&itself);
         measured.args(["peak", teamster, mib, case]);
         if !measured.status()?.success() {
@@ -111,9 +111,9 @@ pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
     Ok(())
 }
 
-/// One of these cases.
+/// Measures one of these cases.
 pub(super) fn peak(teamster: &str, mib: &str, case: &str) -> Result<()> {
-    /// For each read of at most 64 KiB.
+    /// Pause after each read of at most 64 KiB.
     const PAUSE: Duration = Duration::from_millis(1);
     let (emitted, args, pause, name): (_, &[&str], _, _) = match case {
         "mixed" => (case, &["--json"], None, "lines of all kinds, `--json`"),
@@ -152,7 +152,7 @@ pub(super) fn peak(teamster: &str, mib: &str, case: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints a session of so many MiB: text, tools and what they gave.
+/// Prints a session of this many MiB: text, tools and their results.
 pub(super) fn mixed(mib: usize) -> Result<()> {
     let output = "a line of what a tool has found\\n".repeat(60);
     let mut number = 0;
@@ -172,7 +172,7 @@ pub(super) fn mixed(mib: usize) -> Result<()> {
     })
 }
 
-/// Prints a session whose answer has so many MiB.
+/// Prints a session with an answer of this many MiB.
 pub(super) fn answer(mib: usize) -> Result<()> {
     let text = "the words of a long answer ".repeat(40);
     session(mib, |out| delta(out, &text).map(|_| text.len()))
@@ -187,7 +187,7 @@ fn delta(out: &mut impl Write, text: &str) -> Result<usize> {
     Ok(line.len())
 }
 
-/// Prints a session of so many MiB, by parts that say how long they are.
+/// Prints a session of this many MiB. Each part returns its length.
 fn session(
     mib: usize,
     mut part: impl FnMut(&mut BufWriter<std::io::StdoutLock<'_>>) -> Result<usize>,

@@ -6,8 +6,8 @@ use teamster::{AgentEvent, AgentRuntime, ExecuteParams};
 
 use super::{Result, bare, emitter, now, print_times, read_times};
 
-/// How long events of agents that run take while others are started in the same process; and as a floor,
-/// the same with threads that only read, while another process starts them.
+/// Measures the latency of events of running agents while others are started in the same process. The floor
+/// is the same with threads that only read, while another process starts the agents.
 pub(super) fn starts(running: usize, count: &str) -> Result<()> {
     const LINES: &str = "100000";
     const PAUSE: &str = "5000";
@@ -71,12 +71,12 @@ pub(super) fn starts(running: usize, count: &str) -> Result<()> {
     Ok(())
 }
 
-/// So many short runs, all at once, in a process of their own.
+/// Executes this many short concurrent runs in a separate process.
 pub(super) fn start_many(starts: usize) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(run_many(starts))
 }
 
-/// So many short runs, all at once.
+/// Executes this many short concurrent runs.
 async fn run_many(starts: usize) -> Result<()> {
     let runtime = emitter("1", "0")?;
     let runs: Vec<_> = (0..starts)

@@ -1,4 +1,4 @@
-//! Delivery of MCP servers to the toy CLI: in a private file, or in the user's, with variables.
+//! Delivery of MCP servers to the toy CLI: in a private file or in the user's file, with variables.
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{

@@ -1,4 +1,4 @@
-//! A small CLI that does not exist, with a provider that is right, or wrong in one way.
+//! A small imaginary CLI, with a provider that is correct or has one fault.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use teamster_testkit::fixture::{META, STDOUT};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nothing,
-    // The decoder.
+    // Faults of the decoder.
     KeepsStateBetweenRuns,
     EndIsCompleted,
     TextTwice,
@@ -34,13 +34,13 @@ pub(crate) enum Fault {
     FailsWithoutError,
     CompletesWithError,
     Unwraps,
-    // The capabilities.
+    // Faults of the capabilities.
     SaysThinking,
     HidesCost,
     HidesAnnouncing,
     SaysModel,
     HidesEffort,
-    // The launch.
+    // Faults of the launch.
     RefusesWithoutName,
     RefusesAll,
     RefusesDashes,
@@ -54,7 +54,7 @@ pub(crate) enum Fault {
     ForgetsSystemPrompt,
     EnvInArguments,
     ExtraArgsDropped,
-    // MCP servers.
+    // Faults of MCP servers.
     SaysTransport,
     HidesTransport,
     HidesStrict,
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     ServersDropped,
     LeaseUnasked,
     TimeoutDropped,
-    // The model of the command line.
+    // Faults of the model of the command line.
     DashesProtectNothing,
 }
 
@@ -221,7 +221,7 @@ impl CliProvider for Toy {
     }
 }
 
-/// It takes a prompt that begins with `/` for a command.
+/// Returns the prompt, with a space before a `/` that the CLI would interpret as a command.
 fn not_a_command(params: &ExecuteParams) -> String {
     let command = params.prompt.starts_with('/') && !params.slash_commands;
     format!("{}{}", if command { " " } else { "" }, params.prompt)
@@ -231,7 +231,7 @@ struct ToyDecoder {
     fault: Fault,
     summary: RunSummary,
     message: String,
-    /// A call that is printed with its result.
+    /// A call that is emitted with its result.
     held: Option<AgentEvent>,
 }
 
@@ -362,7 +362,7 @@ impl ToyDecoder {
     }
 }
 
-/// Hand-made runs of it.
+/// Hand-made runs of the toy CLI.
 const RUNS: &[(&str, i32, &[&str])] = &[
     (
         "text",
@@ -396,7 +396,7 @@ const RUNS: &[(&str, i32, &[&str])] = &[
     ("error", 1, &[r#"{"type":"end","error":"who are you?"}"#]),
 ];
 
-/// The suite of a provider that does this wrong.
+/// Creates the suite of a provider with this fault.
 pub(crate) fn suite(fault: Fault) -> Suite {
     let dir = tempfile::tempdir().unwrap();
     for (scenario, exit_code, lines) in RUNS {

@@ -1,4 +1,4 @@
-//! The agent never waits for the consumer, and nothing is lost.
+//! The agent never waits for the consumer, and no output is lost.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use crate::engine::{
 const LINES: usize = 50_000;
 const LINE_BYTES: usize = 1000;
 
-/// A line for each number that becomes an event and is not kept in memory.
+/// Returns a line for each number that becomes an event and is not kept in memory.
 fn numbered(bytes: usize) -> Text {
     Text::from(line("{n}", bytes))
 }
@@ -34,7 +34,7 @@ fn number(event: &AgentEvent) -> Option<usize> {
     value["n"].as_str()?.parse().ok()
 }
 
-/// A figure of a process in bytes, such as `VmRSS` or `VmHWM`.
+/// Returns a memory figure of a process in bytes, such as `VmRSS` or `VmHWM`.
 fn memory(pid: &str, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
@@ -46,7 +46,7 @@ fn memory(pid: &str, name: &str) -> u64 {
         * 1024
 }
 
-/// How much a process has written, in bytes.
+/// Returns the number of bytes that a process has written.
 fn written(pid: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     io.lines()
@@ -71,7 +71,7 @@ fn a_slow_consumer_loses_nothing_of_50_mb_and_memory_is_bounded() {
     assert!(peak < 32 << 20, "{peak} bytes at most");
 }
 
-/// Reads one event, then none until the agent has written all and is gone, then the rest.
+/// Reads one event, pauses until the agent has written everything and is gone, and reads the rest.
 pub(crate) fn be_slow(place: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -82,7 +82,7 @@ pub(crate) fn be_slow(place: &Path) {
         let (go, pid) = (place.join("go"), place.join("pid"));
         let script = Script::new()
             .report(&pid)
-            // What does not fit in the pipe when it ends is lost.
+            // Loses the output that does not fit in the pipe at its end.
             .lossy_stdout()
             .line(numbered(LINE_BYTES).repeat(LINES as u64))
             .line(END)
@@ -162,7 +162,7 @@ async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
         })
         .start();
     let first = next(&mut stream).await;
-    // The agent is ended although its stream is no longer read.
+    // The agent ends although its stream is no longer read.
     let agent = place.pid("pid");
     wait_until(|| !proc::is_alive(agent.pid())).await;
     let mut story = finish(stream).await;

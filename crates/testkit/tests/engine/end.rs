@@ -1,4 +1,4 @@
-//! Ends of runs: the agent's own end, its exit and the end of its pipes are three things.
+//! Ends of runs. The agent's own end, its exit and the end of its pipes are separate.
 
 use std::time::{Duration, Instant};
 
@@ -165,7 +165,7 @@ async fn a_grandchild_that_writes_on_is_read_while_it_does_and_not_for_ever() {
 
 #[tokio::test]
 async fn all_output_is_read_after_the_agent_is_gone() {
-    // The pipe is full when it exits.
+    // The pipe is full when the agent exits.
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(999));
     let script = Script::new().line(Text::from(line).repeat(900)).line(END);
     for _ in 0..5 {

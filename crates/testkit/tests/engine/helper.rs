@@ -1,4 +1,4 @@
-//! Tests that need a process of their own run this test binary again, in a role.
+//! Roles for tests that need a separate process, which is this test binary.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::engine::{drain, mcp, private_files, private_home, recording, runtime,
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
 
-/// This program in a role; `place` is a directory for what it has to say.
+/// Returns this program in a role. `place` is a directory for its output.
 pub(crate) fn role(name: &str, place: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

@@ -25,7 +25,7 @@ async fn records_of_the_run_reach_the_decoder() {
         .await;
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.notices(), [r#"{"figure":2}"#, r#"{"figure":4}"#]);
-    // That is for those who ask for it.
+    // `usage` is only emitted on request.
     assert!(!story.types().contains(&"usage"));
 }
 
@@ -99,14 +99,14 @@ async fn the_native_program_runs_in_the_launchers_place() {
     symlink(&launcher, &link).unwrap();
     let mut run = agent(&Script::new().report(&report).line(END));
     let native = run.config.program.replace(link).unwrap();
-    // The first is not there, so the second is taken.
+    // The first path does not exist, so the second is used.
     run.provider.native = vec![place.path("no-such-file"), native.clone()];
     assert_eq!(run.clone().finish().await.result.exit_code, Some(0));
     assert_eq!(
         Report::read(&report).unwrap().argv[0],
         native.display().to_string()
     );
-    // Without any of them it is the launcher after all.
+    // Without any of them the launcher is used.
     run.provider.native.pop();
     assert_eq!(run.finish().await.result.exit_code, Some(9));
 }

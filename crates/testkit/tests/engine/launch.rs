@@ -1,4 +1,4 @@
-//! Before and at the start of the process.
+//! The launch of a process, and errors before it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use teamster_testkit::proc;
 
 use crate::engine::{END, Place, Run, agent, next, shell};
 
-/// Runs an agent that reports what it was launched with.
+/// Runs an agent that reports its arguments and environment.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {
     let place = Place::new();
     let file = place.path("report.json");
@@ -143,7 +143,7 @@ async fn a_program_is_searched_on_the_childs_own_path() {
     assert_eq!(story.result.status, RunStatus::Completed);
 }
 
-/// The one error of a run that could not start.
+/// Returns the only error of a run that could not start.
 async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
     let story = run.finish().await;
     assert_eq!(story.types(), ["error", "done"]);

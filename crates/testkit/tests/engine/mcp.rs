@@ -1,4 +1,4 @@
-//! Servers in the CLI's own configuration file: there for the run, and gone at its end.
+//! MCP servers in the CLI's own configuration file, during the run only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::engine::{
     END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
 };
 
-/// Sees that a file is opened, as by a process that wants a lock on it.
+/// Detects that a file is opened, for example by a process that wants to lock it.
 struct Opened(Inotify);
 
 impl Opened {
@@ -26,13 +26,13 @@ impl Opened {
         Self(inotify)
     }
 
-    /// Whether it was opened since this was last asked.
+    /// Returns whether it was opened since the last call.
     fn again(&self) -> bool {
         self.0.read_events().is_ok_and(|events| !events.is_empty())
     }
 }
 
-/// The user's file, with what must not get lost.
+/// Content of the user's file, which must not get lost.
 const USERS: &str = "{\n  // mine\n  \"theme\" : \"dark\",\n  \"mcpServers\": { \"own\": {\"command\": \"own\"}, },\n}\n";
 
 fn table(file: &Path) -> ConfigTable {
@@ -47,7 +47,7 @@ fn table(file: &Path) -> ConfigTable {
     }
 }
 
-/// The run with a server of this name in the file.
+/// Adds a server with this name in the file to the run.
 fn leased(run: Run, file: &Path, name: &str) -> Run {
     let edit = ConfigEdit {
         table: table(file),
@@ -63,7 +63,7 @@ fn with_server(run: Run, name: &str) -> Run {
     run.params(|params| params.mcp_servers.push(server))
 }
 
-/// The user's file in a folder of its own.
+/// Creates the user's file in a separate folder.
 fn users_file(place: &Place, content: &str) -> PathBuf {
     let folder = place.path("config");
     fs::create_dir(&folder).unwrap();
@@ -76,13 +76,13 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Nothing of ours is left.
+/// Asserts that the file is restored and no other file remains.
 fn assert_restored(file: &Path, content: &str) {
     assert_eq!(read(file), content);
     assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
 }
 
-/// An agent that has begun and runs until `go` exists.
+/// Returns the script of an agent that starts and runs until `go` exists.
 fn waiting(place: &Place) -> Script {
     Script::new()
         .report(place.path("report"))
@@ -191,7 +191,7 @@ fn the_file_is_restored_when_the_runtime_is_shut_down() {
 
 #[tokio::test]
 async fn the_file_is_changed_until_the_tree_is_gone() {
-    // What the CLI still does when it is stopped, it does with its servers.
+    // A CLI may still use its servers while it is stopped.
     let place = Place::new();
     let file = users_file(&place, USERS);
     let (seen, ready) = (place.path("seen"), place.path("ready"));
@@ -231,7 +231,7 @@ async fn two_runs_at_once_share_one_file_and_the_last_restores_it() {
     assert_restored(&file, USERS);
 }
 
-/// The rest of a run that has begun.
+/// Reads the remaining events of a run.
 async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
     let mut events = vec![first];
     while !matches!(events.last(), Some(AgentEvent::Done(_))) {
@@ -299,7 +299,7 @@ async fn a_server_that_the_file_has_already_is_refused() {
 async fn a_file_that_cannot_be_written_is_named() {
     let place = Place::new();
     let ran = place.path("ran");
-    // A folder in which not even root can write.
+    // In this folder not even root can write.
     let file = Path::new("/sys/teamster/settings.json");
     let run = shell(&format!("touch {}", ran.display()));
     let error = refused(leased(run, file, "docs")).await;
@@ -327,7 +327,7 @@ async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_give
     let file = users_file(&place, USERS);
     let mut first = leased(agent(&waiting(&place)), &file, "docs").start();
     next(&mut first).await;
-    // As a process that is just changing the file.
+    // Simulates a process that is changing the file.
     let folder = file.parent().unwrap();
     let journal = fs::read_dir(folder)
         .unwrap()
@@ -349,7 +349,7 @@ async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_give
     assert_eq!(result.status, RunStatus::Aborted);
     assert!(!other.path("report").exists(), "nothing was started");
 
-    // The same for a stream that is dropped.
+    // The same for a dropped stream.
     let mut third = leased(agent(&waiting(&other)), &file, "third").start();
     let opened = Opened::watch(&lock_file);
     tokio::select! {
@@ -367,7 +367,7 @@ async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_give
     assert!(!other.path("report").exists());
 }
 
-/// A process on which only an engine lives: an agent with a lease, until it is killed.
+/// Hosts an engine: an agent with a lease, until this process is killed.
 pub(crate) fn be_host(place: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = Script::new()
@@ -385,7 +385,7 @@ pub(crate) fn be_host(place: &Path) {
     });
 }
 
-/// A run with a server in the file that was killed.
+/// Kills the host of a run with a server in the file.
 async fn killed_host(place: &Place) {
     let mut host = helper::role("host with a lease", &place.path(""))
         .spawn()
@@ -397,7 +397,7 @@ async fn killed_host(place: &Place) {
     drop(guard);
 }
 
-/// A run without servers, of a CLI that takes them from the file.
+/// Prepares a run without servers, of a CLI that reads servers from the file.
 fn plain(run: Run, file: &Path) -> Run {
     let mut run = leased(run, file, "none");
     run.params.mcp_servers.clear();
@@ -424,7 +424,7 @@ async fn a_run_without_servers_starts_after_those_of_a_killed_run_are_gone() {
     );
     assert_eq!(read(seen), USERS);
     assert_restored(&file, USERS);
-    // Nothing is left to say.
+    // The next run has no more to report.
     let story = plain(shell(&format!("echo '{END}'")), &file).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
 }
@@ -459,7 +459,7 @@ async fn entries_of_a_killed_run_are_undone_by_the_next() {
     killed_host(&place).await;
     assert!(read(&file).contains("docs-mcp"));
 
-    // The same name is no clash: it is not the user's. Nor for a run that only looks at the file.
+    // The same name does not conflict: it is not the user's. Neither does a run that only checks the file.
     let seen = place.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let looks = with_server(shell(&script), "docs")

@@ -1,4 +1,4 @@
-//! Names that the CLI would mix with those of the user's own servers.
+//! Names of servers that the CLI would confuse with those of the user's servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn toml(file: PathBuf) -> ConfigTable {
     }
 }
 
-/// A run with servers of these names, which leaves a mark.
+/// Prepares a run with servers of these names, which leaves a mark.
 fn run(mark: &Path, tables: Vec<ConfigTable>, names: &[&str]) -> Run {
     shell(&format!("touch {}; echo '{END}'", mark.display()))
         .launch(|launch| launch.names_taken = tables)
@@ -80,7 +80,7 @@ async fn a_name_that_the_users_file_has_is_refused_before_anything_is_started() 
 async fn other_names_and_files_that_are_not_there_are_fine() {
     let place = Place::new();
     let file = place.path("config.toml");
-    // Only the same name is the same.
+    // Only equal names conflict.
     fs::write(&file, "[mcp_servers.docs]\ncommand = \"x\"\n[other.Docs]\n").unwrap();
     let tables = vec![toml(file), json(place.path("nowhere/opencode.json"))];
     let mark = place.path("ran");
@@ -123,7 +123,7 @@ async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
     }
     assert!(mark.exists());
 
-    // Without servers nothing is checked.
+    // Without servers, names are not checked.
     let story = run(&mark, tables, &[]).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
 }

@@ -1,4 +1,4 @@
-//! Private files of a run are removed afterwards, also if we are killed.
+//! Removal of a run's private files, even if the host is killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use teamster_testkit::proc;
 
 use crate::engine::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
 
-/// With private files in `$SECRET_FILE` and `$OTHER_FILE`.
+/// Adds private files in `$SECRET_FILE` and `$OTHER_FILE`.
 pub(crate) fn with_secret(run: Run) -> Run {
     run.launch(|launch| {
         for name in ["SECRET_FILE", "OTHER_FILE"] {
@@ -25,7 +25,7 @@ pub(crate) fn with_secret(run: Run) -> Run {
     })
 }
 
-/// The folder that the file in this report's `$SECRET_FILE` is in.
+/// Returns the folder of this report's `$SECRET_FILE`.
 fn folder(report: &Report) -> PathBuf {
     let file = Path::new(&report.env["SECRET_FILE"]);
     assert_eq!(fs::read(file).unwrap(), b"secret");
@@ -51,7 +51,7 @@ async fn all_private_files_of_a_run_are_in_one_folder_for_this_user_only() {
     assert_eq!(folder.parent().unwrap(), std::env::temp_dir());
     let mode = folder.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o700);
-    // Neither another run nor a sweep takes it from a living one.
+    // Neither another run nor a sweep removes it from a live run.
     let other = with_secret(agent(&Script::new().line(END))).finish().await;
     assert_eq!(other.result.status, RunStatus::Completed);
     assert!(!sweep_private_files().contains(&folder));
@@ -92,7 +92,7 @@ async fn the_files_of_a_run_that_cannot_start_are_gone() {
     assert!(!is_anywhere(&mark));
 }
 
-/// Whether any private file of any run has this content.
+/// Returns whether a private file of any run has this content.
 fn is_anywhere(content: &str) -> bool {
     let folders = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     folders
@@ -107,7 +107,7 @@ fn is_anywhere(content: &str) -> bool {
         .any(|file| fs::read(file.path()).is_ok_and(|found| found == content.as_bytes()))
 }
 
-/// A process on which only an engine lives: an agent with private files, until it is killed.
+/// Hosts an engine: an agent with private files, until this process is killed.
 pub(crate) fn be_host(place: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = Script::new()
@@ -159,7 +159,7 @@ async fn a_run_has_a_folder_for_temporary_files_of_its_own_unless_the_caller_nam
     );
 }
 
-/// A process with one short run.
+/// Plays one short run.
 pub(crate) fn be_short() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let run = with_secret(agent(&Script::new().line(END)));
@@ -167,7 +167,7 @@ pub(crate) fn be_short() {
     assert_eq!(story.result.status, RunStatus::Completed);
 }
 
-/// A process in this role which has its temporary files where no other test has its own.
+/// Returns a process in this role with a separate folder for temporary files.
 pub(crate) fn role(name: &str, place: &Place) -> Command {
     let mut command = helper::role(name, &place.path(""));
     command.env("TMPDIR", place.path("tmp"));

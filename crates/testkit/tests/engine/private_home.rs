@@ -1,4 +1,4 @@
-//! A private home: one changed file, links to what the user has, and nothing lost.
+//! A private home: one changed file, links to the user's files, and no loss.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::engine::{END, Place, Run, SHORT, next, shell, wait_for};
 /// Content of the user's own configuration.
 const SETTINGS: &str = "{\n  // mine\n  \"theme\": \"dark\",\n  \"mcpServers\": {\"own\": {\"command\": \"own-mcp\"}, \"docs\": {\"command\": \"x\"}}\n}\n";
 
-/// A home with some files.
+/// Creates a home with some files.
 fn home(place: &Place) -> PathBuf {
     let home = place.path("home");
     fs::create_dir_all(home.join(".cli/skills")).unwrap();
@@ -31,7 +31,7 @@ fn home(place: &Place) -> PathBuf {
     home
 }
 
-/// A shell that runs in a private home, in `$CLI_HOME`.
+/// Prepares a shell that runs in a private home, in `$CLI_HOME`.
 fn run(home: &Path, script: &str) -> Run {
     let edit = ConfigEdit {
         table: ConfigTable {
@@ -53,7 +53,7 @@ fn run(home: &Path, script: &str) -> Run {
     };
     shell(&format!("cd \"$CLI_HOME\"; {script}; echo '{END}'"))
         .launch(|launch| launch.config = Some(edit))
-        // The caller's own counts less.
+        // The launch overrides the caller's variable.
         .params(|params| {
             params.env.insert("CLI_HOME".into(), "/nowhere".into());
             params.env.insert(
@@ -139,7 +139,7 @@ async fn files_of_the_cli_are_carried_back_except_the_settings() {
         ("token", "new\n"),
         ("added", "added\n"),
         ("tools/bin/x", "tool\n"),
-        // That was only a link.
+        // This was only a link.
         ("skills/one", "skill"),
     ] {
         assert_eq!(read(home.join(".cli").join(file)), content, "{file}");
@@ -185,7 +185,7 @@ async fn changes_of_other_programs_stay_and_are_reported() {
         )]
     );
     assert_eq!(read(token), "theirs\n");
-    // The CLI can create that again, so there is nothing to report.
+    // The CLI can recreate this file, so there is no report.
     assert_eq!(read(home.join(".cli/index")), "theirs\n");
 }
 
@@ -292,7 +292,7 @@ async fn a_file_of_the_users_keeps_its_mode_when_it_is_written_through_the_link(
     );
 }
 
-/// A process on which only an engine lives: an agent in a private home, until it is killed.
+/// Hosts an engine: an agent in a private home, until this process is killed.
 pub(crate) fn be_host(place: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = "echo s > .cli/sessions/1; pwd > $OUT; mv $OUT $OUT.2; exec sleep 600";

@@ -1,4 +1,4 @@
-//! A provider and a decoder that are as simple as they can be.
+//! A minimal provider and decoder.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,25 +21,24 @@ const INFO: CliInfo = {
 
 static PLAIN: CliInfo = INFO;
 
-/// A CLI that names its session only at the end.
+/// A CLI that reports its session only at the end.
 static LATE: CliInfo = {
     let mut info = INFO;
     info.choose_session_id = true;
     info
 };
 
-/// Launches what the test gave it.
+/// Provider that returns the launch of the test.
 #[derive(Clone)]
 pub(crate) struct Fake {
     pub(crate) launch: Launch,
     pub(crate) capabilities: Capabilities,
     pub(crate) choose_session_id: bool,
-    /// Where it keeps its record. Where the session is not named from outside, that is known by the
-    /// session's name.
+    /// Location of its record. Without a session id of the caller, the session's name selects it.
     pub(crate) record: Option<RecordFiles>,
-    /// Its paths to the native program of any launcher.
+    /// Paths to the native program of its launcher.
     pub(crate) native: Vec<PathBuf>,
-    /// The further directories of its last launch.
+    /// The additional directories of its last launch.
     pub(crate) add_dirs: Arc<Mutex<Vec<PathBuf>>>,
 }
 
@@ -82,9 +81,9 @@ impl CliProvider for Fake {
     }
 }
 
-/// `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
+/// Decoder of `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
 /// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
-/// `{"panic":1}` panic now and at the end.
+/// `{"panic":1}` panic immediately and at the end.
 #[derive(Default)]
 pub(crate) struct Lines {
     ended: Option<bool>,

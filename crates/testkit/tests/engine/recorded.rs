@@ -1,5 +1,5 @@
-//! The engine with the real providers: recorded output of their CLIs, played by the fake agent, which
-//! takes signals as the real CLI was seen to do.
+//! The engine with the real providers. The fake agent plays recorded output of their CLIs and handles signals
+//! as the real CLIs do.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use teamster_testkit::proc;
 
 use crate::engine::{LIMIT, Place, Story};
 
-/// The output of a fixture, such as `claude/2.1.197/text`.
+/// Returns the output of a fixture, such as `claude/2.1.197/text`.
 pub(crate) fn recorded(fixture: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
@@ -18,8 +18,7 @@ pub(crate) fn recorded(fixture: &str) -> PathBuf {
         .join("stdout.ndjson")
 }
 
-/// Runs a provider with an agent that executes the script; stops it at the first event of this
-/// type.
+/// Runs a provider with an agent that executes the script. Stops it at the first event of this type.
 async fn run(provider: &str, script: &Script, stop_at: Option<&str>) -> Story {
     let mut config = RuntimeConfig::default();
     config.program = Some(env!("CARGO_BIN_EXE_teamster-fake-agent").into());
@@ -43,7 +42,7 @@ async fn run(provider: &str, script: &Script, stop_at: Option<&str>) -> Story {
     Story::of(events)
 }
 
-/// A shell command of an agent's tool: in a session of its own, as all these CLIs start them.
+/// Returns a shell command of an agent's tool, in a new session as in all these CLIs.
 fn tool(place: &Place) -> Spawn {
     Spawn::new(SpawnKind::Setsid)
         .pid_file(place.path("tool"))
@@ -77,7 +76,7 @@ async fn claude_stops_at_sigint_and_its_last_words_are_no_second_error() {
         .forever();
     let story = run("claude", &script, Some("text")).await;
     check_stopped(&story);
-    // By itself, at the first signal.
+    // It exits after the first signal.
     assert_eq!(story.result.exit_code, Some(0));
     assert!(
         story.result.text.ends_with("word9 "),
@@ -90,7 +89,7 @@ async fn claude_stops_at_sigint_and_its_last_words_are_no_second_error() {
 async fn codex_stops_at_sigint_without_a_word() {
     let place = Place::new();
     let script = Script::new()
-        // It ends its tools without further output; at SIGTERM it would leave their children.
+        // It ends its tools without further output. After SIGTERM it would leave their children.
         .on_signal(Signal::Int, Script::new().exit(1))
         .ignore([Signal::Term])
         .spawn(tool(&place))
@@ -166,13 +165,13 @@ async fn copilot_stopped_from_outside_has_not_completed() {
 
 #[tokio::test]
 async fn usual_stderr_output_and_exit_codes_count_in_a_live_run() {
-    // Printed by Codex whenever its prompt is an argument.
+    // Codex prints this whenever its prompt is an argument.
     let noise = Script::new()
         .line(Text::from("Reading additional input from stdin...").to(Stream::Stderr))
         .exit(1);
     let story = run("codex", &noise, None).await;
     assert_eq!(story.error().code, ErrorCode::CliExitError);
-    // Of Gemini CLI: it has no login.
+    // The exit code of Gemini CLI without a login.
     let story = run("gemini", &Script::new().exit(41), None).await;
     assert_eq!(story.error().code, ErrorCode::CliExitError);
     assert_eq!(story.error().kind, ErrorKind::Auth);

@@ -1,4 +1,4 @@
-//! A run that is recorded: every byte is in the files, and a replay of them gives its events again.
+//! Recorded runs: the files have every byte, and a replay of them gives the same events.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ use teamster_testkit::replay::{ReplayOptions, replay};
 
 use crate::engine::{END, LIMIT, Place, Run, Story, agent, finish, helper, next, shell};
 
-/// The folder of a test's recording, which is not there yet.
+/// The folder of a test's recording, which does not exist yet.
 const DIR: &str = "a/recording";
 
 impl Place {
@@ -36,7 +36,7 @@ impl Run {
     }
 }
 
-/// Runs it, and checks that a replay of the recording is the same.
+/// Runs it, and checks that a replay of the recording is equal.
 async fn replayed(run: Run, place: &Place) -> Story {
     let provider = run.provider.clone();
     let story = run.record_to(place).finish().await;
@@ -138,7 +138,7 @@ async fn output_during_a_stop_is_recorded() {
     assert_eq!(meta["exit_code"], 7);
 }
 
-/// A replay reports the limit of time, too.
+/// A replay also reports the time limit.
 #[tokio::test]
 async fn a_run_that_a_limit_ended_is_recorded_with_the_limit() {
     let place = Place::new();
@@ -230,7 +230,7 @@ async fn a_folder_with_a_recording_is_refused_before_anything_starts() {
         let place = Place::new();
         fs::create_dir_all(place.path(DIR)).unwrap();
         let file = place.path(DIR).join(name);
-        // Also one that leads nowhere, or to where writing is harmless.
+        // Links are refused too, whether broken or to a target where writing is harmless.
         if name == STDERR {
             symlink("/dev/full", &file).unwrap();
         } else {
@@ -380,8 +380,8 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         let [(variable, script)] = Script::new().play(output.clone()).env().unwrap();
         params.env.insert(variable.into(), script);
         if name == "copilot" {
-            // Its command line does not distinguish a new session from a resumed one, which a replay takes
-            // it for.
+            // Its command line does not distinguish a new session from a resumed one. A replay assumes the
+            // latter.
             params.session_id = Some("d4fa99e6-9b0e-488f-808b-dd1a00c401fb".into());
         }
         let runtime = teamster::create_cli_runtime(name, config).unwrap();
@@ -405,8 +405,8 @@ fn line(n: impl std::fmt::Display) -> String {
 fn a_full_disk_ends_the_recording_and_not_the_run() {
     let place = Place::new();
     let role = helper::role("recorder on a full disk", &place.path(""));
-    // No file may have more than 32 or 64 KiB, and writing more is an error without a signal: both
-    // are inherited. Its output goes to pipes, because ours may go to a file, which has more.
+    // Limits files to 32 or 64 KiB. Larger writes fail without a signal. Both settings are inherited. The
+    // output goes to pipes, because this process may write to a larger file.
     let output = Command::new("/bin/sh")
         .args(["-c", r#"trap "" XFSZ; ulimit -f 64; exec "$0" "$@""#])
         .arg(role.get_program())
@@ -437,7 +437,7 @@ fn a_full_disk_ends_the_recording_and_not_the_run() {
     assert_eq!(place.recorded(STDERR), b"");
 }
 
-/// The role of that: records a run that prints more than the disk takes.
+/// Records a run that prints more than the limited disk accepts.
 pub(crate) fn be_limited(place: &Path) {
     let script = Script::new()
         .line(Text::from(line("{n}")).repeat(LINES.into()))

@@ -1,4 +1,4 @@
-//! One runtime value, many runs, any executor.
+//! One runtime value with many runs on any executor.
 
 use std::fs;
 use std::future::Future;
@@ -51,7 +51,7 @@ async fn one_thread_is_enough() {
     assert_good(&agent(&short()).finish().await);
 }
 
-/// The simplest of all executors.
+/// Blocks on a future with a minimal executor.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -107,7 +107,7 @@ async fn a_panic_of_a_decoder_at_the_end_is_reported_too() {
     assert_eq!(story.result.text, "before");
 }
 
-/// A process on which only an engine lives: an agent and its tool that never end.
+/// Hosts an engine: an agent and its tool that never end.
 pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
     let spawn = Spawn::new(SpawnKind::Child).pid_file(place.join("tool"));
     let script = Script::new()
@@ -128,7 +128,7 @@ pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
 
 #[tokio::test]
 async fn dying_with_the_parent_is_not_dying_with_a_thread() {
-    // Started from a thread that ends at once, it lives on.
+    // It was started from a thread that ends immediately, and lives on.
     let place = Place::new();
     let go = place.path("go");
     let script = Script::new()
@@ -164,7 +164,7 @@ fn two_hundred_runs_leave_no_descriptor_and_no_process() {
     assert_eq!(fs::read_to_string(place.path("soak")).unwrap(), "same");
 }
 
-/// In a process of its own, because other tests have descriptors and children too.
+/// Runs in a separate process, because other tests have descriptors and children too.
 pub(crate) fn soak(place: &Path) {
     let me = std::process::id();
     let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
@@ -208,7 +208,7 @@ pub(crate) fn soak(place: &Path) {
                 next(&mut stream).await;
                 drop(stream);
             } else if n % 10 == 4 {
-                // While it is being started.
+                // Dropped while it is being started.
                 let mut stream = stream;
                 let _ = tokio::time::timeout(std::time::Duration::ZERO, stream.next()).await;
                 drop(stream);

@@ -1,4 +1,4 @@
-//! One process, many turns.
+//! One process for many turns.
 
 mod commands;
 mod permissions;
@@ -168,7 +168,7 @@ async fn an_end_between_two_turns_is_reported_with_the_next() {
     let process: u32 = say(&*session, "leave").await.result.text.parse().unwrap();
     assert!(wait_gone(process, LIMIT));
     let story = say(&*session, "id").await;
-    // Whether the end was seen before the turn was sent is chance.
+    // It is random whether the end was seen before the turn was sent.
     if story.result.status == RunStatus::Completed {
         assert_eq!(story.notices().len(), 1, "{:?}", story.events);
     } else {
@@ -180,7 +180,7 @@ async fn an_end_between_two_turns_is_reported_with_the_next() {
 async fn other_output_is_reported_at_once_also_between_turns() {
     let (sink, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let mut prepared = prepared();
-    // The receiver is there to the end.
+    // The receiver lives until the end of the test.
     let observer = LineObserver::new(move |line| drop(sink.send(line.to_owned())));
     prepared.config.observer = Some(observer);
     let session = prepared.open();
@@ -242,7 +242,7 @@ async fn two_processes_of_one_session_never_run_at_the_same_time() {
     let mut prepared = prepared();
     prepared.config.exit_grace = Some(Duration::from_millis(200));
     let session = prepared.open();
-    // It does not listen to the end of its input, and has to be stopped.
+    // It ignores the end of its input and has to be stopped.
     let process: u32 = say(&*session, "stay").await.result.text.parse().unwrap();
     let next = async {
         let story = say(&*session, "id").await;
@@ -403,7 +403,7 @@ async fn an_aborted_turn_is_never_sent() {
     assert_eq!(story.types(), ["error", "done"]);
     assert_eq!(story.result.status, RunStatus::Aborted);
     assert!(!session.is_live());
-    // Neither is one that is aborted while it waits for another.
+    // Neither is a turn that is aborted while it waits for another.
     let (events, _) = waiting(&*session, "wait").await;
     let second = Turn::new("pid");
     let cancel = second.cancel.clone();
@@ -444,7 +444,7 @@ async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
     assert!(pool.remove("a").is_none());
 }
 
-/// Without a Tokio runtime of the caller's.
+/// The caller has no Tokio runtime.
 #[test]
 fn any_executor_will_do() {
     let session = prepared().open();

@@ -15,7 +15,7 @@ async fn with_input(script: Script, stdin: Stdin) -> Story {
         .await
 }
 
-/// More than any pipe holds.
+/// Returns more bytes than any pipe holds.
 fn large() -> Vec<u8> {
     (0..3_000_000_u32).map(|n| b'a' + (n % 26) as u8).collect()
 }
@@ -51,7 +51,7 @@ async fn open_stdin_stays_open_until_the_agent_reports_its_end() {
         .stdin(Read::to_eof());
     let story = with_input(script, Stdin::Open(b"turn\n".to_vec())).await;
     assert_eq!(story.result.status, RunStatus::Completed);
-    // It saw the end of its input and went by itself.
+    // It exited after the end of its input.
     assert_eq!(story.result.exit_code, Some(0));
 
     let script = Script::new().line("{}").stdin(Read::to_eof()).line(END);
@@ -71,7 +71,7 @@ async fn an_agent_that_never_reads_does_not_hang_the_run() {
 
 #[tokio::test]
 async fn input_and_output_flow_at_the_same_time() {
-    // It writes more than the pipe holds before it reads more than the pipe holds.
+    // It writes more than a pipe holds before it reads more than a pipe holds.
     let place = Place::new();
     let file = place.path("stdin");
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(1000));

@@ -1,4 +1,4 @@
-//! Stopping: gracefully first, then by force, and always completely.
+//! Stopping: first gracefully, then by force, and always completely.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::engine::{
     END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until,
 };
 
-/// An agent that prints its process id and then never ends.
+/// Returns the script of an agent that prints its process id and never ends.
 fn endless(place: &Place) -> Script {
     with_pid(place).line(r#"{"t":"working"}"#).forever()
 }
@@ -26,7 +26,7 @@ fn pid(place: &Place) -> u32 {
     Report::read(place.path("report")).unwrap().pid
 }
 
-/// Starts, waits for the first event, stops and reads to the end.
+/// Starts a run, waits for its first event, stops it and reads to the end.
 async fn stopped(run: Run, stop: impl FnOnce(AbortHandle)) -> Story {
     let mut stream = run.start();
     let first = next(&mut stream).await;
@@ -81,13 +81,13 @@ async fn abort_before_start_never_spawns() {
 #[tokio::test]
 async fn a_stream_that_is_never_polled_never_spawns() {
     let stream = never_started(agent(&Script::new().line(END))).start();
-    // Processes are started one after the other: the first one would have been before this one.
+    // Processes are started in order: the first one would have been started before this one.
     let later = agent(&Script::new().line(END)).finish().await;
     assert_eq!(later.result.status, RunStatus::Completed);
     drop(stream);
 }
 
-/// A run that fails the test as soon as its process is started.
+/// Makes the run fail the test when its process starts.
 fn never_started(run: Run) -> Run {
     run.config(|config| {
         let started = |process: &_| panic!("started: {process:?}");
@@ -135,7 +135,7 @@ async fn an_agent_has_its_grace_to_clean_up_and_its_last_words_are_read() {
 
 #[tokio::test]
 async fn the_last_output_of_an_aborted_agent_is_read_completely() {
-    // As much as the pipe holds, at once, and gone.
+    // Fills the pipe in one write and exits.
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(999));
     let answer = Script::new().line(Text::from(line).repeat(900)).exit(0);
     let script = Script::new()
@@ -197,7 +197,7 @@ async fn kill_is_at_once() {
     assert_aborted(&story);
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
 
-    // Also in the middle of a graceful stop.
+    // Also during a graceful stop.
     let asked = place.path("asked");
     let story = stopped(patient(agent(&script)), |handle| {
         handle.abort();

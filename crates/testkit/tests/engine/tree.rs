@@ -1,4 +1,4 @@
-//! After `done`, no process of the run is alive, wherever it went.
+//! No process of a run is alive after `done`, in any process group or session.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use teamster_testkit::proc;
 
 use crate::engine::{END, LIMIT, LONG, Place, Run, Story, agent, helper, next};
 
-/// A process that ignores what it can ignore.
+/// Returns a process that ignores all signals that can be ignored.
 fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {
     Spawn::new(kind).pid_file(place.path("stray")).script(
         Script::new()
@@ -19,7 +19,7 @@ fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {
     )
 }
 
-/// Stops a run whose agent has started this process, and looks whether that is gone at `done`.
+/// Stops a run whose agent has started this process, and checks that the process is gone at `done`.
 async fn abort_ends(spawn: Spawn, place: &Place) {
     let script = Script::new().spawn(spawn).line(r#"{"u":"1"}"#).forever();
     let mut stream = agent(&script)
@@ -95,7 +95,7 @@ async fn a_stray_gets_sigterm_and_its_grace_too() {
     assert!(!proc::is_alive(place.pid("stray").pid()));
 }
 
-/// A run that ends well by itself and has started this process.
+/// Prepares a run that succeeds and has started this process.
 fn leaving(spawn: Spawn) -> Run {
     let script = Script::new()
         .spawn(spawn.hold_pipes(false))
@@ -133,7 +133,7 @@ async fn a_normal_end_leaves_nothing_behind_either() {
 
 #[tokio::test]
 async fn a_long_run_leaves_nothing_behind_either() {
-    // Long enough that the whole table of processes is looked at.
+    // Long enough that the whole process table is scanned.
     let place = Place::new();
     let script = Script::new()
         .spawn(stubborn(&place, SpawnKind::Daemon).hold_pipes(false))
@@ -146,7 +146,7 @@ async fn a_long_run_leaves_nothing_behind_either() {
 #[tokio::test]
 async fn a_tool_without_an_environment_that_outlives_the_turn_is_ended() {
     let place = Place::new();
-    // The agent lives on for a moment after its result, as real ones do.
+    // The agent lives for a moment after its result, as real ones do.
     let script = Script::new()
         .spawn(
             stubborn(&place, SpawnKind::Setsid)
@@ -240,7 +240,7 @@ fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
     host.kill().unwrap();
     host.wait().unwrap();
     assert!(proc::wait_gone(agent.pid(), LIMIT));
-    // The kernel does not report what the agent has started, but it can be found.
+    // The kernel does not report the agent's child, but it can be found.
     end_leftover(host.id(), &tool);
 }
 
@@ -273,13 +273,13 @@ fn a_host_that_is_a_zombie_is_dead() {
     host.wait().unwrap();
 }
 
-/// Finds and ends what a host has left behind.
+/// Finds and ends a leftover of a host.
 fn end_leftover(host: u32, process: &proc::KillOnDrop) {
     let find = || {
         let mut all = leftovers().into_iter();
         all.find(|left| left.pid == process.pid())
     };
-    // Threads of a killed host may be there for a moment after its main thread.
+    // Threads of a killed host may outlive its main thread for a moment.
     assert!(proc::wait_until(LIMIT, || find().is_some()));
     let left = find().expect("its host is dead");
     assert!(left.run_id.starts_with(&format!("{host}-")));
@@ -291,7 +291,7 @@ fn end_leftover(host: u32, process: &proc::KillOnDrop) {
 
 #[tokio::test]
 async fn processes_of_a_nested_run_are_ended_too() {
-    // As a `teamster` that the agent started marks what its own agent starts.
+    // A `teamster` that the agent starts marks its own processes like this.
     let place = Place::new();
     let pid_file = place.path("pid");
     let script = format!(

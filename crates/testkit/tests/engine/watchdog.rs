@@ -1,4 +1,4 @@
-//! Limits of time, phase by phase.
+//! Time limits of each phase.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn timeouts(startup: Duration, idle: Duration, tool: Duration) -> Timeouts {
     }
 }
 
-/// The error of a run that a limit ended.
+/// Returns the error of a run that a limit ended.
 async fn late(run: Run) -> AgentError {
     let story = run.finish().await;
     assert_eq!(story.result.status, RunStatus::TimedOut);
@@ -146,10 +146,10 @@ async fn the_longest_duration_is_no_limit() {
     assert_eq!(story.result.status, RunStatus::Completed);
 }
 
-/// The limit of the run in the host that is stopped.
+/// The time limit of the run in the suspended host.
 const HOST_LIMIT: Duration = Duration::from_secs(2);
 
-/// A process that reads an agent and is stopped meanwhile.
+/// Reads an agent while this process is being suspended.
 pub(crate) fn be_stopped(place: &Path) {
     let script = Script::new()
         .line(r#"{"t":"hm"}"#)
@@ -166,8 +166,8 @@ pub(crate) fn be_stopped(place: &Path) {
     });
 }
 
-/// The end of a run whose host was away for longer than its limit, as after Ctrl-Z and `fg`. The
-/// agent continues while the host is away, or when it is back.
+/// Returns the end of a run whose host was suspended for longer than its limit, as by Ctrl-Z and `fg`. The
+/// agent continues either during the suspension or after it.
 fn after_an_absence(continues_meanwhile: bool) -> String {
     let place = Place::new();
     let mut host = helper::role("host that is stopped", &place.path(""))
@@ -181,7 +181,7 @@ fn after_an_absence(continues_meanwhile: bool) -> String {
         go();
         assert!(proc::wait_until(LIMIT, || place.path("printed").exists()));
     }
-    // This is no wait for something: it is the absence.
+    // This is not a wait for a condition, but the suspension itself.
     std::thread::sleep(HOST_LIMIT * 2);
     send(Signal::SIGCONT);
     if !continues_meanwhile {

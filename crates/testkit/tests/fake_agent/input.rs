@@ -71,7 +71,7 @@ fn a_closed_stdin_breaks_the_writer() {
     assert_eq!(agent.read_stdout(7), "closed\n");
     let stdin = agent.stdin.as_mut().unwrap();
     let mut error = None;
-    // A process that another test is just starting holds the other end until it becomes its program.
+    // A process that another test is starting holds the other end until its `exec`.
     let broken = wait_until(Duration::from_secs(30), || {
         error = stdin.write_all(b"x").err();
         error.is_some()

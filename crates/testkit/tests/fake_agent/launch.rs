@@ -5,13 +5,13 @@ use teamster_testkit::fake_agent::{Report, SCRIPT_ENV, Script, Signal, Spawn, Sp
 
 use crate::fake_agent::{Files, command, run, text};
 
-/// The program without a script in the environment.
+/// Runs the program without a script in the environment.
 fn by_hand(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster-fake-agent"));
     command.args(args).env_remove(SCRIPT_ENV).output().unwrap()
 }
 
-/// The program with this value of the script variable.
+/// Runs the program with this value of the script variable.
 fn with_script(value: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster-fake-agent"));
     command.env(SCRIPT_ENV, value).output().unwrap()

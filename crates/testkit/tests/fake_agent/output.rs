@@ -5,7 +5,7 @@ use teamster_testkit::fake_agent::{BigLine, Flood, Pipe, Script, Stream, Text};
 
 use crate::fake_agent::{Files, run, start, text};
 
-/// The size of a pipe that was not enlarged.
+/// The default size of a pipe.
 const PIPE: usize = 64 * 1024;
 
 #[test]
@@ -216,7 +216,7 @@ fn a_lossy_agent_drops_bytes_that_the_pipe_does_not_take() {
     );
     assert_eq!(agent.end().code(), Some(0), "it ends without a reader");
     let stdout = agent.rest_of_stdout();
-    // How full a pipe gets depends on how the writes fall into its pages.
+    // The capacity depends on how the writes fill the pipe's pages.
     assert!(
         (PIPE / 2..=PIPE).contains(&stdout.len()),
         "{}",

@@ -8,7 +8,7 @@ use crate::fake_agent::{Agent, Files, command, run, text};
 
 const FOUR: &str = "one\ntwo\nthree\nfour";
 
-/// Plays four lines and gives standard output.
+/// Plays four lines and returns standard output.
 fn play(options: impl FnOnce(Play) -> Play) -> String {
     let files = Files::new();
     let play = options(Play::new(files.write("stdout.ndjson", FOUR)));
@@ -17,7 +17,7 @@ fn play(options: impl FnOnce(Play) -> Play) -> String {
     text(&output.stdout).to_owned()
 }
 
-/// Each `write` of the agent by itself: a datagram socket keeps them apart, as a pipe does not.
+/// Returns each `write` of the agent separately. A datagram socket preserves their boundaries, unlike a pipe.
 fn writes(script: &Script, bytes: usize) -> Vec<String> {
     let (reader, stdout) = UnixDatagram::pair().unwrap();
     let mut command = command(script);

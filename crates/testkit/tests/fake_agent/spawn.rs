@@ -7,7 +7,7 @@ use teamster_testkit::proc;
 
 use crate::fake_agent::{Agent, Files, LIMIT, command, send, start};
 
-/// Spawns one process of this kind, which reports and ends; the agent and its child.
+/// Spawns one process of this kind, which reports and exits. Returns the reports of the agent and its child.
 fn kin(kind: SpawnKind) -> (Report, Report) {
     let files = Files::new();
     let (parent, child) = (files.path("parent"), files.path("child"));

@@ -1,4 +1,4 @@
-//! Runs that are stopped.
+//! Stopped runs.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{drain, params, result, types};
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Everything is asserted that an aborted run ends with.
+/// Asserts the complete end of an aborted run.
 fn is_aborted(events: &[AgentEvent]) {
     let end = &events[events.len() - 2..];
     assert_eq!(types(end), ["error", "done"]);
@@ -88,7 +88,7 @@ async fn before_the_first_poll_nothing_is_started() {
     is_aborted(&events);
     assert_eq!(mock.runs().len(), 0);
     assert_eq!(mock.max_active(), 0);
-    // The script is there for the next.
+    // The script is still queued for the next run.
     assert_eq!(mock.execute(params()).result().await.text, "a");
 }
 
@@ -118,7 +118,7 @@ async fn one_that_hangs_ends_only_when_it_is_dropped() {
     let mock = MockRuntime::new("claude").run(Script::new().text("a").hang());
     let mut stream = mock.execute(params());
     stream.next().await.unwrap();
-    // Polled before the abort, so that it hangs already.
+    // Polled before the abort, so that it already hangs.
     timeout(HOUR, stream.next()).await.unwrap_err();
     stream.abort_handle().kill();
     timeout(HOUR, stream.next()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Random scripts, aborted at any time: the stream has the grammar of a real one.
+//! Random scripts that are aborted at any time. The stream has the grammar of a real one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use super::{overloaded, params, result};
 
-/// A random step of a script, also one that cannot be in a stream.
+/// A random step of a script, which may be invalid in a stream.
 #[derive(Debug, Clone)]
 enum Step {
     Text(String),
@@ -59,7 +59,7 @@ fn add(script: Script, step: &Step) -> Script {
     }
 }
 
-/// The script's status where no denial decides it.
+/// Sets the ending. Returns the script and its status unless a denial decides that.
 fn end(script: Script, ending: u8) -> (Script, RunStatus) {
     match ending {
         0 => (script.completed(), RunStatus::Completed),

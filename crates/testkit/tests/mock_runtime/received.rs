@@ -70,7 +70,7 @@ async fn without_a_script_a_run_fails() {
     mock.add(Script::new().text("late"));
     assert_eq!(mock.execute(params()).result().await.text, "late");
 
-    // Nothing to repeat either.
+    // There is no script to repeat either.
     let empty = MockRuntime::new("claude").repeat_last();
     let result = empty.execute(params()).result().await;
     assert_eq!(result.status, RunStatus::Failed);
@@ -87,7 +87,7 @@ async fn the_last_script_is_repeated_or_a_function_is_asked() {
     }
     let inner = MockRuntime::new("claude").run(Script::new().text("queued"));
     let asks = inner.clone();
-    // It may ask the runtime that asks it.
+    // The function may query the runtime that calls it.
     let mock = inner.run_by(move |params| {
         Script::new().text(format!("{} {}", params.prompt, asks.runs().len()))
     });
@@ -115,7 +115,7 @@ async fn runs_at_once_are_counted() {
         assert_eq!(mock.active(), 4 - ended);
     }
     mock.wait_until_idle().await;
-    // It is the most there ever was.
+    // The maximum does not decrease.
     mock.add(Script::new().text("a").wait_for_abort());
     let mut sixth = mock.execute(params());
     sixth.next().await.unwrap();
@@ -210,7 +210,7 @@ async fn all_that_can_be_asked_is_honoured_by_default() {
             let mut params = params.clone();
             params.mcp_delivery = delivery;
             params.permission = permission;
-            // With `strict` a provider may only take what is private.
+            // With `strict` a provider may only accept private deliveries.
             params.mcp_strict = delivery == McpDelivery::Private;
             let mock = MockRuntime::new("claude").run(Script::new());
             let result = mock.execute(params).result().await;

@@ -1,4 +1,4 @@
-//! The stream has the events of the script, and the result follows from them.
+//! The stream has the events of the script, and the result is derived from them.
 
 use serde_json::json;
 use teamster_core::provider::grammar;
@@ -114,7 +114,7 @@ async fn every_ending() {
     assert_eq!(result(&events).errors, std::slice::from_ref(&error));
     assert_eq!(result(&events).exit_signal.as_deref(), Some("SIGTERM"));
 
-    // Also after an error that did not end it.
+    // The same after an intermediate error.
     let events = play(script.clone().error(error.clone()).incomplete()).await;
     assert_eq!(types(&events), ["text", "error", "error", "done"]);
     let incomplete = result(&events);
@@ -130,7 +130,7 @@ async fn every_ending() {
     let events = play(script.clone().breaks_off()).await;
     assert_eq!(types(&events), ["text"]);
 
-    // Of two endings the last holds.
+    // The last of two endings applies.
     let events = play(script.failed(overloaded()).completed()).await;
     assert_eq!(types(&events), ["text", "done"]);
 }

@@ -1,4 +1,4 @@
-//! Delays, on a clock that is paused.
+//! Delays on a paused clock.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn the_starts_of_runs_are_reported() {
         .repeat_last();
     let start = Instant::now();
     let first = mock.execute(params());
-    // Made, but not polled: not started.
+    // Created, but not polled: not started.
     tokio::time::sleep(HOUR).await;
     first.result().await;
     mock.execute(params()).result().await;

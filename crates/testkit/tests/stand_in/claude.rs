@@ -1,4 +1,4 @@
-//! Claude Code, kept for many turns.
+//! Claude Code, with one process for many turns.
 
 use std::fs;
 
@@ -93,7 +93,7 @@ async fn sessions_are_written_down_as_the_program_does() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
         .map(|line| line["message"]["id"].as_str().unwrap().to_owned())
         .collect();
-    // One line a block, and the same usage on both of the first answer.
+    // One line per block, with the same usage on both blocks of the first answer.
     assert_eq!(ids, ["msg_0_1", "msg_0_1", "msg_0_2"]);
     for file in ["status.json", ".orchestrator/tools.json"] {
         let text = fs::read_to_string(folder.join(file)).unwrap();

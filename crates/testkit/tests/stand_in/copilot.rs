@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI, one process a turn.
+//! GitHub Copilot CLI, with one process per turn.
 
 use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
 use teamster_testkit::stand_in::witness::What;

@@ -1,4 +1,4 @@
-//! A turn's processes after an interrupt, and a turn when its process may end.
+//! Processes of a turn after an interrupt, and turns whose process may end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ async fn gone(pid: u32) -> bool {
     gone.await.unwrap()
 }
 
-/// Whether the processes of the prompt `commands` live: a server of before, what the first command left in the
-/// background, one in the CLI's own group, the second command, and one of its that has left the tree and
-/// ignores SIGTERM.
+/// The prompt `commands` starts five processes: an earlier server, a background process of the first command,
+/// one in the CLI's own group, the second command, and one of its children that has left the tree and ignores
+/// SIGTERM.
 #[tokio::test]
 async fn a_turns_commands_end_with_it_when_it_is_interrupted() {
     let mut prepared = prepared();
@@ -48,12 +48,12 @@ async fn a_turns_commands_end_with_it_when_it_is_interrupted() {
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
 }
 
-/// The pool and a caller at the same time: its turn is never cut short by the limit.
+/// The pool's limit never cuts a turn short that a caller is sending.
 #[tokio::test]
 async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
     let session = prepared().open();
     let process = pid(&*session).await;
-    // The turn is on its way to the task, which has not run yet: the process still seems to wait.
+    // The turn is queued for the task, which has not run yet: the process still seems to be idle.
     let mut stream = session.send(Turn::new("hold"));
     assert!(ready(&mut stream).is_none() && session.is_live());
     session.close_if_idle().await;
@@ -73,7 +73,7 @@ async fn a_turn_that_was_just_sent_is_not_closed_as_idle() {
     );
 }
 
-/// The same through the pool, whose place for one process is wanted by another session.
+/// The same through the pool, when another session needs its only process slot.
 #[tokio::test]
 async fn a_turn_that_was_just_sent_is_not_interrupted_by_a_full_pool() {
     let prepared = prepared();
@@ -84,7 +84,7 @@ async fn a_turn_that_was_just_sent_is_not_interrupted_by_a_full_pool() {
     let mut stream = session.send(Turn::new("hold"));
     assert!(ready(&mut stream).is_none() && session.is_live());
     let other = pool.session("b", SessionOptions::default).unwrap();
-    // Its turn runs beside the first one, which is there to be steered.
+    // Its turn runs concurrently with the first one, which can still be steered.
     assert_ne!(pid(&*other).await, process);
     session.steer("now".into()).await.unwrap();
     let story = finish(stream).await;
@@ -92,7 +92,7 @@ async fn a_turn_that_was_just_sent_is_not_interrupted_by_a_full_pool() {
     assert_eq!(pid(&*session).await, process);
 }
 
-/// On a runtime whose only thread is blocked, so that the session's task cannot have noticed.
+/// The runtime's only thread is blocked, so the session's task cannot have noticed the kill.
 #[tokio::test]
 async fn a_killed_process_takes_no_turn() {
     let session = prepared().open();
@@ -104,7 +104,7 @@ async fn a_killed_process_takes_no_turn() {
     assert_ne!(pid(&*session).await, process);
 }
 
-/// The event that the stream has now.
+/// Returns the next event if it is ready.
 fn ready(stream: &mut EventStream) -> Option<AgentEvent> {
     let mut next = std::pin::pin!(stream.next());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -1,4 +1,4 @@
-//! A CLI that is kept for many turns, and what drives it, as simple as they can be.
+//! A minimal CLI that is kept for many turns, and its provider.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 use crate::engine::provider::{Fake, Lines};
 use crate::engine::{LIMIT, Run, Story, finish, next};
 
-/// A CLI that is kept for many turns. It prints `$1`, or else `fresh`, as its session's id; with `$2`, which
-/// stands for a fork, not at its start.
+/// A CLI that is kept for many turns. It prints `$1`, or else `fresh`, as its session's id. With `$2`, which
+/// requests a fork, it does not print the id at its start.
 pub(super) const TALKER: &str = r#"
 id=${1:-fresh}
 say() { printf '{"t":"%s"}\n' "$1"; }
@@ -261,7 +261,7 @@ pub(super) async fn pid(session: &dyn AgentSession) -> u32 {
     say(session, "pid").await.result.text.parse().unwrap()
 }
 
-/// A turn in the middle of its work.
+/// A turn that is in progress.
 pub(super) struct Waiting {
     seen: Vec<AgentEvent>,
     pub(super) rest: EventStream,
@@ -276,7 +276,7 @@ impl Waiting {
     }
 }
 
-/// A turn that has reported that it waits, and its process.
+/// Starts a turn that waits. Returns the turn and its process.
 pub(super) async fn waiting(session: &dyn AgentSession, prompt: &str) -> (Waiting, u32) {
     let mut rest = session.send(Turn::new(prompt));
     let mut seen = Vec::new();
@@ -298,7 +298,7 @@ pub(super) async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
     events
 }
 
-/// The simplest executor that there is.
+/// Blocks on a future with a minimal executor.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
