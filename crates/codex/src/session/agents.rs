@@ -114,7 +114,7 @@ impl Agents {
         }
     }
 
-    /// Returns the origin of an agent. Without a known call, the agent's thread takes its place.
+    /// Returns the origin of an agent. Without a known call, the id of the agent's thread replaces it.
     pub(super) fn origin(&self, thread: &str) -> Origin {
         self.origins.get(thread).cloned().unwrap_or_else(|| Origin {
             call: Id::from(thread),
