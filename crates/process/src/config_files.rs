@@ -1,4 +1,4 @@
-//! The user's own configuration files of a CLI, as far as a run changes them or a killed one has.
+//! Changes to the user's configuration files of a CLI, by a run or left by a killed one.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::notice::Notice;
 use crate::run_folder::RunFolder;
 use crate::trace::trace;
 
-/// Changes of a run to configuration files, undone at its end.
+/// Changes of a run to configuration files, which are undone at its end.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigFiles {
     lease: Option<(PathBuf, Lease)>,
@@ -23,13 +23,13 @@ pub(crate) struct ConfigFiles {
 }
 
 impl ConfigFiles {
-    /// Whether some run has a lease on the file.
+    /// Returns whether any run has a lease on the file.
     pub(crate) fn is_leased(file: &Path) -> bool {
         lease::exists(file)
     }
 
-    /// Takes out of the files what killed runs have left, and refuses a server that the CLI would mix with
-    /// one of the user's. Blocks.
+    /// Removes the servers of killed runs from the files, and refuses a server that the CLI would mix with one of the
+    /// user's. Blocks.
     #[expect(clippy::unused_self, reason = "as without the feature")]
     pub(crate) fn look_after(
         &self,
@@ -40,7 +40,7 @@ impl ConfigFiles {
         check_names(plan, notices)
     }
 
-    /// Makes the change, and points the CLI at the changed file. Blocks.
+    /// Applies the change, and points the CLI to the changed file. Blocks.
     pub(crate) fn change<'a>(
         &mut self,
         edit: ConfigEdit,
@@ -71,7 +71,7 @@ impl ConfigFiles {
         self.lease.is_none() && self.home.is_none()
     }
 
-    /// Gives all back. Blocks.
+    /// Undoes all changes. Blocks.
     pub(crate) fn give_back(&mut self, notices: &mut Vec<Notice>) {
         if let Some((file, lease)) = self.lease.take() {
             let released = lease.release();
@@ -92,8 +92,8 @@ impl ConfigFiles {
     }
 }
 
-/// Takes the servers of killed runs out of the files that the CLI reads: it would start them, and runs
-/// put them there approved. Those of runs that are alive stay.
+/// Removes the servers of killed runs from the files that the CLI reads. The CLI would start them, because runs add
+/// them as approved. Servers of live runs are kept.
 fn undo_killed_runs(plan: &mut Plan, notices: &mut Vec<Notice>) {
     let leased = |file: &PathBuf| ConfigFiles::is_leased(file);
     for file in std::mem::take(&mut plan.leasable)
@@ -131,13 +131,13 @@ fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError>
     };
     for table in &plan.launch.names_taken {
         if plan.servers.is_empty() || Some(&table.file) == leased {
-            // The lease looks itself, and knows the entries of other runs from the user's.
+            // The lease checks this itself, and can tell the entries of other runs from the user's.
             continue;
         }
         let file = table.file.display();
         let taken = match taken(table, &plan.servers) {
             Ok(Some(_)) => {
-                // It may be what a killed run has left there. If not, nothing is changed.
+                // The server may be a leftover of a killed run. If not, nothing is changed.
                 let _ = restore(&table.file);
                 taken(table, &plan.servers)
             }
@@ -171,7 +171,7 @@ fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError>
     Ok(())
 }
 
-/// The first of these names that the table has too. The error is the reason why that is unknown.
+/// Returns the first of these names that is also in the table. The error is the reason why that is unknown.
 fn taken(table: &ConfigTable, servers: &[String]) -> Result<Option<String>, String> {
     let text = match fs::read_to_string(&table.file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

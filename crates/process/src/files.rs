@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Atomic creation and replacement of files.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -7,37 +7,41 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// How the name of a file begins that is about to take the place of another ([`replace_file`]). One that stays
-/// was left by a process that was killed.
+/// Prefix of the name of a file that is about to replace another ([`replace_file`]). A remaining one was left by a
+/// killed process.
 pub const DRAFT_PREFIX: &str = ".new-";
 
 /// Permissions of a file that replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileMode {
-    /// This user only: 0600.
+    /// Access for this user only: 0600.
     Private,
-    /// As for any new file: 0666, less the user's mask.
+    /// The default of new files: 0666 without the bits of the umask.
     New,
-    /// As the existing file; without one as [`New`](Self::New).
+    /// Those of the existing file; without one, those of [`New`](Self::New).
     Kept,
 }
 
-/// Puts a file with this content in the place of `path`. A reader sees the old one or the new one, also after
-/// the power has failed. The folder must be there, and a link is replaced itself. Blocks until the content is
-/// on the disk.
+/// Atomically replaces the file at `path` by one with this content. A reader sees the old or the new file, even after
+/// a power failure. The directory MUST exist. A symbolic link at `path` is replaced itself. Blocks until the content
+/// is on disk.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written. Then the old file is unchanged.
 pub fn replace_file(path: &Path, content: &[u8], mode: FileMode) -> io::Result<()> {
     draft(path, content, mode)?.persist(path)?;
     Ok(())
 }
 
-/// The same where no file may be yet.
+/// Like [`replace_file`], but fails if the file exists.
 pub(crate) fn create_file(path: &Path, content: &[u8], mode: FileMode) -> io::Result<()> {
     draft(path, content, mode)?.persist_noclobber(path)?;
     Ok(())
 }
 
-/// A file with this content beside `path`.
+/// Creates a temporary file with this content in the directory of `path`.
 fn draft(path: &Path, content: &[u8], mode: FileMode) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mut draft = tempfile::Builder::new();
@@ -52,7 +56,7 @@ fn draft(path: &Path, content: &[u8], mode: FileMode) -> io::Result<NamedTempFil
         draft.as_file().set_permissions(there.permissions())?;
     }
     draft.write_all(content)?;
-    // Else it may be empty after the power failed.
+    // Without this it may be empty after a power failure.
     draft.as_file().sync_data()?;
     Ok(draft)
 }

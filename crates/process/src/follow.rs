@@ -1,4 +1,4 @@
-//! Reading of a CLI's record: while the CLI runs, and at its end.
+//! Reading of a CLI's record files during the run and at its end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,22 +13,22 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::reading::Reader;
 use crate::record::Record;
 
-/// How often the record is looked at.
+/// Interval of the reads.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Reads the record of one run. All that blocks is done on another thread.
+/// Reads the record files of one run. All blocking work is done on another thread.
 pub(crate) struct Follower {
     begun: SystemTime,
-    /// Read it during the run too.
+    /// True to read during the run too.
     live: bool,
     record: Option<Record>,
     looks: Option<Interval>,
-    /// A look that is being taken.
+    /// The read in progress.
     look: Option<JoinHandle<(Record, Vec<String>)>>,
 }
 
 impl Follower {
-    /// To be called before the CLI starts, with the files that are known by then.
+    /// Creates a follower before the start of the CLI, with the files that are known by then.
     pub(crate) async fn begin(handle: &Handle, files: Option<RecordFiles>, live: bool) -> Self {
         let begun = SystemTime::now();
         let record = match files {
@@ -44,7 +44,7 @@ impl Follower {
         }
     }
 
-    /// The next lines during the run.
+    /// Polls the next lines during the run.
     pub(crate) fn poll(&mut self, reader: &impl Reader, cx: &mut Context<'_>) -> Poll<Vec<String>> {
         if !self.live {
             return Poll::Pending;
@@ -75,7 +75,7 @@ impl Follower {
         }
     }
 
-    /// The lines that are left after the end of the CLI, of these files if none were known before.
+    /// Returns the remaining lines after the end of the CLI. `files` are used if none were known before.
     pub(crate) async fn finish(mut self, files: Option<RecordFiles>) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(look) = self.look.take()

@@ -1,21 +1,25 @@
-//! Lines out of chunks of bytes.
+//! Splitting of chunks of bytes into lines.
 
 use memchr::memchr;
 
-/// How much of an over-long line is kept to show what it was, in bytes.
+/// Size of the kept beginning of an over-long line, in bytes.
 const HEAD_BYTES: usize = 1024;
-/// How much room there is at least before each read, in bytes.
+/// Minimum room before each read, in bytes.
 const ROOM: usize = 64 << 10;
-/// A buffer that grew beyond this for one line is given back when the line is done, in bytes.
+/// Capacity beyond which an empty buffer is freed, in bytes.
 const KEEP: usize = 1 << 20;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 ///
-/// Only the byte `\n` ends a line: U+2028 and the like are text. One `\r` before it goes, a byte
-/// order mark at the very start goes, blank lines are skipped, and bytes that are not UTF-8 stay as
-/// they are. A line longer than the limit is thrown away as it comes, so that memory stays at the
-/// limit, and reading continues after its newline. How the bytes were cut into chunks never shows.
+/// - Only the byte `\n` ends a line: U+2028 and the like are text.
+/// - One `\r` before the `\n` is removed, and so is a byte order mark at the start of the stream.
+/// - Blank lines are skipped.
+/// - Bytes that are not UTF-8 are kept.
+/// - A line over the limit is discarded while it is read, so that memory stays within the limit, and reading
+///   continues after its newline.
+///
+/// The result does not depend on the boundaries of the chunks.
 ///
 /// ```
 /// use teamster_process::framing::{Frame, LineBuf};
@@ -31,12 +35,12 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 #[derive(Debug)]
 pub struct LineBuf {
     buf: Vec<u8>,
-    /// Where the first line that was not handed out begins.
+    /// Offset of the first line that was not returned.
     start: usize,
-    /// Up to where there is no newline after `start`: no byte is looked at twice.
+    /// Offset up to which there is no newline after `start`, so that no byte is scanned twice.
     scanned: usize,
     max_line_bytes: usize,
-    /// Length so far of the over-long line that is being thrown away.
+    /// Length so far of the over-long line that is being discarded.
     discarded: Option<u64>,
     head: Vec<u8>,
     at_start: bool,
@@ -47,23 +51,23 @@ pub struct LineBuf {
 pub enum Frame<'a> {
     /// A line that is not blank, without its end.
     Line(&'a [u8]),
-    /// A line that was longer than the limit and is lost.
+    /// A line that was longer than the limit and was discarded.
     Oversize {
-        /// How long it was, without its newline, in bytes.
+        /// Length of the line without its newline, in bytes.
         bytes: u64,
-        /// How it began: at most 1 KiB.
+        /// The beginning of the line: at most 1 KiB.
         head: &'a [u8],
     },
 }
 
 impl LineBuf {
-    /// For lines of at most `max_line_bytes`, without their newline.
+    /// Creates a buffer for lines of at most `max_line_bytes` without their newline. The minimum is 3 bytes.
     pub fn new(max_line_bytes: usize) -> Self {
         Self {
             buf: Vec::new(),
             start: 0,
             scanned: 0,
-            // A byte order mark must not be cut by the limit, or chunks would show.
+            // A byte order mark must fit, or the result would depend on the chunks.
             max_line_bytes: max_line_bytes.max(BOM.len()),
             discarded: None,
             head: Vec::new(),
@@ -71,8 +75,8 @@ impl LineBuf {
         }
     }
 
-    /// Where new bytes go: append them, for example with `read_buf`. There is room for at least
-    /// 64 KiB without growing. To be called when [`next`](Self::next) has returned `None`.
+    /// Returns the buffer to append new bytes to, for example with `read_buf`. It has room for at least 64 KiB without
+    /// growing. To be called after [`next`](Self::next) has returned `None`.
     pub fn fill(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.buf.drain(..self.start);
@@ -83,8 +87,7 @@ impl LineBuf {
             self.buf = Vec::new();
         }
         if self.buf.capacity() - self.buf.len() < ROOM {
-            // Doubled, so that a long line is not copied for each of its chunks, but not far
-            // beyond the limit.
+            // Doubled, so that a long line is not copied for each of its chunks, but not far beyond the limit.
             let most = self.max_line_bytes.saturating_add(ROOM);
             let room = self.buf.len().min(most.saturating_sub(self.buf.len()));
             self.buf.reserve_exact(room.max(ROOM));
@@ -92,12 +95,12 @@ impl LineBuf {
         &mut self.buf
     }
 
-    /// Adds bytes that are already in memory.
+    /// Appends bytes that are already in memory.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.fill().extend_from_slice(bytes);
     }
 
-    /// The next whole line; `None` if more bytes are needed for one.
+    /// Returns the next complete line; `None` if more bytes are needed.
     #[expect(
         clippy::should_implement_trait,
         reason = "a frame borrows the buffer, which an iterator cannot say"
@@ -127,8 +130,8 @@ impl LineBuf {
         }
     }
 
-    /// The rest at the end of the input: a last line without newline. To be called when
-    /// [`next`](Self::next) has returned `None`; afterwards the buffer is empty.
+    /// Returns the last line without newline at the end of the input. To be called after [`next`](Self::next) has
+    /// returned `None`. Afterwards the buffer is empty.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
@@ -141,7 +144,7 @@ impl LineBuf {
         (from < to).then(|| Frame::Line(&self.buf[from..to]))
     }
 
-    /// There is no newline in what is left: remember that, and let go of it if it is too long.
+    /// Handles remaining bytes without a newline: marks them as scanned, and discards them if they are over the limit.
     fn keep_within_limit(&mut self) {
         let (start, end) = (self.start, self.buf.len());
         if let Some(bytes) = &mut self.discarded {
@@ -178,7 +181,7 @@ impl LineBuf {
         }
     }
 
-    /// The bounds of a line without a byte order mark before and a carriage return after it.
+    /// Returns the bounds of a line without a leading byte order mark and a trailing carriage return.
     fn trim(&mut self, mut start: usize, mut end: usize) -> (usize, usize) {
         if std::mem::take(&mut self.at_start) && self.buf[start..end].starts_with(BOM) {
             start += BOM.len();
@@ -313,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_long_line_in_small_pieces_takes_linear_time() {
-        // With a scan or a copy of the whole line for each piece this would take minutes.
+        // A scan or a copy of the whole line for each piece would take minutes.
         let mut buf = LineBuf::new(64 << 20);
         let piece = vec![b'x'; 4096];
         for _ in 0..(64 << 20) / 4096 {
@@ -352,7 +355,7 @@ mod tests {
             }
             prop_assert_eq!(&frames(max, &chunks), &expected);
 
-            // And the same as a plain split.
+            // The lines equal those of a simple split.
             let text = input.strip_prefix(BOM).unwrap_or(&input);
             let lines: Vec<_> = text
                 .split(|b| *b == b'\n')

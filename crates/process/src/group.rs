@@ -1,4 +1,4 @@
-//! A process that is asked something, in a process group of its own.
+//! Process group of a helper process.
 
 use std::io;
 use std::time::Duration;
@@ -8,28 +8,32 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// The process group of a helper: a version query, a probed server. What is
-/// left of the group is killed (SIGKILL) when this is dropped.
+/// The process group of a helper, such as a version query or a probed server. Dropping this kills (SIGKILL) the
+/// remaining processes of the group.
 ///
-/// Runs and sessions have more than this: see the crate's page.
+/// Runs and sessions have stronger guarantees: see the docs of the crate.
 #[derive(Debug)]
 pub struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    /// Starts the command as the leader of a group of its own.
+    /// Starts the command as the leader of its own group.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process cannot be started.
     pub fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
         let child = command.process_group(0).kill_on_drop(true).spawn()?;
         let id = child.id().and_then(|pid| i32::try_from(pid).ok());
         Ok((child, Self(id.map(Pid::from_raw))))
     }
 
-    /// Kills all processes of the group. That none is left is no error.
+    /// Kills all processes of the group. It is not an error if none is left.
     pub fn kill(&self) {
         self.send(Signal::SIGKILL);
     }
 
-    /// Ends the group: SIGTERM, then SIGKILL when its leader has ended or `grace` is over. Returns when the
-    /// leader is gone, or another `grace` later if it hangs in the kernel.
+    /// Ends the group: SIGTERM, then SIGKILL when its leader has exited or `grace` is over. Returns when the leader has
+    /// exited, or another `grace` later if it hangs in the kernel.
     pub async fn end(&self, leader: &mut Child, grace: Duration) {
         self.send(Signal::SIGTERM);
         let _ = timeout(grace, leader.wait()).await;
@@ -39,7 +43,7 @@ impl ProcessGroup {
 
     fn send(&self, signal: Signal) {
         if let Some(id) = self.0 {
-            // As long as anything is left of the group its id is its own.
+            // The id of a group is not reused while any of its processes is left.
             let _ = killpg(id, signal);
         }
     }

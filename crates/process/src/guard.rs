@@ -1,4 +1,4 @@
-//! A decoder that may panic.
+//! Isolation of panics in decoders.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,12 +10,12 @@ use teamster_core::provider::{
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
 
-/// Whether the decoder has panicked.
+/// Flag that is set when the decoder panics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panicked(Arc<AtomicBool>);
 
 impl Panicked {
-    /// The error of that, if it has happened.
+    /// Returns the error if the decoder has panicked.
     pub(crate) fn error(&self) -> Option<AgentError> {
         self.0.load(Ordering::Relaxed).then(panic_error)
     }
@@ -30,8 +30,8 @@ pub(crate) fn panic_error() -> AgentError {
     )
 }
 
-/// Passes everything on to a decoder until that panics, and nothing afterwards. So a bug in it
-/// costs one run, and that run still ends as it should.
+/// Passes all calls to a decoder until it panics, and none afterwards. So a bug in a decoder affects one run, and
+/// that run still ends properly.
 pub(crate) struct Guarded<D: Decoder + ?Sized> {
     decoder: Box<D>,
     panicked: Panicked,
@@ -73,8 +73,7 @@ impl<D: Decoder + ?Sized> Guarded<D> {
     }
 }
 
-// Every method, also those that need not be written: a default would silently take the place of the
-// decoder's own.
+// Implements every method, including those with a default, which would silently replace the decoder's own.
 impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         self.catch(|decoder| decoder.line(line, out));

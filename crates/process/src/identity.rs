@@ -1,4 +1,4 @@
-//! A process that is known by more than its id: ids are used again.
+//! Identity of a process: its id and its start time, because ids are reused.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use nix::unistd::{Pid, getpgid};
 
 use crate::os;
 
-/// Whether a process exists, as seen from this process.
+/// Existence of a process, as seen from this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Presence {
-    /// It runs, be it stopped (`SIGSTOP`) or not.
+    /// It runs, or is suspended (`SIGSTOP`).
     Running,
-    /// It has ended. A zombie, which its parent has not waited for, has ended too.
+    /// It has ended. This includes a zombie, which its parent has not reaped.
     Ended,
-    /// The system does not show it.
+    /// The system does not show the process.
     Unknown,
 }
 
@@ -25,11 +25,11 @@ pub enum Presence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessSignal {
-    /// `SIGTERM`: end in order.
+    /// `SIGTERM`: requests a graceful exit.
     Terminate,
-    /// `SIGKILL`: end at once.
+    /// `SIGKILL`: ends the process at once.
     Kill,
-    /// `SIGUSR1`: what the program makes of it.
+    /// `SIGUSR1`: its effect depends on the program.
     User1,
 }
 
@@ -43,11 +43,10 @@ impl ProcessSignal {
     }
 }
 
-/// A process, by its id and the time at which it started, so that a later process with the same id is not
-/// taken for it.
+/// A process, identified by its id and its start time, so that it is not confused with a later process with the same
+/// id.
 ///
-/// Linux has that time. Elsewhere it is not known, and any process with the id is taken for the one that
-/// is meant.
+/// The start time is only known on Linux. Elsewhere any process with the id is taken for this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcessIdentity {
     pid: u32,
@@ -55,13 +54,12 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// One that was written down: its id, and its start in clock ticks since the machine's.
+    /// Creates an identity from stored values: the id, and the start time in clock ticks since boot.
     pub fn new(pid: u32, start_time: Option<u64>) -> Self {
         Self { pid, start_time }
     }
 
-    /// The process that has this id now; `None` if none runs. One that has ended and was not waited for does
-    /// not run.
+    /// Returns the process that has this id now; `None` if none runs. A zombie does not run.
     pub fn of(pid: u32) -> Option<Self> {
         let found = Self {
             pid,
@@ -70,22 +68,22 @@ impl ProcessIdentity {
         found.is_running().then_some(found)
     }
 
-    /// Its id.
+    /// Returns the process id.
     pub fn pid(self) -> u32 {
         self.pid
     }
 
-    /// When it started, in clock ticks since the machine's start; `None` where that is not known.
+    /// Returns the start time in clock ticks since boot; `None` if it is unknown.
     pub fn start_time(self) -> Option<u64> {
         self.start_time
     }
 
-    /// The id of its parent; `None` where that is not known.
+    /// Returns the id of the parent; `None` if it is unknown.
     pub fn parent(self) -> Option<u32> {
         os::parent(self.pid).filter(|_| self.is_running())
     }
 
-    /// Whether it runs. One that has ended and was not waited for does not.
+    /// Returns whether the process runs. A zombie does not run.
     pub fn is_running(self) -> bool {
         if cfg!(target_os = "linux") {
             self.start_time.is_some_and(|start_time| {
@@ -100,7 +98,7 @@ impl ProcessIdentity {
         }
     }
 
-    /// Whether it runs, where that is certain.
+    /// Returns whether the process runs, or [`Presence::Unknown`] if that is uncertain.
     pub fn presence(self) -> Presence {
         if self.start_time.is_none() || os::is_hidden(self.pid) {
             Presence::Unknown
@@ -111,7 +109,11 @@ impl ProcessIdentity {
         }
     }
 
-    /// Sends a signal to it alone. That it is gone is no error.
+    /// Sends a signal to this process only. It is not an error if the process has ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process lacks the permission.
     pub fn signal(self, signal: ProcessSignal) -> io::Result<()> {
         match self.native().filter(|_| self.is_running()) {
             Some(pid) => done(kill(pid, signal.native())),
@@ -119,8 +121,12 @@ impl ProcessIdentity {
         }
     }
 
-    /// Sends a signal to its process group, if it is the leader of one, else to it alone. If it is gone, what
-    /// is left of its group gets the signal. That nothing is left is no error.
+    /// Sends a signal to its process group if it is the leader of one, else to this process only. If it has ended, the
+    /// rest of its group gets the signal. It is not an error if none is left.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process lacks the permission.
     pub fn signal_group(self, signal: ProcessSignal) -> io::Result<()> {
         let Some(pid) = self.native() else {
             return Ok(());
@@ -129,45 +135,45 @@ impl ProcessIdentity {
             && let Some(now) = os::start_time(self.pid)
             && Some(now) != self.start_time
         {
-            // A stranger by now. While a process of the group lives, no other gets its id.
+            // The id was reused. That cannot happen while a process of the group lives.
             return Ok(());
         }
         match getpgid(Some(pid)) {
             Ok(group) if group != pid => self.signal(signal),
-            // Without a leader the group has its id still.
+            // A group keeps its id after the exit of its leader.
             Ok(_) | Err(Errno::ESRCH) => done(killpg(pid, signal.native())),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// When it started, in milliseconds since the Unix epoch, to about a second; `None` where that is not
-    /// known.
+    /// Returns the start time in milliseconds since the Unix epoch, accurate to about a second. `None` if it is
+    /// unknown.
     pub fn started_at_ms(self) -> Option<u64> {
         os::boot_time_ms()?.checked_add(self.start_time?.checked_mul(os::TICK_MS)?)
     }
 
-    /// The directory that it is in now; `None` where that is not known.
+    /// Returns the current working directory; `None` if it is unknown.
     pub fn directory(self) -> Option<PathBuf> {
         let directory = os::directory(self.pid)?;
         self.is_running().then_some(directory)
     }
 
-    /// Its id as the system takes it. 0 would be our own group and 1 is never one of ours.
+    /// Returns the id for system calls. Excludes 0, which means the caller's own group, and 1, which is never ours.
     fn native(self) -> Option<Pid> {
         let pid = i32::try_from(self.pid).ok().filter(|pid| *pid > 1)?;
         Some(Pid::from_raw(pid))
     }
 }
 
-/// The ids of this process's own children. One that has ended is a child until it is waited for.
+/// Returns the ids of this process's children. A child that has ended is included until it is reaped.
 ///
-/// Linux only; elsewhere none is known.
+/// Linux only; empty elsewhere.
 pub fn children() -> Vec<u32> {
     os::own_children()
 }
 
-/// The scope of process ids and start times: one boot of one machine and one namespace of process
-/// ids. `None` where that is not known.
+/// Returns the scope of process ids and start times: one boot of one machine and one PID namespace. `None` if it is
+/// unknown.
 pub fn process_space() -> Option<String> {
     os::process_space()
 }
@@ -205,7 +211,7 @@ mod tests {
 
     impl Drop for Sleep {
         fn drop(&mut self) {
-            // Gone already in a test that passed.
+            // Fails in a test that passed, because the process has ended.
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
@@ -226,7 +232,7 @@ mod tests {
         assert_eq!(ProcessIdentity::of(identity.pid()), None);
         assert_eq!(identity.presence(), Presence::Ended);
         assert_eq!(sleep.0.wait().unwrap().signal(), Some(9));
-        // No process is left: no error.
+        // No error without a process.
         identity.signal(ProcessSignal::Terminate).unwrap();
         identity.signal_group(ProcessSignal::Terminate).unwrap();
     }
@@ -252,7 +258,7 @@ mod tests {
     fn ids_that_mean_more_than_one_process_mean_none() {
         for pid in [0, 1, u32::MAX] {
             let identity = ProcessIdentity::new(pid, os::start_time(pid));
-            // Would end this very test.
+            // These would end the test itself.
             identity.signal(ProcessSignal::Kill).unwrap();
             identity.signal_group(ProcessSignal::Kill).unwrap();
         }

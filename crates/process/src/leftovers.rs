@@ -1,4 +1,4 @@
-//! Processes that a dead owner left behind.
+//! Leftovers: processes whose owner died.
 
 use std::fmt::Write as _;
 use std::io;
@@ -15,13 +15,13 @@ pub struct Leftover {
     pub pid: u32,
     /// Its command line, arguments separated by spaces. May hold a prompt.
     pub command: String,
-    /// The run that it belongs to: the last id in its `TEAMSTER_RUN_ID`.
+    /// Id of its run: the last one in its `TEAMSTER_RUN_ID`.
     pub run_id: String,
     pub(crate) start_time: u64,
 }
 
 impl Leftover {
-    /// A made-up process for tests: [`kill`](Self::kill) never signals the process with this id.
+    /// Creates a fake process for tests. [`kill`](Self::kill) never signals the process with this id.
     pub fn new(pid: u32, command: impl Into<String>, run_id: impl Into<String>) -> Self {
         Self {
             pid,
@@ -31,7 +31,11 @@ impl Leftover {
         }
     }
 
-    /// Ends it with SIGKILL, if it is still the same process. Already gone is no error.
+    /// Ends the process with SIGKILL, if it is still the same one. It is not an error if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if this process lacks the permission.
     pub fn kill(&self) -> io::Result<()> {
         os::kill_process(os::Process {
             pid: self.pid,
@@ -40,10 +44,10 @@ impl Leftover {
     }
 }
 
-/// The processes which carry the mark of a run whose owner, a process that used this crate, no
-/// longer lives. Those in another process namespace (of a container, say) are not listed.
+/// Returns the processes that carry the mark of a run whose owner, a process that used this crate, is dead. Those in
+/// another PID namespace, such as that of a container, are not listed.
 ///
-/// Linux only; elsewhere there are none.
+/// Linux only; empty elsewhere.
 pub fn leftovers() -> Vec<Leftover> {
     let orphans = os::orphans().into_iter();
     let leftover = |orphan: os::Orphan| Leftover {
@@ -55,13 +59,13 @@ pub fn leftovers() -> Vec<Leftover> {
     orphans.map(leftover).collect()
 }
 
-/// Ends (SIGKILL) what killed runs have left that worked in this directory; what that was. Those that were
-/// asked to keep work in the background are left alone, and so are those in other directories.
+/// Ends (SIGKILL) the leftovers of killed runs that worked in this directory, and returns them. Leftovers of runs
+/// that keep background work and of runs in other directories are not affected.
 ///
-/// Nothing is left if the owner came to its end in order. The program's guard process does this before each
-/// run, because owner and guard may have been killed together.
+/// There are none if the owner exited normally. The program's guard process calls this before each run, because
+/// owner and guard may have been killed together.
 ///
-/// Linux only; elsewhere nothing is found.
+/// Linux only; no effect elsewhere.
 pub fn sweep_leftovers(directory: &Path) -> Vec<Leftover> {
     let Some(place) = place(directory) else {
         return Vec::new();
@@ -69,14 +73,14 @@ pub fn sweep_leftovers(directory: &Path) -> Vec<Leftover> {
     let mut left = leftovers();
     left.retain(|left| left.run_id.split('-').nth(3) == Some(&place));
     for left in &left {
-        // It may be gone by now.
+        // The process may have ended meanwhile.
         let _ = left.kill();
     }
     left
 }
 
-/// A directory as a part of a run's mark: short, and the same for all processes and versions. `None` for one
-/// that is not there.
+/// Returns a short hash of a directory for a run's mark. It is the same for all processes and versions. `None` if the
+/// directory does not exist.
 pub(crate) fn place(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     // FNV-1a.
@@ -93,8 +97,8 @@ pub(crate) fn place(directory: &Path) -> Option<String> {
     Some(place)
 }
 
-/// The descendants of a process, remembered while it lives: once it has ended, nothing leads from it to those
-/// that left its group and session and threw away their environment.
+/// The descendants of a process, recorded while it lives. After its end, nothing leads to descendants that left its
+/// group and session and cleared their environment.
 #[derive(Debug)]
 pub struct Descendants {
     root: u32,
@@ -102,24 +106,25 @@ pub struct Descendants {
 }
 
 impl Descendants {
-    /// Of the process with this id, which must live; nothing is known of them yet.
+    /// Creates an empty record for the process with this id, which MUST be alive.
     pub fn of(root: u32) -> Self {
         let known = Vec::new();
         Self { root, known }
     }
 
-    /// Remembers those that there are now, but not the caller.
+    /// Records the current descendants, except the caller.
     pub fn look(&mut self) {
         self.known.retain(|process| os::is_running(*process));
         os::add_children(&[self.root], &mut self.known);
     }
 
-    /// The process has ended: ends (SIGKILL) those that are known, and their descendants. Whether any was left.
+    /// Ends (SIGKILL) the recorded descendants and their descendants after the end of the process. Returns whether any
+    /// were left.
     pub fn kill(&mut self) -> bool {
         self.known.retain(|process| os::is_running(*process));
         os::add_children(&[], &mut self.known);
         for process in &self.known {
-            // It may be gone by now.
+            // The process may have ended meanwhile.
             let _ = os::kill_process(*process);
         }
         !self.known.is_empty()

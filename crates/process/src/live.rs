@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many runs of this process still have processes of their own, or are ending them. When a run is no
-/// longer counted, nothing of it is alive but what was to be left, also if its events were not read.
+/// Returns the number of runs of this process that still have processes, or are ending them. After a run is not
+/// counted any more, only processes that were to be kept remain, even if its events were not read.
 ///
-/// For a program that has to leave although its output is stuck.
+/// For programs that have to exit although their output is blocked.
 pub fn live_runs() -> usize {
     LIVE.load(Ordering::SeqCst)
 }
 
-/// A run that counts while this is there.
+/// Guard that counts a run as live until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Live(());
 

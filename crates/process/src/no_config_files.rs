@@ -1,4 +1,4 @@
-//! In place of `config_files` in a build without the feature `mcp-files`: no file is changed.
+//! Replacement of `config_files` in a build without the feature `mcp-files`: no file is changed.
 #![expect(clippy::unused_self, reason = "the same calls as of `config_files`")]
 
 use std::path::Path;

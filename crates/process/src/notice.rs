@@ -2,7 +2,7 @@
 
 use teamster_core::{AgentEvent, NoticeLevel, NoticeSource};
 
-/// A notice for the user beside the CLI's output.
+/// A notice for the user, in addition to the CLI's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) level: NoticeLevel,

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::framing::{Frame, LineBuf};
 
-/// The longest line that is passed on uncut, in bytes.
+/// Limit of the length of a line that is passed on complete, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// A callback for each line of the stream that carries no events, as it comes: standard error for most CLIs.
-/// It is also called between the turns of a session, where no stream of events is read.
+/// A callback for each line of the stream that carries no events, which is standard error for most CLIs. It is also
+/// called between the turns of a session, when there is no stream of events.
 ///
-/// It is called by the task that reads the CLI's output, so it must not wait.
+/// The task that reads the CLI's output calls it, so it MUST NOT block.
 #[derive(Clone)]
 pub struct LineObserver(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl LineObserver {
-    /// Calls this function with each line that is not blank. What is no UTF-8 in it was replaced.
+    /// Creates an observer that calls this function with each line that is not blank. Invalid UTF-8 is replaced.
     pub fn new(observe: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(observe))
     }
@@ -37,12 +37,12 @@ pub struct StartedProcess {
     pub pid: u32,
     /// The program.
     pub program: PathBuf,
-    /// Its arguments. One may be a prompt.
+    /// Its arguments. They may contain a prompt.
     pub args: Vec<String>,
 }
 
 impl StartedProcess {
-    /// A process of this id and program, without arguments.
+    /// Creates a process with this id and program, without arguments.
     pub fn new(pid: u32, program: impl Into<PathBuf>) -> Self {
         Self {
             pid,
@@ -52,14 +52,14 @@ impl StartedProcess {
     }
 }
 
-/// Called with each process that is started for a run or a session.
+/// A callback for each process that is started for a run or a session.
 ///
-/// It is called by the task that starts the process, so it must not wait.
+/// The task that starts the process calls it, so it MUST NOT block.
 #[derive(Clone)]
 pub struct StartObserver(Arc<dyn Fn(&StartedProcess) + Send + Sync>);
 
 impl StartObserver {
-    /// Calls this function.
+    /// Creates an observer that calls this function.
     pub fn new(observe: impl Fn(&StartedProcess) + Send + Sync + 'static) -> Self {
         Self(Arc::new(observe))
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for StartObserver {
     }
 }
 
-/// The lines of one process.
+/// Splits the output of one process into lines for an observer.
 #[derive(Debug)]
 pub(crate) struct Observed {
     lines: LineBuf,

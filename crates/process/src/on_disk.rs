@@ -14,10 +14,10 @@ use crate::notice::Notice;
 use crate::run_folder::RunFolder;
 use crate::trace::in_span;
 
-/// The folder for temporary files among the private ones.
+/// Name of the folder for temporary files in the private folder.
 const TMP: &str = "tmp";
 
-/// It is given back when this is released or dropped, and both block.
+/// Files of a run. Releasing or dropping this removes or restores them. Both block.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
     config: ConfigFiles,
@@ -26,7 +26,7 @@ pub(crate) struct OnDisk {
 }
 
 impl OnDisk {
-    /// Whether a run needs any of it.
+    /// Returns whether a run needs any files.
     pub(crate) fn is_needed(plan: &Plan) -> bool {
         let launch = &plan.launch;
         !launch.private_files.is_empty()
@@ -39,7 +39,7 @@ impl OnDisk {
                 .any(|file| ConfigFiles::is_leased(file))
     }
 
-    /// Makes what the plan asks for, and adds its location to the plan. Blocks.
+    /// Creates the files of the plan, and adds their locations to the plan. Blocks.
     pub(crate) fn make(plan: &mut Plan, abort: &AbortHandle) -> Result<Self, AgentError> {
         let mut made = Self::default();
         made.config.look_after(plan, &mut made.notices)?;
@@ -57,23 +57,23 @@ impl OnDisk {
         Ok(made)
     }
 
-    /// Takes the notices so far.
+    /// Takes the notices.
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Gives everything back and returns what there is to say about that.
+    /// Removes or restores all files and returns the notices about that.
     pub(crate) fn release(mut self) -> Vec<Notice> {
         self.give_back();
         self.take_notices()
     }
 
-    /// The same, without blocking the thread.
+    /// Like [`release`](Self::release), on a blocking thread.
     pub(crate) async fn release_elsewhere(self, handle: &Handle) -> Vec<Notice> {
         if self.is_nothing() {
             return Vec::new();
         }
-        // If it panics, or the runtime is shut down, it was dropped.
+        // If it panics or the runtime is shut down, `self` was dropped, which releases as well.
         handle
             .spawn_blocking(in_span(move || self.release()))
             .await
@@ -86,11 +86,11 @@ impl OnDisk {
 
     fn give_back(&mut self) {
         self.config.give_back(&mut self.notices);
-        // With the private home in it.
+        // The private home is in it.
         self.folder = None;
     }
 
-    /// Writes the private files and puts their paths where the CLI looks for them.
+    /// Writes the private files and adds their paths to the arguments and variables.
     fn write_files(&mut self, launch: &mut Launch, env: &mut Env) -> Result<(), AgentError> {
         for (index, file) in std::mem::take(&mut launch.private_files)
             .into_iter()
@@ -110,7 +110,7 @@ impl OnDisk {
                         argument.push(&path);
                     }
                 }
-                // What the caller sets counts more.
+                // The caller's value takes precedence.
                 FilePlace::Variable(name) => {
                     env.set
                         .entry(name.into())
@@ -140,7 +140,7 @@ impl Drop for OnDisk {
     }
 }
 
-/// The folder for the private files, which is made when the first one needs it.
+/// Returns the folder for the private files, and creates it on the first call.
 fn own_folder(folder: &mut Option<RunFolder>) -> Result<&RunFolder, AgentError> {
     match folder {
         Some(folder) => Ok(folder),

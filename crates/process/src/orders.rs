@@ -8,16 +8,16 @@ use teamster_core::AbortHandle;
 
 type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The requests of the caller.
+/// Requests of the caller.
 pub(crate) struct Orders {
     handle: AbortHandle,
-    /// The task that the next request wakes.
+    /// The waker of the task that the next request wakes.
     waker: Option<Waker>,
     abort: Option<Signalled>,
     kill: Option<Signalled>,
-    /// The run shall end.
+    /// True if the run is to be stopped.
     pub(crate) stop: bool,
-    /// And at once.
+    /// True if the run is to be stopped by force.
     pub(crate) force: bool,
 }
 
@@ -34,10 +34,10 @@ impl Orders {
         }
     }
 
-    /// Whether there is a new order.
+    /// Returns whether there is a new request.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let is_waker = |waker: &Waker| waker.will_wake(cx.waker());
-        // Polled for each chunk that is read; orders are rare.
+        // Polled for each chunk that is read; requests are rare.
         if !self.handle.is_aborted() && self.waker.as_ref().is_some_and(is_waker) {
             return false;
         }
@@ -47,7 +47,7 @@ impl Orders {
             self.stop = true;
             news = true;
         }
-        // Force is an order to stop as well.
+        // A kill also aborts, so it need not be polled before.
         if self.stop && poll_once(&mut self.kill, cx) {
             self.force = true;
             news = true;

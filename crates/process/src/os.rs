@@ -1,7 +1,7 @@
-//! Access to processes beside our own child, by operating system.
+//! Access to processes other than our own child, by operating system.
 //!
-//! `linux` reads `/proc`. Elsewhere the same functions know less, and a run is ended by its process
-//! group alone.
+//! `linux` reads `/proc`. On other systems the same functions return less, and a run is ended by its process group
+//! only.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -13,15 +13,15 @@ pub(crate) use linux::*;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::*;
 
-/// A process that cannot be taken for another one which later has the same id.
+/// A process that is distinguished from later ones with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    /// When it started, in clock ticks since boot.
+    /// Start time, in clock ticks since boot.
     pub(crate) start_time: u64,
 }
 
-/// A process that carries the mark of a run whose owner is gone.
+/// A process that carries the mark of a run whose owner is dead.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) process: Process,
@@ -30,11 +30,11 @@ pub(crate) struct Orphan {
     pub(crate) run_id: String,
 }
 
-/// A process that belongs to a run, beside the CLI's own.
+/// A process of a run other than the CLI's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relative {
     pub(crate) process: Process,
-    /// Whether a signal to the CLI's group reaches it.
+    /// True if a signal to the CLI's group reaches it.
     pub(crate) in_group: bool,
 }
 

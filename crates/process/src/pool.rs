@@ -1,4 +1,4 @@
-//! Sessions by key, with a limit to how many processes there are.
+//! Pool of sessions by key, with a limit of processes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,15 +12,15 @@ use teamster_core::{AgentError, AgentSession, SessionOptions, SessionRuntime};
 
 use crate::engine::engine;
 
-/// After how long without a turn a session's process ends, if the caller does not say.
+/// Default time without a turn after which a session's process ends.
 const IDLE: Duration = Duration::from_mins(10);
 
-/// Keeps one session for each key, such as a user or a thread.
+/// A pool with one session for each key, such as a user or a thread.
 ///
-/// A session that is not used loses its process after [`idle`](PoolConfig::idle), and the one that was not
-/// used for the longest if there are more than [`max_live`](PoolConfig::max_live). It stays what it was: its
-/// next turn starts the process again and resumes it. So a pool bounds processes, not conversations; who
-/// is done with one [removes](Self::remove) it.
+/// The process of a session ends after [`idle`](PoolConfig::idle) without a turn. If there are more than
+/// [`max_live`](PoolConfig::max_live) processes, those of the least recently used sessions end. The session itself
+/// stays in the pool: its next turn starts a process and resumes it. So a pool limits processes, not conversations.
+/// Callers [remove](Self::remove) sessions that they do not need any more.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -54,11 +54,12 @@ pub struct SessionPool {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PoolConfig {
-    /// After how long without a turn a session's process ends, unless its options say so. 10 minutes.
+    /// Time without a turn after which a session's process ends, unless the session's options set another. Default: 10
+    /// minutes.
     #[serde(with = "humantime_serde")]
     pub idle: Duration,
-    /// How many processes may wait for a turn at the same time. Those that play one are never ended, so
-    /// there can be more of them for a while. 16.
+    /// Limit of processes that wait for a turn. Processes with a turn in progress are never ended, so there can
+    /// temporarily be more. Default: 16.
     pub max_live: usize,
 }
 
@@ -83,7 +84,7 @@ struct Entry {
 }
 
 impl SessionPool {
-    /// An empty pool of sessions with this runtime.
+    /// Creates an empty pool of sessions with this runtime.
     pub fn new(runtime: Arc<dyn SessionRuntime>, config: PoolConfig) -> Self {
         Self {
             runtime,
@@ -92,8 +93,12 @@ impl SessionPool {
         }
     }
 
-    /// The session of this key. If there is none yet, one is opened with these options; nothing is started
-    /// before its first turn.
+    /// Returns the session of this key. If there is none, opens one with these options; its process is started with the
+    /// first turn.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session cannot be opened.
     pub fn session(
         &self,
         key: &str,
@@ -120,19 +125,19 @@ impl SessionPool {
         Ok(session)
     }
 
-    /// Ends the processes of those that were not used for the longest, as far as there are too many.
+    /// Ends the processes of the least recently used sessions while there are too many. Skips the session `but`.
     fn cool(&self, entries: &Entries, but: &str) {
         let mut live: Vec<_> = (entries.sessions.iter())
             .filter(|(key, entry)| *key != but && entry.session.is_live())
             .map(|(_, entry)| entry)
             .collect();
-        // This one is about to have a process too.
+        // The session `but` is about to have a process too.
         let too_many = (live.len() + 1).saturating_sub(self.config.max_live.max(1));
         if too_many == 0 {
             return;
         }
         live.sort_by_key(|entry| entry.last_use);
-        // Without a runtime there is nothing that could have started a process.
+        // Without a runtime no process can have been started.
         let Ok(handle) = engine() else { return };
         for entry in live.into_iter().take(too_many) {
             let session = entry.session.clone();
@@ -141,20 +146,20 @@ impl SessionPool {
         }
     }
 
-    /// Takes the session of this key out of the pool. Its process ends when its last handle is dropped.
+    /// Removes and returns the session of this key. Its process ends when its last handle is dropped.
     pub fn remove(&self, key: &str) -> Option<Arc<dyn AgentSession>> {
         let entry = self.entries().sessions.remove(key)?;
         Some(entry.session)
     }
 
-    /// How many sessions have a process that waits for a turn.
+    /// Returns the number of sessions whose process waits for a turn.
     pub fn live(&self) -> usize {
         let entries = self.entries();
         let live = |entry: &&Entry| entry.session.is_live();
         entries.sessions.values().filter(live).count()
     }
 
-    /// Ends all processes and waits for that. The sessions stay.
+    /// Ends all processes and waits for their end. The sessions stay in the pool.
     pub async fn close(&self) {
         let sessions: Vec<_> = (self.entries().sessions.values())
             .map(|entry| entry.session.clone())

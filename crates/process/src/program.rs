@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorDetail, ErrorKind};
 
-/// Finds a program as a shell does: `name` in the directories of `path` (the value of a `PATH`
-/// variable), or `name` itself if it is a path.
+/// Finds a program like a shell: `name` in the directories of `path` (the value of a `PATH` variable), or `name`
+/// itself if it is a path.
 ///
-/// The error has the code [`ErrorCode::CliNotFound`] and names the searched directories, or the file that was
-/// found that cannot be executed.
+/// # Errors
+///
+/// Fails with [`ErrorCode::CliNotFound`]. The error names the searched directories, or a file that was found but is
+/// not executable.
 pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentError> {
     if Path::new(name).components().count() > 1 {
         return check_program(Path::new(name));
@@ -34,8 +36,8 @@ pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentEr
     Err(not_found(message).detail(ErrorDetail::missing_program(name, "")))
 }
 
-/// The CLI's own program in place of the launcher that was found, where the provider knows of one
-/// and it is there; otherwise what was found.
+/// Returns the CLI's native program, if the provider knows one for this launcher and it exists; otherwise the
+/// launcher.
 pub fn native_program(provider: &(impl CliProvider + ?Sized), found: PathBuf) -> PathBuf {
     let Ok(launcher) = found.canonicalize() else {
         return found;
@@ -47,8 +49,8 @@ pub fn native_program(provider: &(impl CliProvider + ?Sized), found: PathBuf) ->
         .unwrap_or(found)
 }
 
-/// Checks a program that is given by its path and makes the path absolute, because the CLI is
-/// started in another directory.
+/// Checks a program that is given by its path. Returns the absolute path, because the CLI is started in another
+/// directory.
 pub(crate) fn check_program(program: &Path) -> Result<PathBuf, AgentError> {
     let program = std::path::absolute(program).map_err(|error| {
         not_found(format!(

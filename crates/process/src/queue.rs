@@ -1,8 +1,7 @@
 //! The queue between the task that reads the CLI and the stream's consumer.
 //!
-//! The reading task never waits: what the consumer has not taken yet is kept in memory up to a
-//! limit, and beyond that on disk. Nothing is dropped. Both sides move whole batches, so there is
-//! one lock and at most one wake for each.
+//! The reading task never waits: pending events are kept in memory up to a limit, and beyond that on disk. Nothing
+//! is dropped. Both sides move whole batches, so each batch costs one lock and at most one wakeup.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -18,11 +17,11 @@ use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry};
 
 use crate::spill::{Spill, SpillError};
 
-/// About how many bytes of entries are handed on together. Who handles them all before the next must not keep
-/// much of the queue in memory.
+/// Approximate size of a batch in memory, in bytes. A consumer that holds a batch MUST NOT keep much of the queue in
+/// memory.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// A queue that keeps about `memory_bytes` in memory, and the rest in `spill`.
+/// Creates a queue that keeps about `memory_bytes` in memory, and the rest in `spill`.
 pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
     let state = Arc::new(Mutex::new(State {
         memory_bytes,
@@ -40,27 +39,27 @@ pub(crate) fn queue(memory_bytes: usize, spill: Spill) -> (Producer, Consumer) {
     (Producer(state.clone()), Consumer(state))
 }
 
-/// The order of events is: `ready`, then `spill`, then `last`.
+/// State of a queue. The order of its events is `ready`, `spill`, `last`.
 struct State {
     memory_bytes: usize,
     ready: VecDeque<Batch>,
     ready_bytes: usize,
-    /// Bytes that the consumer took and may still hold.
+    /// Size of the entries that the consumer took and may still hold, in bytes.
     taken_bytes: usize,
     spill: Spill,
-    /// The end of the stream, and before it the batch that found no room.
+    /// The batch that found no room, and the end of the stream.
     last: Vec<LogEntry>,
-    /// Why nothing more is taken.
+    /// Reason why no more events are accepted.
     failed: Option<AgentError>,
-    /// Events were lost and the run does not know yet.
+    /// Error of lost events that was not reported to the run yet.
     unreported: Option<AgentError>,
     closed: bool,
-    /// The consumer is gone.
+    /// True if the consumer was dropped.
     abandoned: bool,
     waker: Option<Waker>,
 }
 
-/// Entries that are handed on together, and about how many bytes of memory they hold.
+/// Entries that are passed together, and their approximate size in memory.
 #[derive(Default)]
 struct Batch {
     entries: Vec<LogEntry>,
@@ -69,12 +68,15 @@ struct Batch {
 
 type Shared = Arc<Mutex<State>>;
 
-/// The end that the engine writes to. Dropping it ends the stream.
+/// The sending half of a queue. Dropping it ends the stream.
 pub(crate) struct Producer(Shared);
 
 impl Producer {
-    /// Hands over all the events. An error means that these were still taken but no others can be:
-    /// the run must end.
+    /// Sends all events.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run must end. These events were still accepted, but no others will be.
     pub(crate) fn push(&self, events: &mut Events) -> Result<(), AgentError> {
         if events.is_empty() {
             return Ok(());
@@ -90,7 +92,7 @@ impl Producer {
         result
     }
 
-    /// Hands over the last events and ends the stream.
+    /// Sends the last events and ends the stream.
     pub(crate) fn close(&self, events: &mut Events) {
         let mut state = lock(&self.0);
         if let Some(error) = state.unreported.take() {
@@ -119,7 +121,7 @@ impl State {
             return Err(error.clone());
         }
         let waiting = self.ready_bytes + self.taken_bytes;
-        // A batch larger than all the room is in memory anyway; on disk it would be there twice.
+        // A batch that is larger than the limit is in memory anyway; spilling would duplicate it.
         if self.spill.is_empty() && (waiting == 0 || waiting + bytes <= self.memory_bytes) {
             self.ready_bytes += bytes;
             let entries = events.drain_entries(epoch_ms());
@@ -160,7 +162,7 @@ impl State {
         AgentError::new(ErrorCode::OutputLimit, ErrorKind::Internal, message)
     }
 
-    /// The oldest entries, not many more than [`BATCH_BYTES`]; nothing after the last.
+    /// Removes and returns the oldest entries, not many more than [`BATCH_BYTES`]; `None` after the last.
     fn pull(&mut self) -> Poll<Option<Vec<LogEntry>>> {
         self.taken_bytes = 0;
         if let Some(batch) = self.ready.pop_front() {
@@ -186,8 +188,8 @@ impl State {
         }
     }
 
-    /// Spilled entries cannot be read back. That must be reported: by the run, which then ends, or by
-    /// ourselves if it is over.
+    /// Handles spilled entries that cannot be read back. The run reports the error and ends. If it has ended, the queue
+    /// reports the error itself.
     fn lose_spilled(&mut self, error: &std::io::Error, batch: &mut Vec<LogEntry>) {
         let error = AgentError::new(
             ErrorCode::Io,
@@ -214,14 +216,14 @@ impl State {
     }
 }
 
-/// An error of the queue's own.
+/// Creates an entry for an error of the queue itself.
 fn entry(error: AgentError) -> LogEntry {
     let mut entry = LogEntry::from(AgentEvent::error(error));
     entry.at_ms = epoch_ms();
     entry
 }
 
-/// The end that the stream reads from. Dropping it makes the producer throw everything away.
+/// The receiving half of a queue. Dropping it makes the producer discard all events.
 pub(crate) struct Consumer(Shared);
 
 impl Stream for Consumer {
@@ -271,7 +273,7 @@ mod tests {
         batch.iter().map(number).collect()
     }
 
-    /// The entries that are ready; `None` if the caller has to wait.
+    /// Returns the entries that are ready; `None` if the caller has to wait.
     fn pull_now(consumer: &mut Consumer) -> Option<Vec<LogEntry>> {
         let mut cx = Context::from_waker(Waker::noop());
         match Pin::new(consumer).poll_next(&mut cx) {
@@ -280,7 +282,7 @@ mod tests {
         }
     }
 
-    /// How many entries wait in memory.
+    /// Returns the number of pending entries in memory.
     fn in_memory(queue: &Shared) -> usize {
         lock(queue).ready.iter().map(|it| it.entries.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! From lines to events.
+//! Readers: decode the output of a process to events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Context;
@@ -17,84 +17,84 @@ use crate::queue::Producer;
 use crate::session::commands::CommandTimes;
 use crate::watchdog::Limits;
 
-/// Makes something of what one process prints, and knows what is wanted of it.
+/// Interprets the output of one process and has the requests of its callers.
 pub(crate) trait Reader: Send {
-    /// Looks at what the caller wants; whether there is news.
+    /// Polls the requests of callers. Returns whether there are new ones.
     fn poll(&mut self, cx: &mut Context<'_>) -> bool;
 
     /// Takes the pending input of the process.
     fn take_input(&mut self) -> Vec<u8>;
 
-    /// A line, or what is known of one that was too long.
+    /// Processes a line, or the beginning of one that was too long.
     fn frame(&mut self, frame: Frame<'_>);
 
-    /// The files in which the CLI records what it does not print.
+    /// Returns the files in which the CLI records data that it does not print.
     fn record_files(&self) -> Option<RecordFiles>;
 
-    /// Takes lines of these files.
+    /// Processes lines of these files.
     fn record_lines(&mut self, lines: &[String]);
 
-    /// Something that the engine itself has to say.
+    /// Adds a notice of the engine.
     fn notice(&mut self, notice: Notice);
 
-    /// Hands over the events. A failure here, or in the decoder, makes it [`failed`](Self::failed).
+    /// Passes the events to the queue. A failure of the queue or the decoder is then in [`failed`](Self::failed).
     fn flush(&mut self);
 
-    /// Why lines are no longer decoded.
+    /// Returns the error after which lines are no longer decoded.
     fn failed(&self) -> Option<&AgentError>;
 
-    /// Why the process must be stopped now, beside a failure.
+    /// Returns the reason why the process must be stopped now, other than a failure.
     fn stop_wanted(&self) -> Option<Stop>;
 
-    /// When [`stop_wanted`](Self::stop_wanted) is to be asked again although nothing has happened.
+    /// Returns the time at which [`stop_wanted`](Self::stop_wanted) may change without an event.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Whether it is to be stopped by force.
+    /// Returns whether the process is to be stopped by force.
     fn force(&self) -> bool;
 
-    /// The process is about to be stopped.
+    /// Announces that the process is about to be stopped.
     fn stop_requested(&mut self);
 
-    /// The CLI's current activity as seen in its output.
+    /// Returns the CLI's current activity as seen in its output.
     fn phase(&self) -> Phase;
 
-    /// The limits of time that hold now.
+    /// Returns the current time limits.
     fn limits(&self) -> Limits;
 
-    /// When the limit of the phase began, if that was later than the last line.
+    /// Returns the start of the phase's limit, if that was later than the last line.
     fn since(&self) -> Option<Instant>;
 
-    /// Whether a turn is being interrupted, which the process may live through.
+    /// Returns whether a turn is being interrupted, which the process may survive.
     fn is_interrupting(&self) -> bool {
         false
     }
 
-    /// When commands ran, if a turn is about to be interrupted while one does.
+    /// Takes the times of commands, if a turn is about to be interrupted while a command runs.
     fn take_interrupted_commands(&mut self) -> Option<CommandTimes> {
         None
     }
 
-    /// Whether a turn that was interrupted has come to its end since the last call.
+    /// Returns whether an interrupted turn has ended since the last call.
     fn take_interrupted_is_over(&mut self) -> bool {
         false
     }
 
-    /// Whether nothing more is expected of the process but its end.
+    /// Returns whether nothing but the exit of the process is expected.
     fn has_ended(&self) -> bool;
 
-    /// Whether any tool was used.
+    /// Returns whether any tool was used.
     fn used_tools(&self) -> bool;
 
-    /// Whether all streams have their end.
+    /// Returns whether all streams have ended.
     fn is_over(&self) -> bool;
 
-    /// The process is gone, after this time: gives the stream its end.
+    /// Ends the stream after the exit of the process. `duration` is the process's lifetime.
     fn finish(&mut self, exit: Exit, duration: Duration);
 }
 
-/// Decodes the lines of a run and hands the events over.
+/// Reader of a run: decodes its lines and passes the events to the queue.
 pub(crate) struct Reading {
-    /// Gone when the stream has its end.
+    /// `None` after the end of the stream.
     assembler: Option<RunAssembler>,
     out: Events,
     queue: Producer,
@@ -181,7 +181,7 @@ impl Reader for Reading {
         if !self.orders.stop {
             None
         } else if self.has_ended() {
-            // There is nothing left to abort, only to wait for.
+            // The turn has ended, so only the exit is awaited.
             Some(Stop::Lingering)
         } else {
             Some(Stop::Aborted)
@@ -235,8 +235,8 @@ impl Reader for Reading {
             return;
         };
         let out = &mut self.out;
-        // The decoder cannot panic, and with that the rest should not either; but a stream without
-        // an end would hang its reader.
+        // A panic of the decoder is caught elsewhere, and no other code should panic. A stream without an end would
+        // hang its reader, so a panic is caught here as well.
         let finish = || assembler.finish(exit, millis(duration), out);
         if catch_unwind(AssertUnwindSafe(finish)).is_err() {
             for event in RunAssembler::refuse(panic_error()) {

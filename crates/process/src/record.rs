@@ -1,4 +1,4 @@
-//! New lines of a CLI's own session files during a run.
+//! Reader of new lines in a CLI's record files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -8,22 +8,22 @@ use std::time::{Duration, SystemTime};
 
 use teamster_core::provider::RecordFiles;
 
-/// A longer line is no figure that a decoder asks for.
+/// Limit of the length of a line, in bytes. No longer line has a figure that a decoder requests.
 const LARGEST_LINE: u64 = 1 << 20;
 
-/// How much a file's time of birth may be behind the clock: the system looks at it now and then.
+/// Time by which the creation time of a file may be behind the clock, because the kernel updates it in ticks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The files, each with how much of it was read.
+/// Record files and the offsets up to which they were read.
 pub(crate) struct Record {
     files: RecordFiles,
-    /// Files made before this time have lines of earlier runs. Unset, all such files are known.
+    /// Files created before this time have lines of earlier runs. `None` if the offsets of such files are known.
     begun: Option<SystemTime>,
     offsets: BTreeMap<PathBuf, u64>,
 }
 
 impl Record {
-    /// To be called before the CLI starts. Blocks.
+    /// Creates a reader before the start of the CLI. Blocks.
     pub(crate) fn begin(files: RecordFiles) -> Self {
         let mut record = Self {
             files,
@@ -37,8 +37,8 @@ impl Record {
         record
     }
 
-    /// The record of a CLI that was started at this time. Of a file that is older only what comes from
-    /// now on is known to be of this run.
+    /// Creates a reader for a CLI that was started at this time. In a file that is older, only lines that are appended
+    /// later are known to be of this run.
     pub(crate) fn since(files: RecordFiles, begun: SystemTime) -> Self {
         Self {
             files,
@@ -47,12 +47,12 @@ impl Record {
         }
     }
 
-    /// The requested lines since the last call. The last one counts without its
-    /// newline only if the CLI is `gone`. A file that is not there, or was cut, has none. Blocks.
+    /// Returns the requested lines since the last call. A last line without newline counts only if the CLI is `gone`. A
+    /// file that does not exist or was truncated has none. Blocks.
     pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for (path, is_other) in self.paths() {
-            // There may be many of others, and few of them grow.
+            // There may be many other files, and few of them grow.
             if self.offsets.get(&path) == Some(&length(&path)) {
                 continue;
             }
@@ -79,7 +79,7 @@ impl Record {
         lines
     }
 
-    /// The files that are there, each once, and whether it is one of the others.
+    /// Returns each existing file once, and whether it is one of `others`.
     fn paths(&self) -> BTreeMap<PathBuf, bool> {
         let others = self.files.others.iter().flat_map(|others| &others.paths);
         let all = (self.files.paths.iter().map(|path| (path, false)))
@@ -100,7 +100,7 @@ fn length(path: &Path) -> u64 {
     path.metadata().map_or(0, |data| data.len())
 }
 
-/// Finds what is at this path in a folder, where `*` is any text within a name.
+/// Finds the files at this path in a folder, where `*` matches any text within a name.
 fn find(folder: &Path, path: &str, found: &mut Vec<PathBuf>) {
     let (name, rest) = match path.split_once('/') {
         Some((name, rest)) => (name, Some(rest)),
@@ -126,7 +126,7 @@ fn find(folder: &Path, path: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads the lines from the offset on, which is then behind the last of them.
+/// Reads the lines from the offset and moves the offset behind the last of them.
 fn read(
     mut file: File,
     offset: &mut u64,
@@ -138,7 +138,7 @@ fn read(
     if length <= *offset || file.seek(SeekFrom::Start(*offset)).is_err() {
         return;
     }
-    // What is appended while this is read is for the next time, or belongs to another run.
+    // Lines that are appended during the read are for the next call, or belong to another run.
     let mut rest = BufReader::new(file.take(length - *offset));
     let mut line = Vec::new();
     loop {
@@ -151,7 +151,7 @@ fn read(
         let long = !complete && bytes == LARGEST_LINE;
         if long {
             bytes += rest.skip_until(b'\n').unwrap_or(0) as u64;
-            // If it ends with the file, the next read shows it.
+            // If the line ends with the file, it may be incomplete. The next read shows it.
             complete = *offset + bytes < length;
         }
         if !complete && !gone {
@@ -280,7 +280,7 @@ mod tests {
         let path = dir.path().join("events.jsonl");
         append(&path, "{\"usage\":1}\n");
         let made = path.metadata().unwrap().created();
-        // Not every file system knows when a file was made.
+        // Not every file system stores creation times.
         let Ok(made) = made else { return };
         let later = made + 10 * TICK;
         let mut known_late = Record::since(files(dir.path(), "events.jsonl"), later);

@@ -1,10 +1,8 @@
-//! A run written down as a fixture is: what came from its pipes, byte for byte, and how it was made
-//! and ended.
+//! Recording of a run in the format of fixtures: the unchanged output of its pipes, its launch and its end.
 //!
-//! What is read is written at once, with one call for each chunk, and before its events are handed
-//! over: so all that a consumer has seen is in the files, even if we are killed. That is done in the
-//! task that reads. Such a write only copies into the memory of the system, and the task writes the
-//! events that wait on disk in the same way.
+//! Each chunk is written at once with one call, before its events are passed on. So all events that a consumer has
+//! seen are in the files, even if this process is killed. The reading task writes the files itself, because such a
+//! write only copies to the page cache. It spills events in the same way.
 
 mod about;
 
@@ -24,40 +22,40 @@ use crate::notice::Notice;
 use crate::run_folder::create_private;
 use about::About;
 
-/// Output of the pipe that carries the events.
+/// File with the output of the pipe that carries the events.
 const EVENTS: &str = "stdout.ndjson";
-/// Output of the other pipe.
+/// File with the output of the other pipe.
 const OTHER: &str = "stderr.txt";
-/// The lines of the CLI's own record of the session.
+/// File with the lines of the CLI's own record of the session.
 const RECORD: &str = "record.ndjson";
-/// How the run was made and how it ended.
+/// File with the launch and the end of the run.
 const META: &str = "meta.json";
 
-/// How much of a recording that is not complete is given up for its `meta.json`, in bytes.
+/// Size by which an incomplete recording is truncated to make room for its `meta.json`, in bytes.
 const ROOM: u64 = 16 << 10;
 
-/// The files of one run.
+/// Recording of one run.
 pub(crate) struct Recording {
     dir: PathBuf,
     events: File,
     other: File,
-    /// There once the CLI has recorded something.
+    /// Created with the first lines of the CLI's record.
     record: Option<File>,
     about: About,
-    /// There is a `meta.json`. Without one the files hold nothing and go when this is dropped.
+    /// True if `meta.json` exists. Without it the files are empty, and dropping this removes them.
     about_written: bool,
-    /// Why nothing more is written.
+    /// Reason why nothing more is written.
     failed: Option<String>,
-    /// How many lines with events there were.
+    /// Number of lines with events.
     lines: usize,
-    /// How many of them, when the process was to be stopped.
+    /// Number of lines with events when the process was to be stopped.
     lines_before_stop: Option<usize>,
     interrupted: bool,
 }
 
 impl Recording {
-    /// Makes the folder if it is missing, and the files. A folder that has one of them is refused. To
-    /// be called when the run is otherwise known to be as it should. Blocks, a little.
+    /// Creates the folder if it is missing, and the files. A folder that has one of them is refused. Called after all
+    /// other checks of the run. Blocks briefly.
     pub(crate) fn begin(
         dir: &Path,
         plan: &Plan,
@@ -80,7 +78,7 @@ impl Recording {
             }
         }
         let create = |name| match create_private(&path.join(name)) {
-            // Another run was faster.
+            // Another run has created the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(dir, name)),
             result => result.map_err(|error| failed(&error)),
         };
@@ -102,28 +100,27 @@ impl Recording {
         })
     }
 
-    /// The process is about to be started so. An error, such as that of a full disk, ends the run
-    /// before it has begun.
+    /// Writes the launch before the start of the process. An error, such as a full disk, ends the run before the start.
     pub(crate) fn start(
         &mut self,
         plan: &Plan,
         params: &ExecuteParams,
         config: &RuntimeConfig,
     ) -> Result<(), AgentError> {
-        // With the files that were made for it.
+        // The plan now has the paths of the run's files.
         self.about.launched(plan, params, config);
         self.write_about()
             .map_err(|error| not_writable(&self.dir, &error))
     }
 
-    /// The process was not started.
+    /// Records that the process was not started.
     pub(crate) fn not_started(mut self, why: &str) -> Option<Notice> {
         self.about.not_started(why);
         let error = self.write_about().err()?;
         Some(self.fail(META, &error))
     }
 
-    /// Takes what was read from the pipe that carries the events.
+    /// Records output of the pipe that carries the events.
     pub(crate) fn events(&mut self, bytes: &[u8]) -> Option<Notice> {
         if self.failed.is_some() {
             return None;
@@ -133,7 +130,7 @@ impl Recording {
         Some(self.fail(EVENTS, &error))
     }
 
-    /// Takes what was read from the other pipe.
+    /// Records output of the other pipe.
     pub(crate) fn other(&mut self, bytes: &[u8]) -> Option<Notice> {
         if self.failed.is_some() {
             return None;
@@ -142,7 +139,7 @@ impl Recording {
         Some(self.fail(OTHER, &error))
     }
 
-    /// Takes lines of the CLI's own record.
+    /// Records lines of the CLI's own record.
     pub(crate) fn record(&mut self, lines: &[String]) -> Option<Notice> {
         if self.failed.is_some() || lines.is_empty() {
             return None;
@@ -151,22 +148,22 @@ impl Recording {
         Some(self.fail(RECORD, &error))
     }
 
-    /// The turn is being interrupted.
+    /// Records that the turn is being interrupted.
     pub(crate) fn interrupted(&mut self) {
         self.interrupted = true;
         self.stop_requested();
     }
 
-    /// The process is about to be stopped.
+    /// Records that the process is about to be stopped.
     pub(crate) fn stop_requested(&mut self) {
         self.lines_before_stop.get_or_insert(self.lines);
     }
 
-    /// The run is over. Blocks, a little.
+    /// Records the end of the run. Blocks briefly.
     pub(crate) fn finish(mut self, exit: &Exit, duration: Duration) -> Option<Notice> {
         let notice = self.record(&exit.record);
         let lines = self.lines_before_stop.unwrap_or(self.lines);
-        // How the process ended afterwards means nothing.
+        // After an interrupt, the exit of the process has no meaning.
         let by_itself = matches!(exit.stop, None | Some(Stop::Lingering));
         let interrupted = (self.interrupted && by_itself).then_some(&Stop::Aborted);
         let stop = interrupted.or(exit.stop.as_ref());
@@ -182,8 +179,7 @@ impl Recording {
         }
     }
 
-    /// Gives back the end of what is not complete, so that a full disk has room for the word that it is
-    /// not.
+    /// Truncates an incomplete recording, so that a full disk has room for the `meta.json` that reports it.
     fn make_room(&self) -> io::Result<()> {
         let length = self.events.metadata()?.len();
         self.events.set_len(length.saturating_sub(ROOM))
@@ -199,7 +195,7 @@ impl Recording {
         file.write_all(text.as_bytes())
     }
 
-    /// Writes `meta.json`, whole or not at all.
+    /// Writes `meta.json` atomically.
     fn write_about(&mut self) -> io::Result<()> {
         let (meta, text) = (self.dir.join(META), self.about.to_text());
         if self.about_written {

@@ -1,7 +1,7 @@
-//! The folder that holds the private files of a run, and the folders of runs that were killed.
+//! Folder of a run's private files, and removal of the folders of killed runs.
 //!
-//! Its owner keeps a file in it locked. The system drops that lock when the owner dies, however it
-//! dies, so a folder whose file can be locked has no owner; no process id is looked at.
+//! The owner locks a file in its folder. The kernel releases the lock when the owner dies for any reason, so a folder
+//! whose file can be locked has no owner. Process ids are not used.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -11,25 +11,25 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
-/// How the names of these folders begin.
+/// Prefix of the names of these folders.
 const PREFIX: &str = "teamster-run-";
-/// The file in each that its owner keeps locked.
+/// Name of the file in each folder that its owner locks.
 const OWNER: &str = "owner";
-/// How often a folder is created again that another process removed before it was locked.
+/// Limit of attempts to create a folder, because another process may remove it before it is locked.
 const TRIES: u32 = 100;
-/// How often a folder is emptied into which something is still being written.
+/// Limit of attempts to remove a folder, because a process may still write files to it.
 const REMOVALS: u32 = 3;
 
-/// The folder of a living run. It goes when this is dropped.
+/// The folder of a live run. Dropping this removes it.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// Locked for as long as it is open. No child inherits it.
+    /// Locked while it is open. Child processes do not inherit it.
     _owner: File,
 }
 
 impl RunFolder {
-    /// A new one, which only this user can enter. Removes those of dead runs on the way. Blocks.
+    /// Creates a folder that only this user can enter. First removes those of dead runs. Blocks.
     pub(crate) fn new() -> io::Result<Self> {
         let temporary = tempfile::env::temp_dir();
         sweep(&temporary);
@@ -47,7 +47,7 @@ impl RunFolder {
         ))
     }
 
-    /// `None` if another process removed it before it was locked.
+    /// Creates a folder. `None` if another process removed it before it was locked.
     fn make(temporary: &Path) -> io::Result<Option<Self>> {
         let folder = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -58,11 +58,11 @@ impl RunFolder {
             result => result?,
         };
         match owner.try_lock() {
-            // A file system without locks: no other process can lock it either and take it for dead.
+            // On a file system without locks, no other process can lock it either and consider its run dead.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
         }
-        // Who removes the folder locks the file before and unlinks it after.
+        // A process that removes the folder locks the file first and unlinks it afterwards.
         if owner.metadata()?.nlink() == 0 {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// Makes a file in it that only this user can read.
+    /// Creates a file in the folder that only this user can read.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         create_private(&path)?.write_all(content)?;
@@ -91,11 +91,11 @@ impl Drop for RunFolder {
                 return;
             }
         }
-        // Files that a spared process still writes there are left to the next sweep.
+        // Files that a kept process still writes are removed by the next sweep.
     }
 }
 
-/// A new file that only this user can read.
+/// Creates a file that only this user can read.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
@@ -104,11 +104,10 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Removes the private files that killed runs of this user have left in the place for temporary
-/// files, and returns the folders that are gone. Those of living runs stay. A run that has private
-/// files does this as well.
+/// Removes the private files that killed runs of this user have left in the directory for temporary files. Returns
+/// the removed folders. Files of live runs are kept. A run with private files does this as well.
 ///
-/// Blocks on the disk. What cannot be removed is left alone.
+/// Blocks on disk I/O. Files that cannot be removed are skipped.
 pub fn sweep_private_files() -> Vec<PathBuf> {
     sweep(&tempfile::env::temp_dir())
 }
@@ -129,7 +128,7 @@ fn sweep(temporary: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether it was removed.
+/// Removes a folder if its run is dead. Returns whether it was removed.
 fn remove_if_dead(folder: &Path) -> io::Result<bool> {
     let data = folder.symlink_metadata()?;
     if !data.is_dir() || data.uid() != geteuid().as_raw() {
@@ -140,8 +139,8 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
         .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
         .open(folder.join(OWNER));
     let owner = match owner {
-        // Its owner died before it was made, or after it was removed; or makes it at this moment,
-        // and will make another folder.
+        // Its owner died before the file was created or after it was removed, or is about to create it. In the
+        // last case it creates another folder.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return fs::remove_dir(folder).map(|()| true);
         }
@@ -150,12 +149,12 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
     if owner.try_lock().is_err() || owner.metadata()?.nlink() == 0 {
         return Ok(false);
     }
-    // Locked until then, so that no other sweep comes between.
+    // The lock is held meanwhile, so that no other sweep interferes.
     remove(folder).map(|()| true)
 }
 
-/// Removes a folder. The file that identifies its owner goes last, so that a process that dies on the way leaves
-/// what the next sweep finds. Follows no links.
+/// Removes a folder. The owner's file is removed last, so that the next sweep finds a half-removed folder. Follows
+/// no links.
 fn remove(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -182,7 +181,7 @@ mod tests {
         path.symlink_metadata().unwrap().permissions().mode() & 0o7777
     }
 
-    /// A folder as a killed run leaves it.
+    /// Creates a folder as a killed run leaves it.
     fn dead(temporary: &Path, name: &str) -> PathBuf {
         let folder = temporary.join(name);
         fs::create_dir(&folder).unwrap();
@@ -226,9 +225,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let users = dead(elsewhere.path(), "teamster-run-users");
-        // The folder itself is a link.
+        // A link to a folder.
         symlink(&users, place.path().join("teamster-run-link")).unwrap();
-        // Its owner is a link to a file that could be locked.
+        // A folder whose owner's file is a link to a file that could be locked.
         let trap = place.path().join("teamster-run-trap");
         fs::create_dir(&trap).unwrap();
         symlink(users.join(OWNER), trap.join(OWNER)).unwrap();
@@ -244,7 +243,7 @@ mod tests {
         assert_eq!(sweep(place.path()), [""; 0].map(PathBuf::from));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 7);
 
-        // What links in a dead one lead to stays.
+        // The targets of links in a dead folder are kept.
         let home = dead(place.path(), "teamster-run-home");
         symlink(&users, home.join("folder")).unwrap();
         symlink(users.join("private-0"), home.join("file")).unwrap();

@@ -1,4 +1,4 @@
-//! Sessions: a process that is kept for many turns.
+//! Live sessions: a process that is kept between turns.
 
 mod asking;
 pub(crate) mod commands;
@@ -28,7 +28,7 @@ use crate::start::{Refused, start};
 use reading::{SessionReading, Setting};
 use shared::{Command, Known, NewTurn, Wish};
 
-/// How often a turn is sent to a new process because the old one ended just then.
+/// Limit of attempts to send a turn, each to a new process, if processes end before the turn begins.
 const TRIES: usize = 3;
 
 impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
@@ -45,7 +45,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
                 "those of a session go with its turns",
             ));
         }
-        // A replay makes the same denials. Other answers it does not know.
+        // A replay repeats denials, but cannot repeat other answers.
         let is_replayed = self.provider().only_sessions()
             && matches!(options.permissions, PermissionPolicy::Deny);
         if self.config().record_to.is_some() && options.one_turn && !is_replayed {
@@ -70,7 +70,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
     }
 }
 
-/// A session with a CLI.
+/// A live session with a CLI.
 struct CliSession<P>(Arc<Inner<P>>);
 
 struct Inner<P> {
@@ -78,28 +78,28 @@ struct Inner<P> {
     config: Arc<RuntimeConfig>,
     /// Held by the turn in progress, or while the process starts.
     turns: Arc<Semaphore>,
-    /// Notified of turns that the CLI began by itself, whichever process it was.
+    /// Notified of unasked turns of any process of the session.
     has_unasked: Arc<Notify>,
     state: Mutex<State>,
 }
 
 struct State {
     options: SessionOptions,
-    /// From the last process or the caller.
+    /// Id reported by the last process, or set by the caller.
     session_id: Option<Id>,
     talk: Option<Talk>,
-    /// There is no process because none was wanted any more.
+    /// True if the caller closed the session.
     closed: bool,
-    /// The number of processes that were started.
+    /// Number of processes that were started.
     processes: u32,
 }
 
-/// The way to one process.
+/// Handle to one process.
 #[derive(Clone)]
 struct Talk {
     commands: mpsc::UnboundedSender<Command>,
     known: Arc<Known>,
-    /// The CLI itself.
+    /// Identity of the CLI's process.
     process: Option<ProcessIdentity>,
 }
 
@@ -109,11 +109,11 @@ impl State {
         known.or_else(|| self.session_id.clone())
     }
 
-    /// The way to the process, if there is one that takes orders.
+    /// Returns the handle to the process, if it accepts orders.
     fn live(&self) -> Option<Talk> {
         (self.talk.clone()).filter(|talk| {
             let known = &talk.known;
-            // One that was killed is gone before its task has noticed.
+            // A killed process has ended before its task notices.
             let has_ended = || (talk.process).is_some_and(|it| it.presence() == Presence::Ended);
             !(known.is_gone() || known.is_lost() || talk.commands.is_closed() || has_ended())
         })
@@ -121,7 +121,7 @@ impl State {
 }
 
 impl<P: SessionProvider> Inner<P> {
-    /// Begins the turn, in a new process if need be.
+    /// Begins the turn, in a new process if necessary.
     async fn play(&self, turn: &Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
         if !turn.images.is_empty() && !self.provider.session_capabilities().images {
             return Err(self.cannot("take images").into());
@@ -157,7 +157,7 @@ impl<P: SessionProvider> Inner<P> {
             }
             tokio::select! {
                 biased;
-                // It fails if the process has ended before.
+                // Fails if the process ended before the turn began.
                 begun = has_begun => if begun.is_ok() {
                     return Ok(consumer);
                 },
@@ -173,7 +173,7 @@ impl<P: SessionProvider> Inner<P> {
         })
     }
 
-    /// The settings of a process of the session, by its number from 1: it is recorded in a folder of its own.
+    /// Returns the configuration of a process of the session, by its number from 1. Each is recorded in its own folder.
     fn config_of_process(&self, number: u32, is_only: bool) -> Arc<RuntimeConfig> {
         match &self.config.record_to {
             Some(dir) if !is_only => {
@@ -184,7 +184,7 @@ impl<P: SessionProvider> Inner<P> {
         }
     }
 
-    /// The way to the process, which is started if there is none. Only with the permit.
+    /// Returns the handle to the process, and starts one if there is none. The caller MUST hold the permit.
     async fn talk(&self, turn: &Turn, abort: &AbortHandle) -> Result<Talk, Refused> {
         let before = {
             let state = lock(&self.state);
@@ -194,7 +194,7 @@ impl<P: SessionProvider> Inner<P> {
             state.talk.clone()
         };
         if let Some(before) = before {
-            // Two processes would write to one session at the same time. If it is gone, this fails.
+            // Two processes must not write to one session at the same time. Sending fails if the process is gone.
             let _ = before.commands.send(Command::Close);
             tokio::select! {
                 () = before.commands.closed() => {}
@@ -215,7 +215,7 @@ impl<P: SessionProvider> Inner<P> {
             state.closed = false;
             let mut options = state.options.clone();
             if state.session_id.as_deref() != options.params.session_id.as_deref() {
-                // An earlier process has begun it, or made the fork.
+                // An earlier process began the session or made the fork.
                 options.params.fork = false;
                 options.params.new_session_id = None;
                 options.restarted = state.session_id.is_some();
@@ -248,14 +248,14 @@ impl<P: SessionProvider> Inner<P> {
         }
         let (commands, receiver) = mpsc::unbounded_channel();
         let known = Arc::new(Known::new(self.has_unasked.clone()));
-        // Until it has played a turn, that is what is known.
+        // The known values until the process has completed a turn.
         known.set_cost(
             options.params.session_id.as_deref().map(Id::from),
             options.session_cost_usd,
         );
         let permissions = options.permissions.clone();
         if options.one_turn {
-            // For the recording.
+            // The recording shows the prompt.
             options.params.prompt.clone_from(&turn.prompt);
         }
         let params = &options.params;
@@ -300,7 +300,7 @@ impl<P: SessionProvider> Inner<P> {
         AgentError::invalid_params(format!("a session with {name} cannot {what}"))
     }
 
-    /// Has the process carry out an order. `None` if there is none that could, or if it ended meanwhile.
+    /// Sends an order to the process and returns its outcome. `None` if there is no process, or if it ended meanwhile.
     async fn order(&self, wish: Wish) -> Option<Result<(), AgentError>> {
         let talk = lock(&self.state).live()?;
         let (reply, settled) = oneshot::channel();
@@ -332,7 +332,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
 
     fn interrupt(&self) {
         if let Some(talk) = lock(&self.0.state).live() {
-            // A process that is gone plays nothing.
+            // Sending fails if the process is gone. Then there is no turn to interrupt.
             let _ = talk.commands.send(Command::Interrupt);
         }
     }
@@ -352,7 +352,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
             if !self.capabilities().clear {
                 return Err(self.0.cannot("start over"));
             }
-            // Never closed, so this never fails.
+            // The semaphore is never closed, so this never fails.
             let _permit = self.0.turns.acquire().await;
             let settled = self.0.order(Wish::Clear).await;
             if !matches!(settled, Some(Err(_))) {
@@ -408,7 +408,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
                 state.talk.clone()
             };
             if let Some(talk) = talk {
-                // If it fails, the process is gone.
+                // Sending fails if the process is gone.
                 let _ = talk.commands.send(Command::Close);
                 talk.commands.closed().await;
             }
@@ -417,9 +417,9 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
 
     fn close_if_idle(&self) -> SessionFuture<'_, ()> {
         Box::pin(async move {
-            // Its task alone knows whether a turn is on its way to it.
+            // Only its task knows whether a turn is on its way to it.
             if let Some(talk) = lock(&self.0.state).live() {
-                // If it fails, the process is gone.
+                // Sending fails if the process is gone.
                 let _ = talk.commands.send(Command::CloseIfIdle);
             }
         })

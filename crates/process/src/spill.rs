@@ -1,4 +1,4 @@
-//! Events that wait on disk, first in, first out.
+//! Queue of events on disk, first in, first out.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use teamster_core::{AgentEvent, LogEntry, RawJson};
 
-/// A file is not written beyond this; the next one is begun, and a file that was read is given
-/// back. So what lies on disk is little more than what waits.
+/// Size after which the next file is begun, in bytes. A file is freed after it was read, so the space on disk is
+/// little more than the size of the pending events.
 const FILE_BYTES: u64 = 256 << 20;
-/// How much is read at a time, in bytes, unless one event is larger.
+/// Size of a read, in bytes, unless one event is larger.
 const READ_BYTES: usize = 128 << 10;
-/// Lengths of the event and of its line and its time, before each record. No line is `u64::MAX`.
+/// Size of a record's header in bytes: the lengths of the event and its line, and its time. Without a line, its
+/// length is `u64::MAX`.
 const HEADER: usize = 24;
 
 /// A queue of events in unlinked temporary files.
@@ -21,7 +22,7 @@ pub(crate) struct Spill {
     dir: PathBuf,
     limit: u64,
     files: VecDeque<SpillFile>,
-    /// Waiting bytes on disk.
+    /// Size of the pending events on disk, in bytes.
     waiting: u64,
     events: u64,
     buf: Vec<u8>,
@@ -37,9 +38,9 @@ struct SpillFile {
 /// Error of writing events to disk.
 #[derive(Debug)]
 pub(crate) enum SpillError {
-    /// More would wait than is allowed.
+    /// The events exceed the limit.
     Limit,
-    /// The file could not be written, because the disk is full for example.
+    /// The file could not be written, for example because the disk is full.
     Io(io::Error),
 }
 
@@ -59,12 +60,12 @@ impl Spill {
         self.events == 0
     }
 
-    /// Where the files are.
+    /// Returns the directory of the files.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Takes all the events out of `batch`, or none and leaves it as it is.
+    /// Moves all events out of `batch`. On an error `batch` is unchanged.
     pub(crate) fn push(&mut self, batch: &mut Vec<LogEntry>) -> Result<(), SpillError> {
         let mut records = std::mem::take(&mut self.buf);
         records.clear();
@@ -112,8 +113,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Appends the oldest events to `out`: at least one if there is any, and no more than fit in
-    /// memory well.
+    /// Moves the oldest events to `out`: at least one if there is any, and not much more than [`READ_BYTES`].
     pub(crate) fn pop(&mut self, out: &mut Vec<LogEntry>) -> io::Result<()> {
         let only = self.files.len() == 1;
         let Some(first) = self.files.front_mut().filter(|_| self.events > 0) else {
@@ -160,12 +160,12 @@ fn append(entry: &LogEntry, records: &mut Vec<u8>) -> io::Result<()> {
     let start = records.len();
     records.extend_from_slice(&[0; HEADER]);
     match &entry.event {
-        // All else of it is its line.
+        // Its only other content is its line.
         AgentEvent::Unknown(_) => records.extend_from_slice(br#"{"type":"unknown"}"#),
         event => serde_json::to_writer(&mut *records, event)?,
     }
     let event_bytes = (records.len() - start - HEADER) as u64;
-    // Beside the event: read back from JSON, the line would not be the same text.
+    // Stored separately from the event: parsed from JSON, the line would not have the same text.
     let native = entry.native().map(|line| line.get().as_bytes());
     let native_bytes = native.map_or(u64::MAX, |line| line.len() as u64);
     records.extend_from_slice(native.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! The end of the stream that carries no events.
 
-/// Keeps the last bytes of what is appended, in at most about twice their room.
+/// Keeps the last `max` bytes of a stream, in a buffer of about twice that size.
 #[derive(Debug)]
 pub(crate) struct Tail {
     buf: Vec<u8>,
@@ -8,7 +8,7 @@ pub(crate) struct Tail {
     cut: bool,
 }
 
-/// How much room there is at least before each read, in bytes.
+/// Minimum room before each read, in bytes.
 const ROOM: usize = 8 << 10;
 
 impl Tail {
@@ -20,7 +20,7 @@ impl Tail {
         }
     }
 
-    /// Where new bytes go: append them.
+    /// Returns the buffer to append new bytes to.
     pub(crate) fn fill(&mut self) -> &mut Vec<u8> {
         if self.buf.len() > self.max.saturating_mul(2) {
             self.cut();
@@ -36,14 +36,14 @@ impl Tail {
         }
     }
 
-    /// The text; a cut is marked by a leading `…`.
+    /// Takes the text. A cut is marked by a leading `…`.
     pub(crate) fn take(&mut self) -> String {
         self.cut();
         let mut bytes = std::mem::take(&mut self.buf);
         if !self.cut {
             return String::from_utf8_lossy(&bytes).into_owned();
         }
-        // The cut may have gone through a character.
+        // The cut may be inside a character.
         let start = bytes
             .iter()
             .take(3)

@@ -1,4 +1,4 @@
-//! Input of the CLI.
+//! Writer of the CLI's input.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,12 +7,12 @@ use teamster_core::provider::Stdin;
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 
-/// Bytes on their way to the CLI.
+/// Writes pending bytes to the CLI's stdin.
 pub(crate) struct StdinWriter {
     pipe: ChildStdin,
     bytes: Vec<u8>,
     written: usize,
-    /// Stays open when all is written.
+    /// True to keep the pipe open after all bytes are written.
     hold: bool,
 }
 
@@ -31,7 +31,7 @@ impl StdinWriter {
         }
     }
 
-    /// More for the CLI.
+    /// Adds input for the CLI.
     pub(crate) fn push(&mut self, bytes: Vec<u8>) {
         if bytes.is_empty() {
             return;
@@ -44,18 +44,19 @@ impl StdinWriter {
         }
     }
 
-    /// Closes the pipe once the CLI has reported that it is done.
+    /// Lets the pipe be closed after all bytes are written. Called when the CLI has reported that it is done.
     pub(crate) fn release(&mut self) {
         self.hold = false;
     }
 
-    /// Ready when it is to be closed: all was taken and nothing holds it open, or its reader is gone.
+    /// Writes pending bytes. Ready when the pipe is to be closed: all is written and nothing holds it open, or its
+    /// reader is gone.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.written < self.bytes.len() {
             let rest = &self.bytes[self.written..];
             match Pin::new(&mut self.pipe).poll_write(cx, rest) {
                 Poll::Ready(Ok(count @ 1..)) => self.written += count,
-                // A CLI that does not want its input may know what it does; its output will show it.
+                // A CLI may close its stdin on purpose; its output shows the outcome.
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }

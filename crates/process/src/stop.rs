@@ -1,4 +1,4 @@
-//! Ending a process with all that it started.
+//! Stopping of a process and its descendants.
 //!
 //! The time between SIGTERM and SIGKILL is [`RuntimeConfig::term_grace`].
 
@@ -20,20 +20,19 @@ use crate::os::{self, Relative};
 use crate::session::commands::CommandTimes;
 use crate::trace::trace;
 
-/// A run shorter than this cannot have used up all process ids and come round to its own.
+/// Duration of a run within which process ids cannot wrap around to its own.
 const SHORT_RUN: Duration = Duration::from_secs(2);
-/// How long to wait for processes to disappear that were killed. Only one that hangs in the kernel
-/// takes longer.
+/// Time to wait for the exit of killed processes. A process that takes longer hangs in the kernel.
 const AFTER_KILL: Duration = Duration::from_secs(5);
-/// How often a process that is not our child is looked at while we wait for its end.
+/// Interval for polling the exit of a process that is not a child of this one.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// One step of stopping before the last, which is SIGKILL.
+/// A step of stopping before the last one, SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rung {
     pub(crate) signal: Signal,
     pub(crate) target: Target,
-    /// How long to wait before the next step.
+    /// Time to wait before the next step.
     pub(crate) grace: Duration,
 }
 
@@ -45,7 +44,7 @@ pub(crate) enum Target {
     All,
 }
 
-/// The steps for this launch: the provider's own signal if it has one, then SIGTERM. SIGKILL follows.
+/// Returns the steps of a launch: the provider's own signal, if any, then SIGTERM. SIGKILL follows.
 pub(crate) fn ladder(launch: &Launch, config: &RuntimeConfig) -> Vec<Rung> {
     let own = launch.stop_first.map(|step| Rung {
         signal: match step.signal {
@@ -63,9 +62,9 @@ pub(crate) fn ladder(launch: &Launch, config: &RuntimeConfig) -> Vec<Rung> {
     own.into_iter().chain([usual]).collect()
 }
 
-/// The CLI's process and all that came from it.
+/// The CLI's process and its descendants.
 ///
-/// Dropped before [`sweep`](Self::sweep) has ended it all, it kills what it knows at once.
+/// If it is dropped before [`sweep`](Self::sweep) has ended them all, it kills the known ones at once.
 pub(crate) struct Tree {
     child: Child,
     /// The leader's process id, which is also that of its group.
@@ -73,14 +72,14 @@ pub(crate) struct Tree {
     run_id: String,
     started: Instant,
     exited: bool,
-    /// How; unknown if another process has waited for it.
+    /// Exit status. Unknown if another part of the program has waited for the process.
     status: Option<ExitStatus>,
     known: Vec<Relative>,
     /// Processes of commands of a turn that is being interrupted.
     commands: Vec<Relative>,
-    /// When those are to be killed, of turns that are over.
+    /// Time at which `commands` are killed, after the end of their turn.
     kill_commands: Option<Instant>,
-    /// Those that were killed by the last step of stopping, or were reported as left over.
+    /// Processes that were killed by the last step of stopping, or reported as leftovers.
     #[cfg(feature = "tracing")]
     killed: Vec<os::Process>,
     over: bool,
@@ -107,38 +106,38 @@ impl Tree {
         }
     }
 
-    /// Whether the leader has ended and was waited for.
+    /// Returns whether the leader has exited and was reaped.
     pub(crate) fn has_exited(&self) -> bool {
         self.exited
     }
 
-    /// How the leader ended, if that is known.
+    /// Returns the exit status of the leader, if it is known.
     pub(crate) fn status(&self) -> Option<ExitStatus> {
         self.status
     }
 
-    /// Ready when the leader has ended, once.
+    /// Polls the exit of the leader. Ready once.
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.exited {
             return Poll::Pending;
         }
         pin!(self.child.wait()).poll(cx).map(|result| {
             self.exited = true;
-            // An error means that it is no child of ours any more: the program that we are part of
-            // has waited for it, or ignores SIGCHLD.
+            // An error means that it is not a child of this process any more: the surrounding program has waited for
+            // it, or ignores SIGCHLD.
             self.status = result.ok();
         })
     }
 
-    /// Remembers who belongs to the run now: once the leader is gone, nothing leads to those of its
-    /// children that live in sessions of their own.
+    /// Records the current processes of the run. After the exit of the leader, nothing leads to children that are in
+    /// sessions of their own.
     pub(crate) fn look(&mut self) {
         let leader = self.group().map(|pid| pid.as_raw().cast_unsigned());
         os::add_tree(leader, &mut self.known);
     }
 
     pub(crate) fn signal(&self, signal: Signal, target: Target) {
-        // A process that is already gone is what we want.
+        // A process that is already gone is not an error.
         match (self.pid, target) {
             (Some(pid), Target::Leader) if !self.exited => {
                 let _ = kill(pid, signal);
@@ -163,9 +162,9 @@ impl Tree {
         }
     }
 
-    /// The id of leader and group, if it is still theirs. A group keeps its id from being given out
-    /// again: so if the leader was waited for and there is a process with its id, the group is gone
-    /// and that is a stranger.
+    /// Returns the id of leader and group, if it is still theirs. The kernel does not reuse the id of an existing
+    /// group. So if the leader was reaped and a process with its id exists, the group is gone and that process is
+    /// another one.
     fn group(&self) -> Option<Pid> {
         self.pid
             .filter(|pid| !self.exited || kill(*pid, None) == Err(nix::Error::ESRCH))
@@ -177,9 +176,9 @@ impl Tree {
         }
     }
 
-    /// A turn is about to be interrupted: remembers the processes of its commands, because once the CLI has
-    /// ended those that it knows, nothing leads to the others. Those in the CLI's own session are its to end,
-    /// and its helpers and MCP servers are among them.
+    /// Records the processes of a turn's commands before the turn is interrupted. After the CLI has ended those that
+    /// it knows, nothing leads to the others. Processes in the CLI's own session are left to the CLI, because its
+    /// helpers and MCP servers are among them.
     pub(crate) fn look_at_commands(&mut self, times: &CommandTimes) {
         let Some(leader) = self.group().map(|pid| pid.as_raw().cast_unsigned()) else {
             return;
@@ -194,15 +193,15 @@ impl Tree {
         }));
     }
 
-    /// The interrupted turn is over: what is left of its commands is asked to end, and is killed at the time
-    /// that [`kill_commands_at`](Self::kill_commands_at) gives.
+    /// Sends SIGTERM to the remaining processes of the commands of an interrupted turn that has ended. They are killed
+    /// at the time that [`kill_commands_at`](Self::kill_commands_at) returns.
     pub(crate) fn end_commands(&mut self, grace: Duration) {
         if self.commands.is_empty() {
             return;
         }
         os::add_tree(None, &mut self.commands);
         for known in &self.commands {
-            // Already gone is what we want.
+            // A process that is already gone is not an error.
             let _ = os::signal_process(known.process, Signal::SIGTERM);
         }
         self.kill_commands = Some(Instant::now() + grace);
@@ -212,7 +211,7 @@ impl Tree {
         self.kill_commands
     }
 
-    /// Kills what is left of the commands of an interrupted turn, if it is time for that.
+    /// Kills the remaining processes of the commands of an interrupted turn, if their time is over.
     pub(crate) fn kill_commands(&mut self) {
         if self.kill_commands.is_none_or(|at| Instant::now() < at) {
             return;
@@ -224,19 +223,19 @@ impl Tree {
         }
     }
 
-    /// Whether any process that we know, other than the leader, still runs.
+    /// Returns whether any known process other than the leader still runs.
     pub(crate) fn others_run(&self) -> bool {
         self.known.iter().any(|known| os::is_running(known.process))
     }
 
-    /// Kills what is left, also orphans that only their environment gives away, and
-    /// waits until it is gone.
+    /// Kills the remaining processes, including orphans that only their environment identifies, and waits for their
+    /// exit.
     pub(crate) async fn sweep(&mut self) {
         if self
             .group()
             .is_some_and(|group| killpg(group, None).is_ok())
         {
-            // To see when they are gone.
+            // To notice their exit.
             self.look();
         }
         #[cfg(feature = "tracing")]
@@ -259,12 +258,12 @@ impl Tree {
         self.over = true;
     }
 
-    /// Leaves what is left alone.
+    /// Keeps the remaining processes running.
     pub(crate) fn leave(&mut self) {
         self.over = true;
     }
 
-    /// Kills all that can be found, without waiting for more than it takes to die.
+    /// Kills all processes that can be found, and waits about 100 ms at most for the exit of the leader.
     pub(crate) fn end_now(&mut self) {
         if std::mem::replace(&mut self.over, true) {
             return;
@@ -275,7 +274,7 @@ impl Tree {
         for process in os::marked(&self.run_id, None) {
             let _ = os::kill_process(process);
         }
-        // So that no zombie is left when no other task waits.
+        // Reaps the leader, because no other task waits for it.
         for _ in 0..100 {
             if self.exited {
                 return;
@@ -290,7 +289,7 @@ impl Tree {
         }
     }
 
-    /// Reports those of these processes that run and are killed only now.
+    /// Reports the given processes that still run and were not killed before.
     #[cfg(feature = "tracing")]
     fn tell_leftovers(&mut self, of: &[os::Process]) {
         let is_news = |it: &&os::Process| !self.killed.contains(it) && os::is_running(**it);
@@ -308,7 +307,7 @@ impl Tree {
             }
             _ => {
                 let run_id = self.run_id.clone();
-                // It reads a file for each process of the machine.
+                // Reads a file for each process of the machine.
                 tokio::task::spawn_blocking(move || os::marked(&run_id, None))
                     .await
                     .unwrap_or_else(|_| os::marked(&self.run_id, None))

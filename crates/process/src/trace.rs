@@ -1,6 +1,6 @@
-//! Events for `tracing`, where the feature of that name is on; nothing otherwise.
+//! Events for `tracing` if the feature of that name is enabled.
 
-/// An event of this level, with the other arguments of [`tracing::event!`].
+/// Emits an event with this level and the other arguments of [`tracing::event!`].
 macro_rules! trace {
     ($level:ident, $($arg:tt)*) => {
         #[cfg(feature = "tracing")]
@@ -10,7 +10,7 @@ macro_rules! trace {
 
 pub(crate) use trace;
 
-/// Work for another thread, in the span that the caller is in.
+/// Wraps work for another thread so that it runs in the caller's span.
 pub(crate) fn in_span<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     #[cfg(feature = "tracing")]
     let work = {

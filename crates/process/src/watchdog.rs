@@ -1,4 +1,4 @@
-//! Limits of time.
+//! Time limits of the output.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,18 +14,18 @@ const STARTUP: Duration = Duration::from_mins(2);
 const IDLE: Duration = Duration::from_mins(5);
 const TOOL: Duration = Duration::from_mins(30);
 
-/// Longest silence of the CLI in each phase.
+/// Limit of the CLI's silence in each phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     startup: Duration,
     idle: Duration,
     tool: Duration,
-    /// The run has MCP servers, for which some CLIs wait before they print anything.
+    /// True if the run has MCP servers. Some CLIs wait for them before they print anything.
     servers: bool,
 }
 
 impl Limits {
-    /// These, and the engine's own where nothing is set.
+    /// Creates the limits, with the engine's defaults for unset ones.
     pub(crate) fn new(timeouts: Timeouts, servers: bool) -> Self {
         Self {
             startup: timeouts.startup.unwrap_or(STARTUP),
@@ -35,7 +35,7 @@ impl Limits {
         }
     }
 
-    /// These, less those that are set for one turn.
+    /// Returns these limits, overridden by those of one turn.
     pub(crate) fn with(self, timeouts: Timeouts) -> Self {
         Self {
             startup: timeouts.startup.unwrap_or(self.startup),
@@ -45,7 +45,7 @@ impl Limits {
         }
     }
 
-    /// The limit of a phase; [`Duration::MAX`] for none. The end of a turn has its own grace.
+    /// Returns the limit of a phase; [`Duration::MAX`] for none. The end of a turn has its own grace.
     pub(crate) fn of(&self, phase: &Phase) -> Duration {
         match phase {
             Phase::Startup => self.startup,
@@ -55,7 +55,7 @@ impl Limits {
         }
     }
 
-    /// The error of a phase in which the CLI printed nothing for too long.
+    /// Creates the error of a phase in which the CLI printed nothing for too long.
     pub(crate) fn error(&self, phase: &Phase) -> AgentError {
         let limit = self.of(phase);
         let (code, message) = match phase {
@@ -93,14 +93,14 @@ impl Limits {
     }
 }
 
-/// The moment `limit` after `start`; `None` if that is never.
+/// Returns the time `limit` after `start`; `None` on overflow.
 pub(crate) fn deadline(start: Instant, limit: Duration) -> Option<Instant> {
     start.checked_add(limit)
 }
 
 /// A timer whose deadline moves often and is seldom reached.
 ///
-/// To move it later only stores the new time: the timer wheel is updated when the old time has come.
+/// Moving it later only stores the new time. The timer wheel is updated when the old time is reached.
 #[pin_project]
 pub(crate) struct Alarm {
     #[pin]
@@ -116,16 +116,16 @@ impl Alarm {
         }
     }
 
-    /// Sets when it fires; `None` for never.
+    /// Sets the deadline; `None` for never.
     pub(crate) fn set(self: Pin<&mut Self>, deadline: Option<Instant>) {
         *self.project().deadline = deadline;
     }
 
-    /// Ready at the deadline, and as long as that is not moved.
+    /// Ready at the deadline, and until the deadline is moved.
     pub(crate) fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let Some(deadline) = *this.deadline else {
-            // The old time would wake us up for nothing.
+            // The old time would wake the task needlessly.
             this.sleep.set(None);
             return Poll::Pending;
         };
@@ -138,7 +138,7 @@ impl Alarm {
                 }
             }
         }
-        // Twice at most: once for an old time that has come, once for the new one.
+        // At most twice: once for an old time that was reached, once for the new one.
         while let Some(mut sleep) = this.sleep.as_mut().as_pin_mut() {
             if sleep.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;

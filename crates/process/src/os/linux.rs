@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them.
+//! Processes in `/proc`.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use super::{Orphan, Process, RUN_ID_VAR, Relative};
 /// Capacity of a pipe in bytes: the maximum for an unprivileged process.
 const PIPE_BYTES: i32 = 1 << 20;
 
-/// Milliseconds in a tick of the clock in which `/proc` counts: `USER_HZ` is 100 wherever Rust runs.
+/// Length of a clock tick of `/proc`, in milliseconds: `USER_HZ` is 100 on all platforms of Rust.
 pub(crate) const TICK_MS: u64 = 10;
 
-/// One process of the table.
+/// An entry of the process table.
 struct Entry {
     process: Process,
     parent: u32,
@@ -28,31 +28,31 @@ struct Entry {
     zombie: bool,
 }
 
-/// When the process with this id started; `None` if there is none.
+/// Returns the start time of the process with this id; `None` if there is none.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     entry(pid).map(|entry| entry.process.start_time)
 }
 
-/// The id of a process's parent.
+/// Returns the id of a process's parent.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     Some(entry(pid)?.parent)
 }
 
-/// Whether it still runs. A zombie does not: it has ended and only its parent has not waited for it.
+/// Returns whether a process still runs. A zombie does not: it has ended, but was not reaped.
 pub(crate) fn is_running(process: Process) -> bool {
     entry(process.pid).is_some_and(|entry| entry.process == process && !entry.zombie)
 }
 
-/// Whether the process with this id is hidden from us (`hidepid`): it exists, and `/proc` does not show it.
+/// Returns whether the process with this id is hidden (`hidepid`): it exists, but `/proc` does not show it.
 pub(crate) fn is_hidden(pid: u32) -> bool {
-    // In this order: one that ends meanwhile is not hidden.
+    // In this order, so that a process that ends meanwhile does not count as hidden.
     entry(pid).is_none()
         && i32::try_from(pid)
             .is_ok_and(|pid| signal::kill(Pid::from_raw(pid), None) != Err(nix::Error::ESRCH))
 }
 
-/// Adds to `known` all processes of the group of `leader` and all descendants of the leader, the
-/// group and the known ones. No leader: its id is that of a stranger by now.
+/// Adds to `known` all processes of the group of `leader`, and all descendants of the leader, the group and the known
+/// processes. `leader` is `None` if its id was reused.
 pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
     let mut table: Vec<Entry> = pids().filter_map(entry).collect();
     let is_known =
@@ -64,7 +64,7 @@ pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
             .filter(|entry| is_known(known, entry.process))
             .map(|entry| entry.process.pid),
     );
-    // Each round finds at least one generation more; the table is small.
+    // Each round finds at least one more generation; the table is small.
     loop {
         let before = table.len();
         table.retain(|entry| {
@@ -87,8 +87,8 @@ pub(crate) fn add_tree(leader: Option<u32>, known: &mut Vec<Relative>) {
     }
 }
 
-/// Adds to `known` the descendants of these roots and of the known ones, but not ourselves. Looks at them
-/// alone where the kernel lists the children of a process (`CONFIG_PROC_CHILDREN`).
+/// Adds to `known` the descendants of these roots and of the known processes, except this one. Reads only those if
+/// the kernel lists the children of a process (`CONFIG_PROC_CHILDREN`).
 pub(crate) fn add_children(roots: &[u32], known: &mut Vec<Process>) {
     let me = std::process::id();
     let mut todo: Vec<u32> = roots.to_vec();
@@ -125,15 +125,15 @@ fn children(pid: u32) -> Vec<u32> {
                     .map(|entry| entry.process.pid)
                     .collect();
             }
-            // The thread is gone.
+            // The thread has ended.
             Err(_) => {}
         }
     }
     children
 }
 
-/// The processes of this run that are not in the session of `leader`: of its descendants, and of those that
-/// carry the run's mark.
+/// Returns the processes of this run that are not in the session of `leader`: descendants of the leader, and
+/// processes with the run's mark.
 pub(crate) fn outside_session(leader: u32, run_id: &str) -> Vec<Process> {
     let Some(session) = entry(leader).map(|entry| entry.session) else {
         return Vec::new();
@@ -151,7 +151,7 @@ pub(crate) fn outside_session(leader: u32, run_id: &str) -> Vec<Process> {
     known
 }
 
-/// Sends a signal, if it is still the same process. Already gone is no error.
+/// Sends a signal, if it is still the same process. It is not an error if it has ended.
 pub(crate) fn signal_process(process: Process, signal: Signal) -> io::Result<()> {
     if start_time(process.pid) != Some(process.start_time) {
         return Ok(());
@@ -165,16 +165,16 @@ pub(crate) fn signal_process(process: Process, signal: Signal) -> io::Result<()>
     }
 }
 
-/// Ends a process with SIGKILL, if it is still the same.
+/// Ends a process with SIGKILL, if it is still the same one.
 pub(crate) fn kill_process(process: Process) -> io::Result<()> {
     signal_process(process, Signal::SIGKILL)
 }
 
-/// The processes that carry the mark of this run. With `newer_than`, only those that were started
-/// after the process with that id are looked at, which costs next to nothing if there are none;
-/// only for a run so short that process ids cannot have come round in full.
+/// Returns the processes with the mark of this run. With `newer_than`, only checks processes that were started after
+/// the process with that id, which is cheap if there are none. That is only valid for a run so short that process ids
+/// cannot have wrapped around.
 pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
-    /// Beyond so many new processes a look at the whole table is cheaper.
+    /// Number of new processes beyond which reading the whole table is cheaper.
     const FEW: u32 = 512;
     let me = std::process::id();
     let find = |pids: &mut dyn Iterator<Item = u32>| {
@@ -192,7 +192,7 @@ pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
     }
 }
 
-/// The processes of runs whose owner is gone, in this namespace.
+/// Returns the processes of runs whose owner is dead, in this namespace.
 pub(crate) fn orphans() -> Vec<Orphan> {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     let ours = namespace("self");
@@ -206,7 +206,7 @@ pub(crate) fn orphans() -> Vec<Orphan> {
                 pid: owner,
                 start_time: owner_start,
             };
-            // Zero: the owner did not know its own start.
+            // Zero means that the owner did not know its own start time.
             if owner_start == 0 || is_running(owner) || namespace(&pid.to_string()) != ours {
                 return None;
             }
@@ -234,13 +234,13 @@ pub(crate) fn own_children() -> Vec<u32> {
         .collect()
 }
 
-/// The processes, without the caller, that have this soft limit of file locks.
+/// Returns the processes with this soft limit of file locks, except the caller.
 pub(crate) fn limited_to(file_locks: u64) -> Vec<Process> {
     let me = std::process::id();
     pids()
         .filter(|pid| *pid != me)
         .filter_map(|pid| {
-            // The process first: its limits may be those of a later one with its id.
+            // The identity is read first, because the limits may be those of a later process with the same id.
             let entry = entry(pid).filter(|entry| !entry.zombie)?;
             let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
             let line = limits
@@ -252,17 +252,17 @@ pub(crate) fn limited_to(file_locks: u64) -> Vec<Process> {
         .collect()
 }
 
-/// Makes a pipe hold more, as far as the system lets us.
+/// Increases the capacity of a pipe, if the system allows it.
 pub(crate) fn enlarge_pipe(pipe: impl AsFd) {
-    // It works with a small one too, and the limit is a matter of the system.
+    // A small pipe works too, and the limit depends on the system.
     let _ = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
 }
 
-/// To be called in the child before it becomes the program: it gets SIGKILL when the thread that
-/// started it ends. `parent` is our own process id. Safe between fork and exec: system calls only.
+/// Makes the kernel send SIGKILL to the calling process when the thread that started it ends. To be called in the
+/// child between `fork` and `exec`: it only makes system calls. `parent` is the id of the parent process.
 pub(crate) fn die_with_parent(parent: u32) -> io::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-    // It may have died before the line above took effect.
+    // The parent may have died before the call above took effect.
     if nix::unistd::getppid().as_raw().cast_unsigned() == parent {
         Ok(())
     } else {
@@ -270,14 +270,14 @@ pub(crate) fn die_with_parent(parent: u32) -> io::Result<()> {
     }
 }
 
-/// When the machine was started, in milliseconds since the Unix epoch, to a second.
+/// Returns the time of boot, in milliseconds since the Unix epoch, accurate to a second.
 pub(crate) fn boot_time_ms() -> Option<u64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
     seconds.trim().parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// How long the machine has run, in milliseconds: the clock in which starts of processes are given.
+/// Returns the time since boot in milliseconds, on the clock of process start times.
 pub(crate) fn since_boot_ms() -> u64 {
     use nix::time::{ClockId, clock_gettime};
     let Ok(time) = clock_gettime(ClockId::CLOCK_BOOTTIME) else {
@@ -287,14 +287,14 @@ pub(crate) fn since_boot_ms() -> u64 {
     number(time.tv_sec()) * 1000 + number(time.tv_nsec()) / 1_000_000
 }
 
-/// The directory that a process is in.
+/// Returns the current working directory of a process.
 pub(crate) fn directory(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
 /// See [`process_space`](crate::process_space()).
 pub(crate) fn process_space() -> Option<String> {
-    // A /proc of another namespace has other numbers for the same processes.
+    // A `/proc` of another namespace has different ids for the same processes.
     let itself = fs::read_link("/proc/self").ok()?;
     if itself.to_str()?.parse() != Ok(std::process::id()) {
         return None;
@@ -312,7 +312,7 @@ fn pids() -> impl Iterator<Item = u32> {
 }
 
 fn entry(pid: u32) -> Option<Entry> {
-    // A line of at most a few hundred bytes; what is needed is at its front.
+    // The line has at most a few hundred bytes, and the needed fields are at its beginning.
     let mut buf = [0; 1024];
     let len = File::open(format!("/proc/{pid}/stat"))
         .and_then(|mut file| file.read(&mut buf))
@@ -321,7 +321,7 @@ fn entry(pid: u32) -> Option<Entry> {
 }
 
 fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
-    // The name in parentheses may itself hold spaces and parentheses.
+    // The name in parentheses may itself contain spaces and parentheses.
     let after_name = memchr::memrchr(b')', stat)?;
     let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ');
     let state = fields.next()?;
@@ -337,12 +337,12 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
         parent,
         group,
         session,
-        // The main thread may end before the others: then the process lives, and is shown as a zombie.
+        // If the main thread ends before the others, the process is shown as a zombie but still runs.
         zombie: matches!(state, b"Z" | b"X" | b"x") && threads <= 1,
     })
 }
 
-/// The process id given out last in our namespace.
+/// Returns the process id that was assigned last in this namespace.
 fn last_pid() -> Option<u32> {
     let mut buf = [0; 128];
     let len = File::open("/proc/loadavg")
@@ -352,14 +352,15 @@ fn last_pid() -> Option<u32> {
     std::str::from_utf8(last).ok()?.parse().ok()
 }
 
-/// The runs that the process belongs to, by the environment that it was started with: the outermost
-/// first.
+/// Returns the runs that a process belongs to, according to its initial environment. The outermost run is first.
 fn run_ids(pid: u32) -> Vec<String> {
     environ(pid).map_or_else(|_| Vec::new(), |environ| run_ids_of(&environ))
 }
 
-/// The environment that a process was started with. It is read of every process of the machine, and each
-/// read costs: `fs::read` begins with 32 bytes and takes three times as many system calls.
+/// Returns the initial environment of a process.
+///
+/// It is read for every process of the machine, so it uses a large buffer: `fs::read` begins with 32 bytes and makes
+/// three times as many system calls.
 fn environ(pid: u32) -> io::Result<Vec<u8>> {
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
     let (mut environ, mut len) = (vec![0; 8 << 10], 0);
@@ -378,7 +379,7 @@ fn environ(pid: u32) -> io::Result<Vec<u8>> {
 
 fn run_ids_of(environ: &[u8]) -> Vec<String> {
     let mark = format!("{RUN_ID_VAR}=");
-    // Most processes have no such variable: one search is enough.
+    // Most processes have no such variable, so one search is enough.
     let value = memmem::find_iter(environ, mark.as_bytes())
         .find(|at| *at == 0 || environ[at - 1] == 0)
         .and_then(|at| environ[at + mark.len()..].split(|b| *b == 0).next());

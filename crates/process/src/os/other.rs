@@ -1,4 +1,4 @@
-//! Systems without `/proc`: other processes cannot be inspected, so a run is ended by its group.
+//! Systems without `/proc`: other processes cannot be inspected, so a run is ended by its process group.
 
 use std::io;
 
@@ -60,7 +60,7 @@ pub(crate) fn limited_to(_: u64) -> Vec<Process> {
 
 pub(crate) fn enlarge_pipe<T>(_: T) {}
 
-/// Unknown here.
+/// Unknown on these systems.
 pub(crate) const TICK_MS: u64 = 0;
 
 pub(crate) fn boot_time_ms() -> Option<u64> {

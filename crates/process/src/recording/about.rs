@@ -19,7 +19,7 @@ const HIDDEN: &str = "…";
 const PARTS: &[&str] = &[
     "AUTH", "BEARER", "COOKIE", "CRED", "HEADER", "JWT", "KEY", "PASS", "SECRET", "TOKEN",
 ];
-/// Words of credential names: as substrings they occur in other names too.
+/// Words of credential names. As substrings they also occur in other names.
 const WORDS: &[&str] = &["DSN", "PAT", "PW", "PWD"];
 
 /// The content of `meta.json`. Its fields are described in `fixtures/README.md`.
@@ -47,7 +47,7 @@ impl About {
         about
     }
 
-    /// Takes over what is started, which may have changed since.
+    /// Updates the launch, which may have changed.
     pub(super) fn launched(&mut self, plan: &Plan, params: &ExecuteParams, config: &RuntimeConfig) {
         let shown = Shown::new(plan, params);
         self.set("argv", shown.argv(plan, &params.prompt));
@@ -66,7 +66,7 @@ impl About {
         self.set("spawn_error", why);
     }
 
-    /// `incomplete` is the reason why not everything was written.
+    /// Sets the end of the run. `incomplete` is the reason why not everything was written.
     pub(super) fn ended(
         &mut self,
         exit: &Exit,
@@ -88,7 +88,7 @@ impl About {
     }
 
     pub(super) fn to_text(&self) -> String {
-        // A value is always JSON.
+        // Serializing a `Value` cannot fail.
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
         text
@@ -108,7 +108,7 @@ fn stdin(stdin: &Stdin, prompt: &str) -> String {
     }
 }
 
-/// Parameters that are sent by the protocol and are not on the command line.
+/// Returns the parameters that are sent by the protocol and are not on the command line.
 fn by_protocol(params: &ExecuteParams) -> Value {
     let mut fields = Map::new();
     fields.insert("permission".to_owned(), json!(params.permission));
@@ -128,7 +128,7 @@ fn by_protocol(params: &ExecuteParams) -> Value {
     fields.into()
 }
 
-/// Why we have stopped it, and after how many lines: what comes then is read in another way.
+/// Returns the reason of the stop and the number of lines before it. A replay decodes later lines differently.
 fn stopped_json(stop: &Stop, after_lines: usize) -> Value {
     let (why, error) = match stop {
         Stop::Aborted => ("aborted", None),
@@ -151,8 +151,8 @@ struct Shown {
 
 impl Shown {
     fn new(plan: &Plan, params: &ExecuteParams) -> Self {
-        // A credential among the variables may be repeated elsewhere, as that of a server may be. So
-        // it is kept out in the same way.
+        // A credential in a variable may be repeated elsewhere, like that of a server. It is hidden in the same
+        // way.
         let mut variables = McpServer::stdio("", "", [""; 0]);
         for (name, value) in &plan.env.set {
             let name = name.to_string_lossy();
@@ -180,13 +180,13 @@ impl Shown {
             } else {
                 self.value(&argument)
             });
-            // Of a flag with its value as a word of its own.
+            // The value of a flag may be the next argument.
             is_secret = is_flag && is_name(&argument) && is_credential(&argument);
         }
         argv
     }
 
-    /// Variables set in addition to the inherited ones.
+    /// Returns the variables that are set in addition to the inherited ones.
     fn env(&self, plan: &Plan, config: &RuntimeConfig) -> Map<String, Value> {
         let inherited = |name: &OsStr, value: &OsStr| match &config.env_policy {
             EnvPolicy::Inherit => false,
@@ -209,8 +209,7 @@ impl Shown {
             .collect()
     }
 
-    /// A text that may hold credentials: JSON in its fields, a setting or a header in its value, an
-    /// address in itself.
+    /// Hides credentials in a text: in the fields of JSON, in the value of a setting or header, in an address.
     fn value(&self, text: &str) -> String {
         if text.starts_with(['{', '['])
             && let Ok(given) = serde_json::from_str::<Value>(text)
@@ -243,7 +242,7 @@ impl Shown {
         }
     }
 
-    /// Hides what is in a value; all of it if it belongs to a credential.
+    /// Hides credentials in a JSON value, or all of its strings if it belongs to a credential.
     fn hide_in(&self, value: &mut Value, is_secret: bool) {
         match value {
             Value::String(text) if is_secret => HIDDEN.clone_into(text),
@@ -263,18 +262,18 @@ impl Shown {
     }
 }
 
-/// Whether what is called so may be a credential. In doubt it is.
+/// Returns whether a name may be that of a credential. In doubt it is.
 fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
-    // These carry a server's values, perhaps in an escaped form that no search for the value finds.
+    // These have values of a server, possibly in an escaped form that a search for the value does not find.
     name.starts_with(MCP_VARIABLES)
         || PARTS.iter().any(|part| name.contains(part))
         // The shell's working directory.
         || name != "PWD" && words().any(|word| WORDS.contains(&word))
 }
 
-/// Whether this can be the name of a flag, of a setting or of a header, and is no text.
+/// Returns whether a text can be the name of a flag, setting or header.
 fn is_name(text: &str) -> bool {
     let of_name = |c: char| c.is_alphanumeric() || "-_.\"'".contains(c);
     !text.is_empty() && text.chars().all(of_name)

@@ -1,11 +1,11 @@
-//! Answers to permission requests of the CLI.
+//! Pending permission requests of the CLI.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use teamster_core::{PermissionAnswer, PermissionPolicy, PermissionRequest, SessionFuture};
 
-/// The questions that wait for their answer.
+/// Requests that wait for an answer.
 pub(crate) struct Asking {
     policy: PermissionPolicy,
     asked: Vec<PendingRequest>,
@@ -24,7 +24,7 @@ impl Asking {
         }
     }
 
-    /// Asks; the answer if there is one at once, and otherwise it comes from [`poll`](Self::poll).
+    /// Asks the policy. Returns the answer if it is known at once; otherwise [`poll`](Self::poll) returns it later.
     pub(crate) fn ask(
         &mut self,
         request: PermissionRequest,
@@ -32,7 +32,7 @@ impl Asking {
         if let PermissionPolicy::Ask(ask) = &self.policy {
             let ask = ask.clone();
             let asking = request.clone();
-            // Not called before it is polled, where its panic is caught.
+            // The callback is called in `poll`, where a panic is caught.
             let answer = Box::pin(async move { ask(asking).await });
             self.asked.push(PendingRequest { request, answer });
             return None;
@@ -41,7 +41,7 @@ impl Asking {
         Some((request, answer))
     }
 
-    /// The answers that have come.
+    /// Returns the answers that are ready.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -63,17 +63,17 @@ impl Asking {
         answered
     }
 
-    /// A question needs no answer any more.
+    /// Removes a request that needs no answer any more.
     pub(crate) fn withdraw(&mut self, id: u64) {
         self.asked.retain(|asked| asked.request.id != id);
     }
 
-    /// None of them does.
+    /// Removes all requests.
     pub(crate) fn withdraw_all(&mut self) {
         self.asked.clear();
     }
 
-    /// Whether no request is open.
+    /// Returns whether no request is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }

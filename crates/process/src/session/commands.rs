@@ -1,4 +1,4 @@
-//! Times of commands of a turn's tools, which identify their processes.
+//! Times at which a turn's tools ran commands, which identify the processes of these commands.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,20 @@ use teamster_core::{AgentEvent, Id, ToolKind};
 
 use crate::os;
 
-/// How much earlier than its `tool_use` is read a command may have been started, in milliseconds. On a busy
-/// machine Codex's line came 310 ms after.
+/// Time by which a command may start before its `tool_use` is read, in milliseconds. On a busy machine Codex's line
+/// was 310 ms late.
 const LEAD_MS: u64 = 1000;
 
-/// The times between `tool_use` and `tool_result` of tools that run commands, in milliseconds since the
-/// machine's start.
+/// Periods between `tool_use` and `tool_result` of tools that run commands, in milliseconds since boot.
 #[derive(Debug, Default)]
 pub(crate) struct CommandTimes {
     open: HashMap<Id, u64>,
-    /// Those of tools that have ended.
+    /// Periods of tools that have ended.
     ended: Vec<(u64, u64)>,
 }
 
 impl CommandTimes {
-    /// Takes note of what the events say.
+    /// Updates the periods with events.
     pub(crate) fn follow(&mut self, events: &[AgentEvent]) {
         self.follow_at(events, os::since_boot_ms);
     }
@@ -42,13 +41,13 @@ impl CommandTimes {
         }
     }
 
-    /// Whether a command runs.
+    /// Returns whether a command runs.
     pub(crate) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Whether a process that was started then can only be of a command that still runs. It is not if it
-    /// may be of one that has ended: that one has left it in the background.
+    /// Returns whether a process with this start time belongs to a command that still runs. It does not if it may
+    /// belong to one that has ended: that one left it in the background.
     pub(crate) fn is_of_open(&self, started_ms: u64) -> bool {
         let of_ended = |(begun, ended): &(u64, u64)| (*begun..=*ended).contains(&started_ms);
         self.open.values().any(|begun| *begun <= started_ms) && !self.ended.iter().any(of_ended)
@@ -83,12 +82,12 @@ mod tests {
         let of_open = |times: &CommandTimes, at: &[u64]| -> Vec<bool> {
             at.iter().map(|at| times.is_of_open(*at)).collect()
         };
-        // One from before, such as an MCP server, is not.
+        // A process from before the turn, such as an MCP server, does not belong to it.
         assert_eq!(
             of_open(&times, &[8_900, 9_600, 15_000]),
             [false, true, true]
         );
-        // What a second command leaves in the background stays, although the first is still open.
+        // A background process of a second command is kept, although the first is still open.
         times.follow_at(&[begins("b", ToolKind::Execute)], || 20_000);
         times.follow_at(&[ends("b")], || 25_000);
         assert_eq!(

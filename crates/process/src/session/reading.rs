@@ -1,4 +1,4 @@
-//! The turns of a session: from lines to events, and from orders to lines.
+//! The turns of a session: decodes lines to events and sends orders as lines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(crate) struct Setting {
     pub(crate) known: Arc<Known>,
     pub(crate) interruptible: bool,
     pub(crate) idle: Option<Duration>,
-    /// The session was begun by an earlier process.
+    /// True if an earlier process began the session.
     pub(crate) restarted: bool,
     pub(crate) interrupt_grace: Duration,
     pub(crate) queue_memory_bytes: usize,
@@ -46,31 +46,31 @@ pub(crate) struct Setting {
     pub(crate) spill_limit_bytes: u64,
 }
 
-/// Plays the turns of one process, one after another.
+/// Runs the turns of one process, one after another.
 pub(crate) struct SessionReading {
     setting: Setting,
     base: Limits,
-    /// The turn that is being played.
+    /// The turn in progress.
     current: Option<Current>,
-    /// A turn that waits for the end of one that the CLI began by itself.
+    /// A turn that waits for the end of an unasked one.
     waiting: Option<Box<NewTurn>>,
     asking: Asking,
     replies: Replies,
-    /// When the commands of the turn's tools ran.
+    /// Times of the commands of the turn's tools.
     commands: CommandTimes,
-    /// The turn is about to be interrupted while a command runs.
+    /// Set if the turn is about to be interrupted while a command runs.
     interrupted_commands: Option<CommandTimes>,
-    /// A turn that was interrupted is over.
+    /// True if an interrupted turn has ended.
     interrupted_is_over: bool,
-    /// Until when the turn may take to be interrupted.
+    /// Deadline of the interrupt.
     interrupting: Option<Instant>,
-    /// Since when no turn has been played. It was started for one, so not before the first.
+    /// Start of the idle time. `None` before the first turn, for which the process was started.
     idle_since: Option<Instant>,
     /// Input not yet written to the CLI.
     input: Vec<u8>,
-    /// All handles are dropped, or the end was requested.
+    /// True if all handles are dropped, or the session was closed.
     closing: bool,
-    /// The process is being stopped: the turn ends with it, and why is known only then.
+    /// True while the process is being stopped. The turn ends with it, and the reason is only known then.
     stopping: bool,
     close_reported: bool,
     failed: Option<AgentError>,
@@ -82,9 +82,9 @@ struct Current {
     orders: Orders,
     limits: Limits,
     begun: Instant,
-    /// The limits of time count from here, or from the last line if that was later.
+    /// Start of the time limits, unless the last line was later.
     since: Instant,
-    /// The exclusive use of the process, until this is dropped.
+    /// Exclusive use of the process, until this is dropped.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -128,7 +128,7 @@ impl SessionReading {
                 let id = self.replies.add(to);
                 self.setting.assembler.order(wish.order(id));
             }
-            // A turn that was sent before is played first, and one that comes after goes to the next process.
+            // A turn that was sent before runs first, and a later one goes to the next process.
             Command::CloseIfIdle if self.current.is_some() || self.closing => {}
             Command::CloseIfIdle => {
                 self.setting.known.set_idle();
@@ -146,7 +146,7 @@ impl SessionReading {
         if new.abort.is_aborted() {
             return;
         }
-        // Who has sent it waits for this; if it does not, the events go nowhere.
+        // If the sender does not wait any more, the events are discarded.
         let _ = new.begun.send(());
         self.current = Some(Current {
             queue: new.queue,
@@ -162,7 +162,7 @@ impl SessionReading {
         self.setting.assembler.begin(new.turn);
     }
 
-    /// The CLI has begun a turn by itself.
+    /// Begins an unasked turn.
     fn begin_unasked(&mut self) {
         let setting = &self.setting;
         let spill = Spill::new(setting.spill_dir.as_deref(), setting.spill_limit_bytes);
@@ -205,14 +205,14 @@ impl SessionReading {
         self.asking.withdraw_all();
     }
 
-    /// Deals with what the protocol has left.
+    /// Processes the exchange of the protocol.
     fn settle(&mut self) {
         loop {
             let assembler = &mut self.setting.assembler;
             for (id, result) in assembler.exchange(Exchange::take_settled) {
                 if let Some(to) = self.replies.take(id) {
                     self.setting.known.set_session_id(assembler.session_id());
-                    // The caller may not wait any more.
+                    // The caller may have stopped waiting.
                     let _ = to.send(result);
                 }
             }
@@ -248,12 +248,12 @@ impl SessionReading {
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
         self.setting.assembler.answer(request, answer);
         if let Some(current) = &mut self.current {
-            // While a request waited, the CLI had nothing to say.
+            // The CLI was silent while the request waited.
             current.since = Instant::now();
         }
     }
 
-    /// The turn is over, and the process lives on.
+    /// Ends the turn while the process continues.
     fn end_turn(&mut self) {
         let Some(current) = self.current.take() else {
             return;
@@ -274,7 +274,7 @@ impl SessionReading {
         self.idle_since = Some(Instant::now());
         if let Some(waiting) = self.waiting.take() {
             if self.closing {
-                // It is sent to the next process.
+                // Its caller sends it to the next process.
                 drop(waiting);
             } else {
                 self.begin(*waiting);
@@ -282,8 +282,8 @@ impl SessionReading {
         }
     }
 
-    /// A session that was killed before the CLI had saved it cannot be resumed. Report that here: nothing later
-    /// would.
+    /// Detects a lost session: one that was killed before the CLI had saved it cannot be resumed. Only this error shows
+    /// it; nothing reports it later.
     fn look_for_loss(&mut self) {
         let lost = |event: &AgentEvent| matches!(event, AgentEvent::Error(it) if it.error.kind == ErrorKind::SessionNotFound);
         let setting = &mut self.setting;
@@ -292,7 +292,7 @@ impl SessionReading {
         }
     }
 
-    /// After each line: whether a turn begins or ends with it.
+    /// Begins or ends a turn after a line.
     fn follow(&mut self) {
         if self.current.is_none() && self.setting.assembler.turn() == Some(false) {
             self.begin_unasked();
@@ -300,7 +300,7 @@ impl SessionReading {
         self.settle();
     }
 
-    /// When the process has been idle for too long.
+    /// Returns the time at which the idle limit is reached.
     fn idle_until(&self) -> Option<Instant> {
         if self.current.is_some() || self.closing {
             return None;
@@ -364,7 +364,7 @@ impl Reader for SessionReading {
         self.follow();
     }
 
-    /// The protocol itself reports usage.
+    /// Returns `None`: the protocol itself reports usage.
     fn record_files(&self) -> Option<RecordFiles> {
         None
     }
@@ -458,7 +458,7 @@ impl Reader for SessionReading {
     }
 
     fn used_tools(&self) -> bool {
-        // Of any of its turns; what those left running is looked for when the process ends.
+        // In any of its turns. Their background processes are searched when the process ends.
         true
     }
 
@@ -489,7 +489,7 @@ impl Reader for SessionReading {
             }
         }
         self.setting.known.set_playing(false);
-        // Those who wait for something learn by this that it will not come.
+        // Dropping the channels reports to waiting callers that there will be no outcome.
         self.replies.clear();
         self.waiting = None;
         while let Ok(command) = self.setting.commands.try_recv() {

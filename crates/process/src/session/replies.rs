@@ -1,4 +1,4 @@
-//! Orders that wait to be carried out by the CLI.
+//! Orders that wait for their outcome.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How long an order may take to be carried out.
+/// Time limit of an order.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
-/// Receiver of an order's outcome.
+/// Channel for an order's outcome.
 pub(crate) type Outcome = oneshot::Sender<Result<(), AgentError>>;
 
-/// The callers that wait for the outcome of an order.
+/// Callers that wait for the outcome of an order.
 #[derive(Default)]
 pub(crate) struct Replies {
     waiting: HashMap<OrderId, (Outcome, Instant)>,
@@ -22,7 +22,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// The number of a new order.
+    /// Adds a caller and returns the id of its order.
     pub(crate) fn add(&mut self, to: Outcome) -> OrderId {
         let id = OrderId(self.next);
         self.next += 1;
@@ -30,12 +30,12 @@ impl Replies {
         id
     }
 
-    /// The caller that waits for this order.
+    /// Removes and returns the caller that waits for this order.
     pub(crate) fn take(&mut self, id: OrderId) -> Option<Outcome> {
         self.waiting.remove(&id).map(|(to, _)| to)
     }
 
-    /// Ends the orders that have taken too long; whether there were any.
+    /// Fails the orders that have reached the time limit. Returns whether there were any.
     pub(crate) fn give_up(&mut self) -> bool {
         let now = Instant::now();
         let late = self.waiting.extract_if(|_, (_, until)| *until <= now);
@@ -44,18 +44,18 @@ impl Replies {
             any = true;
             let message = format!("the CLI did not answer within {ORDER_LIMIT:?}");
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
-            // The caller may not wait any more.
+            // The caller may have stopped waiting.
             let _ = to.send(Err(error));
         }
         any
     }
 
-    /// When the next order has taken too long.
+    /// Returns the time at which the next order reaches its limit.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waiting.values().map(|(_, until)| *until).min()
     }
 
-    /// Ends all of them without an outcome.
+    /// Drops all orders without an outcome.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -1,7 +1,7 @@
 //! State shared by a session and the task of its process.
 //!
-//! The task must not hold the session's end of the channel: it learns from the closed channel that no
-//! sender is left and the process is to end.
+//! The task MUST NOT hold the session's end of the channel: the closed channel shows that no sender is left and
+//! the process is to end.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,21 +16,21 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use super::replies::Outcome;
 use crate::queue::{Consumer, Producer};
 
-/// How long a CLI may take to obey an interrupt while it runs no tool: it has nothing to end and nothing to save.
+/// Time limit of an interrupt while the CLI runs no tool, and so has nothing to end or save.
 pub(super) const GRACE_WITHOUT_TOOLS: Duration = Duration::from_secs(2);
 
-/// How many turns that the CLI began by itself are kept until they are taken.
+/// Limit of unasked turns that are kept until they are taken.
 const UNASKED: usize = 16;
 
-/// A command of the session to the task.
+/// A command from the session to the task.
 pub(crate) enum Command {
     Turn(Box<NewTurn>),
     Interrupt,
-    /// Something that is to be settled, and who waits for that.
+    /// An order that has to be settled, and the channel for its outcome.
     Order(Wish, Outcome),
-    /// End the process, unless a turn is being played.
+    /// End the process, unless a turn is in progress.
     CloseIfIdle,
-    /// Interrupt what is played, and end the process.
+    /// Interrupt the turn in progress, and end the process.
     Close,
 }
 
@@ -58,19 +58,19 @@ pub(crate) struct NewTurn {
     pub(crate) turn: Turn,
     pub(crate) queue: Producer,
     pub(crate) abort: AbortHandle,
-    /// It has the process alone meanwhile.
+    /// Exclusive use of the process.
     pub(crate) permit: OwnedSemaphorePermit,
-    /// Notified when it begins. If it never does, the process has ended before.
+    /// Notified when the turn begins. Dropped if the process ends before that.
     pub(crate) begun: oneshot::Sender<()>,
 }
 
-/// State known to both.
+/// State shared by the session and the task.
 #[derive(Default)]
 pub(crate) struct Known {
     session_id: Mutex<Option<Id>>,
     cost: Mutex<Option<(Id, f64)>>,
     unasked: Mutex<VecDeque<EventStream>>,
-    /// Notified of each of them. It outlives the process.
+    /// Notified of each unasked turn. It outlives the process.
     has_unasked: Arc<Notify>,
     gone: AtomicBool,
     playing: AtomicBool,
@@ -86,7 +86,7 @@ impl Known {
         }
     }
 
-    /// The id by which the session can be resumed.
+    /// Returns the id by which the session can be resumed.
     pub(crate) fn session_id(&self) -> Option<Id> {
         lock(&self.session_id).clone()
     }
@@ -95,7 +95,7 @@ impl Known {
         *lock(&self.session_id) = id;
     }
 
-    /// Cost of this session at the end of its last turn, in USD.
+    /// Returns the cost of this session at the end of its last turn, in USD.
     pub(crate) fn cost_of(&self, session: Option<&Id>) -> Option<f64> {
         let cost = lock(&self.cost);
         let (of, usd) = cost.as_ref()?;
@@ -106,7 +106,7 @@ impl Known {
         *lock(&self.cost) = session.zip(usd);
     }
 
-    /// A turn that the CLI began by itself.
+    /// Adds an unasked turn. Drops the oldest one if there are too many.
     pub(crate) fn add_unasked(&self, consumer: Consumer, abort: AbortHandle) {
         let mut unasked = lock(&self.unasked);
         if unasked.len() >= UNASKED {
@@ -120,7 +120,7 @@ impl Known {
         lock(&self.unasked).pop_front()
     }
 
-    /// The process is gone, or about to be: it takes no turn any more.
+    /// Returns whether the process has ended or is about to end, and accepts no turns.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -129,7 +129,7 @@ impl Known {
         self.gone.store(true, Ordering::Release);
     }
 
-    /// Whether the process was ended because it was idle.
+    /// Returns whether the process was ended because it was idle.
     pub(crate) fn was_idle(&self) -> bool {
         self.idle.load(Ordering::Acquire)
     }
@@ -138,7 +138,7 @@ impl Known {
         self.idle.store(true, Ordering::Release);
     }
 
-    /// Whether the CLI does not know the session that an earlier process has begun.
+    /// Returns whether the CLI does not know the session that an earlier process began.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }

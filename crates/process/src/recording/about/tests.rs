@@ -21,7 +21,7 @@ fn names_of_credentials_are_recognized() {
         "ANTHROPIC_CUSTOM_HEADERS",
         "AWS_CREDENTIALS",
         "SENTRY_DSN",
-        // For any key, and any way in which the value is escaped for the CLI.
+        // For any key and any escaping of the value for the CLI.
         &teamster_core::provider::mcp_variable("tracker", "ACCOUNT"),
         "--api-key",
     ] {
@@ -54,9 +54,9 @@ fn credentials_inside_a_value_are_hidden_and_the_rest_stays() {
             r#"--c={"headers":{"X":"abc"}}"#,
             r#"--c={"headers":{"X":"…"}}"#,
         ),
-        // Where a search for its text would not find it.
+        // A search for the text of the value would not find it.
         (r#"["se\"cret-1", "b"]"#, r#"["…","b"]"#),
-        // As it is written, if there is nothing to hide.
+        // Unchanged if there is nothing to hide.
         (r#"{ "a": 1.50 }"#, r#"{ "a": 1.50 }"#),
         (r#"{"a": "no JSON"#, r#"{"a": "no JSON"#),
     ] {
