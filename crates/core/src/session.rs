@@ -74,16 +74,30 @@ pub trait AgentSession: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails with [`ErrorCode::NoTurn`](crate::ErrorCode::NoTurn) if no turn is in progress.
+    /// Fails with [`ErrorCode::NoTurn`](crate::ErrorCode::NoTurn) if no turn is in progress, and if the session does
+    /// not support it ([`SessionCapabilities::steer`]).
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn in progress.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session does not support it ([`SessionCapabilities::clear`]), or if the CLI reports an error.
     fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Changes the model, in the CLI's own names. Takes effect at the next turn, or at once for some CLIs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session does not support it ([`SessionCapabilities::set_model`]), or if the CLI reports an error.
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Changes the permission mode. Takes effect at the next turn, or at once for some CLIs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session does not support it ([`SessionCapabilities::set_permission`]), or if the CLI reports an
+    /// error.
     fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>>;
 
     /// Returns the oldest unasked turn that was not taken yet, such as one about background work that has ended.

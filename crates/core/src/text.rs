@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn colours_are_taken_out() {
-        // As a real CLI prints it.
+        // Output of a real CLI.
         let line = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: bash (x)";
         assert_eq!(without_colors(line), "! permission requested: bash (x)");
         assert_eq!(without_colors("a\u{1b}[1;2"), "a");

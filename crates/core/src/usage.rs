@@ -6,8 +6,8 @@ use crate::setters::setters;
 
 /// Tokens used. Figures that the CLI did not report are absent, never 0.
 ///
-/// Every provider converts its CLI's own convention (cached tokens inside or beside the input,
-/// deltas or running totals) to this one.
+/// Every provider converts its CLI's own convention (input with or without cached tokens, deltas or running totals)
+/// to this one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,10 +19,10 @@ pub struct Usage {
     /// Output tokens, reasoning included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Input tokens read from a prompt cache, beside `input_tokens`.
+    /// Input tokens read from a prompt cache, not included in `input_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Input tokens written to a prompt cache, beside `input_tokens`.
+    /// Input tokens written to a prompt cache, not included in `input_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     /// Reasoning tokens, a part of `output_tokens`.

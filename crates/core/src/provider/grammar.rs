@@ -54,6 +54,10 @@ impl Checker {
     }
 
     /// Checks the next event.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the event violates the grammar.
     pub fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
         if self.done {
             return Err(Violation::AfterDone(event.type_name()));
@@ -100,6 +104,10 @@ impl Checker {
     }
 
     /// Checks the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there was no `done`.
     pub fn finish(self) -> Result<(), Violation> {
         if self.done {
             Ok(())
@@ -110,6 +118,10 @@ impl Checker {
 }
 
 /// Checks a whole stream.
+///
+/// # Errors
+///
+/// Fails with the first violation of the grammar.
 pub fn check<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Result<(), Violation> {
     let mut checker = Checker::new();
     for event in events {

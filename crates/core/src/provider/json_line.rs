@@ -58,6 +58,10 @@ pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
 ///
 /// For `#[serde(default, deserialize_with = "json_line::or_default")]`, so that one unexpected figure does not
 /// lose the line with the end of a run. Works only with [`parse`], which deserializes from text.
+///
+/// # Errors
+///
+/// Fails if the value is not JSON.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
