@@ -17,8 +17,8 @@ use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry};
 
 use crate::spill::{Spill, SpillError};
 
-/// Approximate size of a batch in memory, in bytes. A consumer that holds a batch MUST NOT keep much of the queue in
-/// memory.
+/// Approximate size of a batch in memory, in bytes. It bounds the memory of a consumer that processes a whole batch
+/// before it takes the next one.
 const BATCH_BYTES: usize = 128 << 10;
 
 /// Creates a queue that keeps about `memory_bytes` in memory, and the rest in `spill`.
