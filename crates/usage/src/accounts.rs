@@ -1,4 +1,4 @@
-//! Usage by request, each counted once.
+//! Usage by request. Each request is counted once.
 
 mod entry;
 mod history;
@@ -22,32 +22,32 @@ pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};
 pub(crate) use totals::{ModelTotals, Totals};
 
-/// Usage by request, each counted once, independent of the order of its records.
+/// Usage by request. Each request is counted once, independent of the order of its records.
 ///
-/// A request that has a [`Key`] takes 65 bytes here, and with what hash tables keep free 75 to 150: 75 to
-/// 150 MB for a million requests.
+/// A request with a [`Key`] takes 65 bytes of memory, and 75 to 150 with the free space of hash tables. So a million
+/// requests take 75 to 150 MB.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     names: Names,
     keyed: Requests,
     sums: ByKey<Record>,
     loose: Vec<Record>,
-    /// Which request an alias means.
+    /// Keys of requests by alias.
     aliases: ByKey<Key>,
-    /// The output tokens of requests that are known by an alias.
+    /// Output tokens of requests by alias.
     amendments: ByKey<u64>,
-    /// Requests of which only copies were found, and the alias that a line of the original has.
+    /// Copies of requests, with the alias that a line of the original has.
     copies: Vec<(Key, Key)>,
-    /// Totals reported by the processes of each session.
+    /// Totals that the processes of each session report.
     totals: HashMap<u32, Vec<Totals>>,
-    /// Of each session, in milliseconds since 1970-01-01 UTC, when requests were made whose cost is part of
-    /// a sum that others report.
+    /// Periods of each session, in milliseconds since 1970-01-01 UTC, whose requests have their cost in a sum that
+    /// others report.
     reported_spans: HashMap<u32, Vec<(i64, i64)>>,
-    /// Sessions that began earlier are only read in part.
+    /// Time before which sessions are read only in part.
     mark: Option<Timestamp>,
-    /// The directory in which each session began, and when that was recorded.
+    /// The first directory of each session, with its time.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
-    /// The key of the conversation that each session belongs to.
+    /// Conversation key of each session.
     keys: HashMap<u32, Arc<str>>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
@@ -57,7 +57,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Accounts without a record, of requests from `since` on and before `until`; days are those of `zone`.
+    /// Creates empty accounts for requests from `since` on and before `until`. Days are those of `zone`.
     pub fn new(since: Option<Timestamp>, until: Option<Timestamp>, zone: TimeZone) -> Self {
         Self {
             since,
@@ -67,7 +67,7 @@ impl Accounts {
         }
     }
 
-    /// Takes what a reader found.
+    /// Adds an item that a reader found.
     pub(crate) fn take(&mut self, found: Found) {
         match found {
             Found::Record(record) => self.add(record),
@@ -77,7 +77,7 @@ impl Accounts {
         }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     pub fn add(&mut self, record: Record) {
         let session = self.names.index(&record.session);
         if let Some(directory) = &record.directory {
@@ -98,7 +98,7 @@ impl Accounts {
         if record.sum {
             match self.sums.entry(key) {
                 hash_map::Entry::Vacant(place) => drop(place.insert(record)),
-                // Of two the same one, whichever came first.
+                // Select the same one of two in any order.
                 hash_map::Entry::Occupied(mut known) => {
                     let order = |sum: &Record| (sum.session.clone(), sum.requests);
                     if order(&record) < order(known.get()) {
@@ -113,36 +113,36 @@ impl Accounts {
             return;
         };
         if let Some(alias) = record.alias {
-            // As above.
+            // Select the same key in any order.
             let means = self.aliases.entry(alias).or_insert(key);
             *means = (*means).min(key);
         }
         self.keyed.add(key, entry, &self.names);
     }
 
-    /// The records that are no entries: sums, and what counts each time.
+    /// Returns the records that are not entries: sums, and records without a key.
     fn others(&self) -> impl Iterator<Item = &Record> {
         self.sums.values().chain(&self.loose)
     }
 
-    /// Records that a request known by an alias had at least this many output tokens. It creates no
-    /// request: without one of this alias it has no effect.
+    /// Records that the request with this alias had at least this many output tokens. It has no effect without such a
+    /// request.
     pub fn amend(&mut self, alias: Key, output_tokens: u64) {
         let most = self.amendments.entry(alias).or_default();
         *most = (*most).max(output_tokens);
     }
 
-    /// Whether a session has a record here, of any time.
+    /// Returns whether there is a record of this session, at any time.
     pub fn knows_session(&self, session: &str) -> bool {
         self.names.get(session).is_some()
     }
 
-    /// The prices that estimates are made with.
+    /// Returns the prices for estimates.
     pub fn prices(&self) -> &PriceList {
         &self.prices
     }
 
-    /// Statistics and problems of reading.
+    /// Returns statistics and problems of reading.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }

@@ -1,16 +1,15 @@
-//! Claude's transcripts: `projects/<directory>/<session>.jsonl`, and of sub-agents
+//! Claude's transcripts: `projects/<directory>/<session>.jsonl`, and for sub-agents
 //! `projects/<directory>/<session>/subagents/agent-<id>.jsonl`.
 //!
-//! An answer has a line for each of its blocks, all with the answer's usage; that of the first lines may
-//! be what it was when the answer began. A forked session's file begins with copies of the other's lines,
-//! and a sub-agent's may have its parent's messages under other requests' ids. So a request is known by
-//! the id of its message, in all files together, and of each figure the largest counts. Ids that are not
-//! the service's own only count together with that of the request, which relays may leave out: then with
-//! the session and with what went in.
+//! An answer has a line for each of its blocks, all with the answer's usage. That of the first lines may be the usage
+//! at the start of the answer. A forked session's file begins with copies of the other session's lines. A sub-agent's
+//! file may have its parent's messages under other request ids. So the key of a request is the id of its message, over
+//! all files, and the largest value of each figure counts. A message id that does not come from the service itself is
+//! combined with the request's id. Relays may omit that, and then it is combined with the session and the input.
 //!
-//! Of a sub-agent's answer there may be no later line; the result that its parent was given has the usage
-//! of the last one. Helper calls, such as the one that finds a title, leave no line; of versions that write
-//! one, the line `cost-state` has them in its sums.
+//! A sub-agent's answer may have no later line. The result for its parent has the usage of the last answer. Helper
+//! requests, such as the one for a title, leave no line. In versions that write the line `cost-state`, its sums include
+//! them.
 
 mod cost_state;
 mod wire;
@@ -38,36 +37,36 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// Contained in every line that counts, and in few others.
+/// Part of every line that counts, and of few others.
 static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
 /// Prefix of the time of a line.
 static TIME: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\"timestamp\":\""));
 
-/// How far before the end of a line its time stands at most, in bytes.
+/// Maximum distance of a line's time from its end, in bytes.
 const TAIL: usize = 512;
 
-/// How many bytes before the place from which a file is read are looked at for the last sums.
+/// Number of bytes before the start position that are searched for the last sums.
 const WARM_UP: u64 = 1 << 20;
 
-/// How much older than a file's first line a line is that was copied into it. Lines of one process may be in
-/// another order by some milliseconds.
+/// Minimum difference by which a copied line is older than a file's first line. Lines of one process may be out of
+/// order by some milliseconds.
 const COPY_AGE: SignedDuration = SignedDuration::from_millis(500);
 
-/// The model of messages that the CLI made up itself.
+/// Model of messages that the CLI has created itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// How deep transcripts lie in `projects`: directory, session, `subagents`, file, and folders in them.
+/// Depth of transcripts in `projects`: directory, session, `subagents`, file, and folders in them.
 const DEPTH: usize = 6;
 
-/// All transcripts.
+/// Adds all transcripts.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     for home in &places.claude {
         found.walk(Provider::Claude, &home.join("projects"), DEPTH, is_jsonl);
     }
 }
 
-/// A session's transcript and those of its sub-agents, in whichever project it is.
+/// Adds a session's transcript and those of its sub-agents, in any project.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     for home in &places.claude {
         for project in found.entries(&home.join("projects")) {
@@ -109,21 +108,21 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 /// State between lines.
 #[derive(Default)]
 struct Reader {
-    /// The session that the file's path names.
+    /// The session in the file's path.
     file_session: Option<String>,
-    /// The first time in the file, if it was read from its start. What is older is a copy.
+    /// The first time in the file, if it was read from its start. Older lines are copies.
     began: Option<Timestamp>,
-    /// Whether the first time is still to come.
+    /// True until the first time was read.
     beginning: bool,
-    /// Whether the file begins with copies of another session's lines.
+    /// True if the file begins with copies of another session's lines.
     forked: bool,
-    /// The last request of which it has a copy.
+    /// The last request of which the file has a copy.
     copied: Option<(Timestamp, Key)>,
-    /// The time of the last line, as it stands there.
+    /// The time of the last line, as written there.
     time: Vec<u8>,
     /// The directory of the last request.
     last_directory: Option<Arc<str>>,
-    /// Sums after which no line with a time has come yet.
+    /// Sums that no line with a time has followed yet.
     totals: Vec<Totals>,
     // Texts that most lines share.
     session: Shared,
@@ -157,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// Takes in the last sums before the place from which the file is read.
+    /// Reads the last sums before the start position.
     fn go_on(&mut self, source: &Source) -> io::Result<()> {
         let mut nothing = |_| {};
         let mut nowhere = Sink::new(&mut nothing);
@@ -171,7 +170,7 @@ impl Reader {
         })
     }
 
-    /// Takes in the time of a line, as far as it matters.
+    /// Records the time of a line.
     fn note_time(&mut self, line: &[u8], sink: &mut Sink<'_>) {
         let tail = &line[line.len().saturating_sub(TAIL)..];
         let Some(place) = TIME.rfind(tail) else {
@@ -194,7 +193,7 @@ impl Reader {
             && let Some((at, began)) = self.last_time().zip(self.began)
             && began.duration_since(at) > COPY_AGE
         {
-            // A field of that name may be in what a tool gave.
+            // The result of a tool may contain a field with that name.
             let own = serde_json::from_slice::<Timed<'_>>(line).ok();
             let own = own.and_then(|line| line.timestamp?.parse::<Timestamp>().ok());
             self.forked = own.is_some_and(|at| began.duration_since(at) > COPY_AGE);
@@ -217,17 +216,17 @@ impl Reader {
         cost_state::parse(line, before)
     }
 
-    /// Takes in a line with figures. `None` if it is not as it should be.
+    /// Processes a line with figures. Returns `None` if it is malformed.
     fn entry(&mut self, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         let Ok(entry) = serde_json::from_slice::<Entry<'_>>(line) else {
-            // Lines of other kinds may have anything in these fields.
+            // Lines of other kinds may have other types in these fields.
             let typed: Typed<'_> = serde_json::from_slice(line).ok()?;
             return (typed.r#type != "assistant").then_some(());
         };
         match &*entry.r#type {
             "assistant" => self.answer(&entry, sink),
             "user" => {
-                // Many tools give something else, and it is as it should be.
+                // Most tools have other results, which is no error.
                 let result = entry.tool_use_result.map(RawValue::get).unwrap_or_default();
                 if let Ok(result) = serde_json::from_str::<AgentResult<'_>>(result)
                     && let Some(output) = result.usage.output_tokens
@@ -268,11 +267,11 @@ impl Reader {
             && entry.request_id.is_none()
             && !is_unique(id)
         {
-            // The line at the beginning of an answer is not another answer.
+            // The line at the start of an answer is not a separate answer.
             if figures.is_zero() {
                 return Some(());
             }
-            // Only the time of a line distinguishes a copy from another session's request that looks the same.
+            // Only the time of a line distinguishes a copy from another session's request with the same input.
             let time = entry.timestamp.as_deref().unwrap_or_default();
             let line = Key::of(Provider::Claude, &["line", id, time, &figures.input()]);
             if record.copied {
@@ -313,7 +312,7 @@ impl Reader {
         understood.then_some(())
     }
 
-    /// Takes in a part of an answer, of which this is the record. `None` if it is not as it should be.
+    /// Processes a part of the answer with this record. Returns `None` if it is malformed.
     fn part(
         &mut self,
         record: &Record,
@@ -343,13 +342,13 @@ impl Reader {
     }
 }
 
-/// Whether no two messages have this id: the service's own, such as `msg_01` and 22 letters. Relays and
-/// proxies make ids of their own, and some give all messages the same.
+/// Returns whether a message id is unique: the service's own ids, such as `msg_01` and 22 letters. Relays and proxies
+/// create other ids, and some use the same id for all messages.
 fn is_unique(id: &str) -> bool {
     id.len() >= 28 && id.starts_with("msg_")
 }
 
-/// The session that a transcript's path names: its own name, or for a sub-agent the folder's.
+/// Returns the session in a transcript's path: the file's name, or for a sub-agent the folder's name.
 fn session_of(path: &Path) -> Option<String> {
     let parent = path.parent()?;
     let name = if parent.file_name()? == "subagents" {

@@ -1,7 +1,7 @@
 //! Cline's sessions: `sessions/<session>/<name>.messages.json`, one JSON value each.
 //!
-//! Each answer of the model has its figures. A file names its session; a sub-agent's id begins with that
-//! of the session which started it.
+//! Each answer of the model has its figures. A file names its session. A sub-agent's id begins with that of the session
+//! that started it.
 
 use std::borrow::Cow;
 use std::io;
@@ -19,30 +19,30 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// How deep files lie below the folder of sessions: session, file.
+/// Depth of the files in the folder of sessions: session, file.
 const DEPTH: usize = 2;
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 64 << 20;
 /// Suffix of a file with messages.
 const MESSAGES: &str = ".messages.json";
 /// Separates the session in a sub-agent's id.
 const SUB_AGENT: &str = "__agent_";
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// One session, with its sub-agents.
+/// Adds one session, with its sub-agents.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    // The CLI takes a sub-agent's id apart at the first of these, which may be in that of the session.
+    // The CLI splits a sub-agent's id at the first separator, which may be part of the session's id.
     let begin = session.split("__").next();
     walk(places, found, &|folder| {
         folder == session || Some(folder) == begin
     });
 }
 
-/// All files with messages in folders that are wanted.
+/// Adds all message files in wanted folders.
 fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(folder) = &places.cline_sessions else {
         return;
@@ -69,7 +69,7 @@ struct Conversation<'a> {
 struct Message<'a> {
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     ts: Option<i64>,
     #[serde(borrow)]
     model_info: Option<Model<'a>>,
@@ -84,7 +84,7 @@ struct Model<'a> {
     provider: Option<Cow<'a, str>>,
 }
 
-/// Reads from and writes to a cache are part of the input.
+/// The figures of an answer. Input includes cache reads and writes.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {
@@ -96,7 +96,7 @@ struct Metrics {
 }
 
 impl Metrics {
-    /// The CLI writes 0 for what its service has no word for.
+    /// Converts the figures. The CLI writes 0 for figures that its service does not have.
     fn usage(&self) -> Usage {
         let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
         let (read, written) = (
@@ -146,7 +146,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
             continue;
         };
         let usage = metrics.usage();
-        // Of a request that failed it writes zeros.
+        // The CLI writes zeros for a failed request.
         if usage.total_tokens().unwrap_or(0) == 0 {
             continue;
         }

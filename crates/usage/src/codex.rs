@@ -1,12 +1,12 @@
-//! Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, and those in
-//! `archived_sessions`.
+//! Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl`, and those in `archived_sessions`.
 //!
-//! A request leaves a `token_count` with the total of the thread, which is often repeated, and in newer
-//! versions a `token_usage_record` before it. So a `token_count` counts only if its total is a new one, and
-//! it is not the one of a record: after a process that was killed between the two, the totals of both are
-//! no longer the same. A resumed thread continues in its file. A fork's file refers to the history before
-//! it, or in older versions begins with a copy of it that has new times. Copies are known by the turn,
-//! whose id shows that it is older than the thread.
+//! A request leaves a `token_count` with the total of the thread, which is often repeated. Newer versions write a
+//! `token_usage_record` before it. So a `token_count` counts only if its total is new and does not belong to a record.
+//! If a process was killed between the two, their totals differ from then on.
+//!
+//! A resumed thread continues in its file. A fork's file refers to the earlier history, or in older versions begins
+//! with a copy of it that has new times. A copy is recognized by the id of its turn, which shows that it is older than
+//! the thread.
 
 mod limits;
 mod wire;
@@ -32,20 +32,20 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// Where rollouts lie in the CLI's home, and how deep: year, month, day.
+/// Folders of rollouts in the CLI's home, with their depths: year, month, day, file.
 const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];
 
-/// How much is looked at of what stands before the place from which a file is read, in bytes. A turn's
-/// first lines may be before it, and all of its output between.
+/// Number of bytes that are read before the start position. A turn's first lines may be before it, with all of the
+/// turn's output in between.
 const WARM_UP: u64 = 1 << 20;
 
-/// All rollouts.
+/// Adds all rollouts.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// A session's rollouts. Those of sub-agents name it only inside, so that of these all are taken that are
-/// no older than it: they are few, since those before the requested time are left out.
+/// Adds a session's rollouts. Those of sub-agents name the session only in their content. So with a start time, all
+/// files since then are added, which are few.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     let since = found.since.is_some();
     let ending = format!("-{session}.jsonl");
@@ -66,8 +66,8 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
             })
         });
     }
-    // The CLI compresses rollouts that were not used for a week, where its feature
-    // `local_thread_store_compression` is switched on. While such a thread is taken up again, both are there.
+    // The CLI compresses rollouts that were unused for a week if its feature `local_thread_store_compression` is on.
+    // While such a thread is being resumed, both files exist.
     let twice = found.found.extract_if(before.., |source| {
         !is_jsonl(&source.path) && source.path.with_extension("").exists()
     });
@@ -91,31 +91,31 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     )
 }
 
-/// State of a rollout so far.
+/// State of a rollout.
 #[derive(Default)]
 struct Reader<'a> {
-    /// The session that is looked for; another one's file is left alone.
+    /// The only session to read. The file of another one is skipped.
     only: Option<&'a str>,
     /// The thread in the file's name.
     named: Option<String>,
-    /// The thread that the file is of, with the time of its first line.
+    /// The thread of the file, with the time of its first line.
     thread: Option<(String, Timestamp)>,
-    /// The session of the thread: for a sub-agent's, the one that started it.
+    /// The session of the thread. For a sub-agent it is the one that started it.
     session: Option<String>,
     subagent: bool,
-    /// Whether the file begins with what another thread has done.
+    /// True if the file begins with the history of another thread.
     forked: bool,
-    /// Whether what is read now is a copy of that.
+    /// True while such a copy is being read.
     copied: bool,
-    /// Whether the file is of a version that writes a record of each request.
+    /// True if the file's version writes a record of each request.
     writes_records: bool,
     model: Option<String>,
-    /// Whether requests are made with priority, which costs more.
+    /// True if requests have priority, which costs more.
     fast: bool,
     directory: Option<String>,
-    /// The total of the thread, as far as it is counted.
+    /// The total of the thread that was counted so far.
     counted: Option<Tokens>,
-    /// The last `token_usage_record`, until its `token_count` has come.
+    /// The last `token_usage_record`, until its `token_count` follows.
     recorded: Option<Tokens>,
     shared_session: Shared,
     shared_model: Shared,
@@ -123,8 +123,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A reader for a file. Its name has the thread, which matters where reading does not begin at
-    /// the start.
+    /// Creates a reader for a file. The thread in its name is used if reading does not begin at the start.
     fn of_file(path: &Path) -> Self {
         let name = path.file_stem().and_then(|name| name.to_str());
         let id = name.and_then(|name| name.get(name.len().checked_sub(36)?..));
@@ -134,7 +133,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Restores the state where reading continues: the model, and the total that is counted.
+    /// Restores the state at the start position: the model and the counted total.
     fn go_on(&mut self, source: &Source) -> io::Result<()> {
         let mut before = |_| {};
         let mut nowhere = Sink::new(&mut before);
@@ -156,7 +155,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes in a line. `None` if it is not what its kind promises.
+    /// Processes a line. Returns `None` if it is malformed.
     fn take(&mut self, kind: Kind, line: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         match kind {
             Kind::Meta => {
@@ -179,7 +178,7 @@ impl Reader<'_> {
             Kind::Settings => {
                 let settings = wire::parse::<Settings<'_>>(line)?.payload.thread_settings;
                 self.fast = settings.service_tier.as_deref() == Some("priority");
-                // In a turn the context has the model; settings are those of the next one.
+                // During a turn the context has the model. Settings apply to the next turn.
                 if self.model.is_none() {
                     set(&mut self.model, settings.model.as_deref());
                 }
@@ -201,7 +200,7 @@ impl Reader<'_> {
     fn meta(&mut self, line: &Wrapped<'_, Meta<'_>>) {
         let meta = &line.payload;
         if self.thread.is_some() {
-            // The thread that this one is a fork of.
+            // The thread that this one was forked from.
             self.forked = true;
             self.copied = true;
             return;
@@ -221,7 +220,7 @@ impl Reader<'_> {
         self.thread = line.at().map(|at| (meta.id.clone().into_owned(), at));
     }
 
-    /// A turn begins, or what is copied of one.
+    /// Begins a turn, or the copy of one.
     fn turn(&mut self, turn: Option<&str>, at: Timestamp) {
         let Some((thread, began)) = &self.thread else {
             return;
@@ -232,7 +231,7 @@ impl Reader<'_> {
         let times = turn.and_then(millisecond).zip(millisecond(thread));
         self.copied = match times {
             Some((turn, thread)) => turn < thread,
-            // Versions whose turns have no such ids write the copy at once.
+            // Versions without such turn ids write the copy at once.
             None => at.duration_since(*began).as_millis() < 1000,
         };
     }
@@ -321,7 +320,7 @@ impl Reader<'_> {
         sink.record(record);
     }
 
-    /// The thread that the file is of.
+    /// Returns the thread of the file.
     fn thread_id(&self) -> Option<&str> {
         let thread = self.thread.as_ref().map(|(id, _)| id.as_str());
         thread.or(self.named.as_deref())
@@ -336,7 +335,7 @@ fn set(value: &mut Option<String>, new: Option<&str>) {
     }
 }
 
-/// The time at which an id of version 7 was made, in milliseconds since 1970-01-01.
+/// Returns the time of a UUID of version 7, in milliseconds since 1970-01-01 UTC.
 fn millisecond(id: &str) -> Option<u64> {
     let id = id.as_bytes();
     if id.len() != 36 || id[8] != b'-' || id[13] != b'-' || id[14] != b'7' {

@@ -1,10 +1,10 @@
 //! Copilot's sessions: `session-state/<session>/events.jsonl`.
 //!
-//! A `session.usage_record` reports each request, sub-agents' too, as soon as it is made. At the end of a
-//! process a `session.shutdown` reports sums: over the session's life, as the line with which the process
-//! resumed it shows, or up to version 1.0.65 over the process's. Versions up to 1.0.92 or so write no
-//! records. Of them, what a process used is the sum, or its difference to the previous one; and if such a
-//! process is killed, its usage is unknown.
+//! A `session.usage_record` reports each request as soon as it is made, including those of sub-agents. At the end of a
+//! process a `session.shutdown` reports sums. They cover the life of the session, as the line shows with which the
+//! process resumed it. Up to version 1.0.65 they cover only the process. Versions up to about 1.0.92 write no records.
+//! For them the usage of a process is the sum, or its difference to the previous one. The usage of a killed process is
+//! unknown.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -31,15 +31,15 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// Contained in lines that count.
+/// Part of lines that count.
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"session."));
-/// Contained in a line that shows a request to a model.
+/// Part of a line that shows a request to a model.
 static TURN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"assistant.message\""));
 
-/// The name of a session's file.
+/// Name of a session's file.
 const EVENTS: &str = "events.jsonl";
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     if let Some(home) = &places.copilot {
         found.walk(Provider::Copilot, &home.join("session-state"), 2, |path| {
@@ -48,7 +48,7 @@ pub(crate) fn sources(places: &Places, found: &mut Sources) {
     }
 }
 
-/// A session's file. Its sub-agents are in it.
+/// Adds a session's file, which includes its sub-agents.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     if let Some(home) = &places.copilot {
         let file = home.join("session-state").join(session).join(EVENTS);
@@ -58,7 +58,7 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     }
 }
 
-/// A line. What is in `data` depends on the type.
+/// A line. The type determines the form of `data`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
@@ -82,12 +82,12 @@ struct Begun<'a> {
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     context: Option<Context<'a>>,
-    /// Versions whose sums are over the session's life have it, without a limit too.
+    /// True in versions whose sums cover the session's life. The field is present even without a limit.
     #[serde(default, rename = "sessionLimits", deserialize_with = "is_there")]
     has_limits: bool,
 }
 
-/// Whether there is a value, `null` too.
+/// Returns `true` for any value, including `null`.
 fn is_there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
     serde::de::IgnoredAny::deserialize(value).map(|_| true)
 }
@@ -112,7 +112,7 @@ struct Call<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(flatten)]
     tokens: Tokens,
-    /// In premium requests.
+    /// Cost in premium requests.
     cost: Option<f64>,
     #[serde(borrow)]
     accounting: Option<Accounting<'a>>,
@@ -133,7 +133,7 @@ struct Accounting<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Shutdown {
-    // In the order of the models' names, so that reading a file twice gives the same.
+    // Ordered by the models' names, so that reading a file twice gives the same result.
     #[serde(default)]
     model_metrics: BTreeMap<String, Metrics>,
 }
@@ -148,12 +148,12 @@ struct Metrics {
 struct Requests {
     #[serde(default)]
     count: u64,
-    /// In premium requests.
+    /// Cost in premium requests.
     #[serde(default)]
     cost: f64,
 }
 
-/// The figures of all services alike: input is with what was read from and written to a cache.
+/// The figures of all services. Input includes cache reads and writes.
 #[derive(Deserialize, Clone, Copy, Default)]
 struct Tokens {
     #[serde(rename = "inputTokens")]
@@ -192,7 +192,7 @@ impl Tokens {
         ]
     }
 
-    /// These, put together of two by figure.
+    /// Combines two sets of figures.
     fn with(self, other: Self, each: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         let [a, b] = [self.figures(), other.figures()];
         Self {
@@ -212,7 +212,7 @@ impl Tokens {
     }
 }
 
-/// Usage of a model in a session so far.
+/// Known usage of a model in a session.
 #[derive(Clone, Copy, Default)]
 struct Known {
     tokens: Tokens,
@@ -221,9 +221,9 @@ struct Known {
 }
 
 impl Known {
-    /// The difference of a total to the known usage, if the total can include it.
+    /// Returns the difference of a total to the known usage, or `None` if the total cannot include it.
     fn new_in(&self, total: &Self) -> Option<Self> {
-        // A figure that is missing in the new sum does not show whether it continues the old one.
+        // A missing figure in the new sum does not show whether the sum continues the old one.
         let within =
             |(old, new): (Option<u64>, Option<u64>)| new.is_none_or(|new| old.unwrap_or(0) <= new);
         let [old, new] = [self.tokens.figures(), total.tokens.figures()];
@@ -238,7 +238,7 @@ impl Known {
     }
 
     fn is_nothing(&self) -> bool {
-        // What is left of sums of fractions is none.
+        // A remainder of sums of fractions counts as 0.
         self.requests == 0 && !self.has_tokens() && self.premium < 1e-9
     }
 
@@ -270,17 +270,17 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 /// State between lines.
 #[derive(Default)]
 struct Reader {
-    /// Named as the folder until the file names it.
+    /// The name of the folder until the file names the session.
     session: Option<Arc<str>>,
     directory: Option<Arc<str>>,
     model: Shared,
     /// Counted usage of each model.
     known: HashMap<String, Known>,
-    /// Whether the process asked a model.
+    /// True if the process has made a request to a model.
     asked: bool,
-    /// Whether the process reported a request.
+    /// True if the process has reported a request.
     recorded: bool,
-    /// Whether a process ended without a figure of what it used.
+    /// True if a process ended without reporting its usage.
     without_figures: bool,
 }
 
@@ -313,7 +313,7 @@ impl Reader {
         self.end_of_process();
         let begun: Begun<'_> = serde_json::from_str(data.get()).ok()?;
         if !begun.has_limits {
-            // Its sums start over.
+            // The sums of this process start over.
             self.known.clear();
         }
         if let Some(session) = begun.session_id {
@@ -346,7 +346,7 @@ impl Reader {
         };
         record.premium_requests = call.cost;
         record.subagent = entry.agent_id.is_some();
-        // A sub-agent's requests are counted under an id of its own.
+        // A sub-agent's requests are counted under its own id.
         let source = call
             .accounting
             .as_ref()
@@ -375,18 +375,18 @@ impl Reader {
             let goes_on = new.is_some();
             let new = match new {
                 Some(new) => new,
-                // The requests themselves are counted, and the sum forgot some of them.
+                // The requests themselves are counted, and the sum lacks some of them.
                 None if self.recorded => Known {
                     premium: total.premium - known.premium,
                     ..Known::default()
                 },
-                // It started over.
+                // The sum started over.
                 None => total,
             };
             if !new.is_nothing() {
                 let mut record = self.record(entry, &model, new.tokens)?;
                 if !new.has_tokens() {
-                    // Only premium requests that the records of the requests did not have.
+                    // Only premium requests that the records lacked.
                     record.usage = Usage::default();
                 }
                 record.key =
@@ -396,7 +396,7 @@ impl Reader {
                 record.sum = new.requests != 1;
                 sink.record(record);
             }
-            // Only in a sum that continues, missing figures are those before it.
+            // Missing figures are taken from the previous sum only if the sum continues.
             let tokens = if goes_on {
                 total.tokens.with(known.tokens, Option::or)
             } else {

@@ -1,7 +1,7 @@
 //! Sessions of `teamster`'s own model loop: `sessions/<session>.ndjson`.
 //!
-//! Each request has a line of what it used, in the convention of the workspace. A forked session begins with
-//! the other one's messages, without those lines.
+//! Each request has a line with its usage, in the workspace's own form. A forked session begins with the messages of
+//! the other one, without those lines.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,16 +20,16 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// Contained in lines with figures, and in the first one of a session.
+/// Part of lines with figures, and of the first line of a session.
 static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"usage\""));
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"session\""));
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// One session.
+/// Adds one session.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     walk(places, found, &|stem| stem == session);
 }
@@ -56,7 +56,7 @@ enum Entry<'a> {
     #[serde(rename_all = "camelCase")]
     Usage {
         at_ms: i64,
-        /// With the service before it: `openai/gpt-5.1`.
+        /// Name with a prefix for the service: `openai/gpt-5.1`.
         #[serde(borrow)]
         model: Cow<'a, str>,
         usage: Usage,

@@ -1,10 +1,10 @@
-//! Gemini's chats: `tmp/<project>/chats/session-<time>-<id>.jsonl`, of sub-agents
-//! `tmp/<project>/chats/<session>/<id>.jsonl`, and of older versions `session-<time>-<id>.json`.
+//! Gemini's chats: `tmp/<project>/chats/session-<time>-<id>.jsonl`, for sub-agents
+//! `tmp/<project>/chats/<session>/<id>.jsonl`, and in older versions `session-<time>-<id>.json`.
 //!
-//! An answer that calls tools is written again with their results, under the same id. A resumed session
-//! continues in its file and begins with its messages once more, without figures. So a request is known by
-//! its message's id. A session that is imported (`--session-file`) begins with copies of the other one's
-//! messages, with their ids and times. The usage of model selection (`auto`) is not in the files.
+//! An answer with tool calls is written again with their results, under the same id. A resumed session continues in its
+//! file and begins with its messages once more, without figures. So the key of a request is its message's id. An
+//! imported session (`--session-file`) begins with copies of the other session's messages, with their ids and times.
+//! The usage of model selection (`auto`) is not in the files.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,26 +28,26 @@ pub(crate) const TRAITS: Traits = Traits {
     ..Traits::NONE
 };
 
-/// Contained in every message with figures.
+/// Part of every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
-/// Contained in the line with which a session begins or is resumed.
+/// Part of the line with which a session begins or is resumed.
 static HEADER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"projectHash\""));
 
-/// How deep files of chats lie in `tmp`: project, `chats`, session, file.
+/// Depth of chats in `tmp`: project, `chats`, session, file.
 const DEPTH: usize = 4;
-/// The largest file of an older version that is read, in bytes: it is one JSON value.
+/// Maximum size of a file of an older version, in bytes. It is a single JSON value.
 const LARGEST: u64 = 64 << 20;
-/// The longest path that is read of a project's folder, in bytes.
+/// Maximum size of a file with a project's path, in bytes.
 const ROOT: u64 = 64 << 10;
-/// How many characters of a session's id are in the name of its file.
+/// Number of characters of a session's id in the name of its file.
 const SHORT: usize = 8;
 
-/// All chats.
+/// Adds all chats.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_, _| true);
 }
 
-/// A session's chat and those of its sub-agents, in whichever project it is.
+/// Adds a session's chat and those of its sub-agents, in any project.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     let short: String = session.chars().take(SHORT).collect();
     walk(places, found, &|folder, stem| {
@@ -55,7 +55,7 @@ pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     });
 }
 
-/// All chats of which the folder's and the file's names are wanted.
+/// Adds all chats with wanted names of the folder and the file.
 fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str, &str) -> bool) {
     let Some(home) = &places.gemini else {
         return;
@@ -95,7 +95,7 @@ struct Entry<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(rename = "$set", borrow)]
     set: Option<Set<'a>>,
-    // Those of a message: not as a part of their own, which would have each line taken apart twice.
+    // The fields of a message. They are not flattened into a struct, which would parse each line twice.
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -135,8 +135,8 @@ struct Message<'a> {
     tokens: Option<Tokens>,
 }
 
-/// The service's figures: `cached` is a part of `input`; `thoughts` are beside `output`, and `tool`, what
-/// the service's own tools put before the model, is beside `input`.
+/// The service's figures. `cached` is included in `input`. `thoughts` are not included in `output`. `tool`, the input
+/// from the service's own tools, is not included in `input`.
 #[derive(Deserialize)]
 struct Tokens {
     input: Option<u64>,
@@ -180,7 +180,7 @@ struct Reader {
     /// The session that started this one, if this is a sub-agent's.
     parent: Option<String>,
     session: Option<Arc<str>>,
-    /// When the session began. What is older was copied from another one.
+    /// Start of the session. Older messages were copied from another one.
     begun: Option<Timestamp>,
     model: Shared,
     directory: Option<Arc<str>>,
@@ -197,7 +197,7 @@ impl Reader {
         } else {
             folder
         };
-        // The CLI notes there which directory a project's folder is of. It is small.
+        // The CLI writes the path of a project's directory to this small file.
         let root = chats
             .and_then(Path::parent)
             .map(|p| p.join(".project_root"));
@@ -244,13 +244,13 @@ impl Reader {
         }
     }
 
-    /// Takes the time at which the session began, which the file repeats when it is resumed.
+    /// Records the start of the session, which the file repeats when it is resumed.
     fn begin(&mut self, time: Option<Cow<'_, str>>) {
         let time = time.and_then(|time| time.parse().ok());
         self.begun = self.begun.or(time);
     }
 
-    /// A whole file of an older version.
+    /// Reads a whole file of an older version.
     fn read_file(&mut self, path: &Path, sink: &mut Sink<'_>) -> io::Result<()> {
         let bytes = match small_file(path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -275,7 +275,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a message if it has figures. False if their owner is unknown.
+    /// Processes a message if it has figures. Returns `false` if its session or time is unknown.
     fn message(&mut self, message: Message<'_>, sink: &mut Sink<'_>) -> bool {
         let Some(tokens) = message.tokens else {
             return true;
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// Lines made up for this, in the form of real ones.
+    /// Reads handwritten lines in the form of real ones.
     fn records(lines: &[&str]) -> (Vec<Record>, u64) {
         let mut found = Vec::new();
         let mut take = |what| put(&mut found, what);

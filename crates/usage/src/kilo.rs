@@ -1,4 +1,4 @@
-//! Kilo's messages, in a database like that of OpenCode, of which it is a fork.
+//! Kilo's messages, in a database like that of OpenCode, of which Kilo is a fork.
 
 use std::io;
 
@@ -19,12 +19,12 @@ fn store(places: &Places) -> Store<'_> {
     }
 }
 
-/// The databases.
+/// Adds the databases.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     store(places).sources(found);
 }
 
-/// Where a session can be: in all databases.
+/// Adds the possible locations of a session: all databases.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     store(places).of_session(session, found);
 }

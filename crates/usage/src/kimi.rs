@@ -1,8 +1,8 @@
 //! Kimi Code's sessions: `sessions/<directory>/<session>/agents/<agent>/wire.jsonl`.
 //!
-//! A `usage.record` is written for each request; it has the name that the user has given to the model, and
-//! the `llm.request` before it the model's own. The main agent is called `main`, each sub-agent has a folder
-//! of its own. The session's directory is in its `state.json`.
+//! The CLI writes a `usage.record` for each request, with the user's alias of the model. The preceding `llm.request`
+//! has the model's own name. The main agent is called `main`, and each sub-agent has a folder of its own. The session's
+//! directory is in its `state.json`.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,23 +22,23 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// Contained in lines with figures, and in those with the model's name.
+/// Part of lines with figures, and of lines with the model's name.
 static RECORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage.record\""));
 static REQUEST: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"llm.request\""));
 
-/// How deep files lie below the folder of sessions: directory, session, `agents`, agent, file.
+/// Depth of the files in the folder of sessions: directory, session, `agents`, agent, file.
 const DEPTH: usize = 5;
-/// The largest `state.json` that is read, in bytes.
+/// Maximum size of a `state.json`, in bytes.
 const STATE: u64 = 1 << 20;
-/// The name of the agent that is no sub-agent.
+/// Name of the main agent.
 const MAIN: &str = "main";
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// One session, with its sub-agents.
+/// Adds one session, with its sub-agents.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     walk(places, found, &|folder| folder == session);
 }
@@ -52,7 +52,7 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     });
 }
 
-/// The session and the agent of a file.
+/// Returns the session and the agent of a file.
 fn names(path: &Path) -> Option<(&str, &str)> {
     let agent = path.parent()?;
     let session = agent.parent()?.parent()?;
@@ -71,11 +71,11 @@ struct Entry<'a> {
     #[serde(borrow)]
     provider: Option<Cow<'a, str>>,
     usage: Option<Figures>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     time: Option<i64>,
 }
 
-/// Input is without what was read from or written to a cache.
+/// The figures of a request. Input excludes cache reads and writes.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -85,7 +85,7 @@ struct Figures {
     input_cache_creation: Option<u64>,
 }
 
-/// Reads what an agent of a session has used.
+/// Reads the usage of an agent of a session.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     #[derive(Deserialize)]
     struct State {
@@ -120,7 +120,7 @@ struct Reader {
     is_subagent: bool,
     model: Shared,
     vendor: Shared,
-    /// The last model that was asked: the user's name for it, its own, and the kind of service.
+    /// The last requested model: its alias, its own name, and the kind of service.
     last: Option<(String, Arc<str>, Option<Arc<str>>)>,
 }
 
@@ -142,7 +142,7 @@ impl Reader {
                 }
             }
             "usage.record" => self.record(entry, line, sink),
-            // A text that has these words in it.
+            // A text that contains these names.
             _ => {}
         }
     }
@@ -155,7 +155,7 @@ impl Reader {
         };
         let mut record = Record::new(Provider::Kimi, self.session.clone(), time);
         let name = entry.model.unwrap_or_default();
-        // A session that was copied has the same times and figures.
+        // A copied session has the same times and figures.
         record.key = Some(Key::of(
             Provider::Kimi,
             &[&name, &format!("{at} {figures:?}")],

@@ -1,9 +1,8 @@
-//! Token and cost accounting from what coding-agent CLIs leave on disk.
+//! Token and cost accounting from the files that coding-agent CLIs leave on disk.
 //!
-//! [`Scan`] reads the files of all CLIs, in parallel and line by line, and gives [`Accounts`]: what was
-//! used, by day, model, agent, session or provider. [`TickMeter`] returns what a session has used since a
-//! mark. Costs are what the CLIs' own files report, and beside them an estimate from a dated table
-//! ([`prices`]). What is counted and how is in `docs/usage.md`.
+//! [`Scan`] reads the files of all CLIs in parallel and returns [`Accounts`]: usage by day, model, agent, session or
+//! provider. [`TickMeter`] returns the usage of a session since a mark. Costs are those reported in the CLIs' own
+//! files, next to an estimate from a dated table ([`prices`]). `docs/usage.md` describes which usage is counted.
 //!
 //! ```no_run
 //! use teamster_usage::{Dimension, Places, Scan};

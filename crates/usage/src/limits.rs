@@ -1,4 +1,4 @@
-//! The limits of a subscription, as far as a CLI leaves them on the disk.
+//! Limits of subscriptions, from the files that CLIs leave on disk.
 
 use std::time::SystemTime;
 
@@ -8,10 +8,10 @@ use crate::lines;
 use crate::source::Sources;
 use crate::{Places, Provider};
 
-/// How much of the end of a file is read, in bytes.
+/// Size of the part that is read at the end of a file, in bytes.
 const END: u64 = 1 << 20;
 
-/// How many files are read at most, the last changed ones first.
+/// Maximum number of files that are read, newest first.
 const FILES: usize = 32;
 
 /// A limit of a subscription, and how much of it is used.
@@ -22,16 +22,16 @@ pub struct Limit {
     pub provider: Provider,
     /// The length of the window in minutes: 300 for five hours, 10,080 for a week.
     pub window_minutes: Option<u64>,
-    /// The part of the limit that was used, in percent.
+    /// The used part of the limit, in percent.
     pub used_percent: f64,
-    /// When the window ends and the limit is whole again.
+    /// Time at which the window ends and the limit resets.
     pub resets_at: Option<Timestamp>,
-    /// When the service reported it.
+    /// Time at which the service reported the limit.
     pub at: Timestamp,
 }
 
 impl Limit {
-    /// A limit of which so much was used at this time.
+    /// Creates a limit with this usage at this time.
     pub fn new(provider: Provider, used_percent: f64, at: Timestamp) -> Self {
         Self {
             provider,
@@ -43,10 +43,10 @@ impl Limit {
     }
 }
 
-/// Reads the limits in a line; none if it has none.
+/// Reads the limits in a line. Most lines have none.
 pub(crate) type ReadLimits = fn(&[u8]) -> Vec<Limit>;
 
-/// The limits that were reported last, of each CLI that keeps them on the disk.
+/// Returns the most recently reported limits of each CLI that keeps them on disk.
 pub fn limits(places: &Places) -> Vec<Limit> {
     let all = Provider::ALL.into_iter();
     all.filter_map(|provider| Some(last(provider, provider.traits().limits?, places)))
@@ -54,7 +54,7 @@ pub fn limits(places: &Places) -> Vec<Limit> {
         .collect()
 }
 
-/// The limits in the line of a CLI's that has them last.
+/// Returns the most recently reported limits of a CLI.
 fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> {
     let mut sources = Sources::new(None);
     provider.sources(places, &mut sources);
@@ -69,7 +69,7 @@ fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> 
     files.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.path.cmp(&other.path)));
     let mut last: Vec<Limit> = Vec::new();
     for (changed, source) in files.into_iter().take(FILES) {
-        // A file's content is no newer than the file.
+        // A file has no content newer than its last change.
         if last
             .first()
             .is_some_and(|limit| SystemTime::from(limit.at) > changed)

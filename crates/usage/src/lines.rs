@@ -1,4 +1,4 @@
-//! Lines of a file, in bounded memory.
+//! Reading of lines in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,17 +8,17 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::source::Sink;
 
-/// How much is read at once, in bytes.
+/// Size of one read, in bytes.
 const CHUNK: usize = 256 << 10;
-/// The longest line that is read, in bytes: that of the engine. A longer one is counted and left out.
+/// Maximum size of a line, in bytes, as in the engine. A longer line is counted and skipped.
 const LONGEST: usize = 64 << 20;
 
-/// A line without its end.
+/// A line without its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// Its bytes.
+    /// Content of the line.
     pub(crate) bytes: &'a [u8],
-    /// Whether its end was there. The last line of a file may still be written.
+    /// True if the line break was there. The last line of a file may still be being written.
     pub(crate) complete: bool,
 }
 
@@ -31,8 +31,10 @@ fn is_compressed(path: &Path) -> bool {
         .ends_with(COMPRESSED.as_bytes())
 }
 
-/// Calls `each` with every line of a file from `start` on, until `sink` is done, and counts them in it. If `start` is in a
-/// line, it is of that line's beginning. A compressed file is always read from its beginning.
+/// Calls `each` with every line of a file from `start` on, until `sink` is done. Counts the lines in the sink.
+///
+/// If `start` is within a line, reading begins at that line's start. A compressed file is always read from its
+/// beginning.
 pub(crate) fn read(
     path: &Path,
     start: u64,
@@ -51,8 +53,8 @@ pub(crate) fn read(
     read_limited(&mut file, LONGEST, each, sink)
 }
 
-/// Calls `each` with the lines of the `size` bytes before `start`, or of the last of them: the context
-/// that a reader needs to continue from `start`. Nothing is counted.
+/// Calls `each` with the lines in the last `size` bytes before `start`, as context for a reader that continues from
+/// `start`. Counts nothing.
 pub(crate) fn read_before(
     path: &Path,
     start: u64,
@@ -70,14 +72,14 @@ pub(crate) fn read_before(
     file.take(start - from).read_to_end(&mut bytes)?;
     let mut lines = bytes.split(|byte| *byte == b'\n');
     if from > 0 {
-        // The end of a line.
+        // The first part is the end of a line.
         lines.next();
     }
     lines.for_each(each);
     Ok(())
 }
 
-/// Where the line begins in which a place of a file is. A file that is shorter by now ends there.
+/// Returns the start of the line at a position. A position beyond the end of the file counts as its end.
 fn beginning_of_line(file: &mut File, place: u64) -> io::Result<u64> {
     const BLOCK: u64 = 64 << 10;
     let mut end = place.min(file.metadata()?.len());
@@ -96,7 +98,7 @@ fn beginning_of_line(file: &mut File, place: u64) -> io::Result<u64> {
     Ok(end)
 }
 
-/// Calls `each` with the lines of anything that can be read, of at most `longest` bytes.
+/// Calls `each` with the lines of a reader that have at most `longest` bytes.
 fn read_limited(
     file: &mut dyn Read,
     longest: usize,
@@ -104,13 +106,13 @@ fn read_limited(
     sink: &mut Sink<'_>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
-    // What of the buffer is filled with the beginning of a line.
+    // Number of bytes of an incomplete line at the start of the buffer.
     let mut kept = 0;
-    // Whether the rest of a line that is too long is being left out.
+    // True while the rest of a line that is too long is skipped.
     let mut skipping = false;
     loop {
         if kept == buffer.len() {
-            // No more than it takes to see that the line is too long.
+            // Not larger than needed to see that the line is too long.
             let size = (kept * 2).min(longest + CHUNK);
             buffer.reserve_exact(size - kept);
             buffer.resize(size, 0);
@@ -124,7 +126,7 @@ fn read_limited(
         sink.diagnostics.bytes += count as u64;
         let filled = kept + count;
         let mut from = 0;
-        // What was kept has no end of a line in it.
+        // The kept part has no line break.
         let mut search = kept;
         while let Some(place) = memchr::memchr(b'\n', &buffer[search..filled]) {
             let end = search + place;
@@ -160,7 +162,7 @@ fn read_limited(
             skipping = true;
             kept = 0;
         }
-        // One long line must not be paid for by all that follow.
+        // Release the memory that one long line has needed.
         if kept < CHUNK && buffer.len() > CHUNK {
             buffer.truncate(CHUNK);
             buffer.shrink_to_fit();

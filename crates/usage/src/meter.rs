@@ -17,22 +17,22 @@ use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelTick {
-    /// The model as the CLI writes it.
+    /// Name of the model as written by the CLI.
     pub model: Option<Arc<str>>,
     /// Tokens.
     pub usage: Usage,
-    /// Requests to it.
+    /// Number of requests.
     pub requests: u64,
-    /// Cost reported in the CLI's file, in USD.
+    /// Cost in USD, as reported in the CLI's file.
     pub reported_cost_usd: Option<f64>,
-    /// Cost by the price table in USD; absent if it lacks the model of a request.
+    /// Cost in USD by the price table. Absent if a request has no price.
     pub estimated_cost_usd: Option<f64>,
-    /// Premium requests that Copilot counts.
+    /// Premium requests as counted by Copilot.
     pub premium_requests: Option<f64>,
 }
 
 impl ModelTick {
-    /// These tokens of an unnamed model, without costs.
+    /// Creates the usage of an unnamed model, without costs.
     pub fn new(usage: Usage, requests: u64) -> Self {
         Self {
             model: None,
@@ -45,22 +45,22 @@ impl ModelTick {
     }
 }
 
-/// Measures what a session has used since a mark, such as the start of an agent's tick.
+/// Measures the usage of a session since a mark, such as the start of an agent's tick.
 ///
-/// Only the files of that session and of its sub-agents are read that have changed since the mark: of Claude
-/// and Codex what was written after it, of the others the whole file.
+/// It reads only files of that session and its sub-agents that have changed since the mark. For Claude and Codex it
+/// reads only the part after the mark, for others the whole file.
 #[derive(Debug, Clone)]
 pub struct TickMeter {
     provider: Provider,
     places: Places,
     prices: PriceList,
     at: Timestamp,
-    /// How long the files were at the mark.
+    /// Sizes of the files at the mark, in bytes.
     lengths: HashMap<PathBuf, u64>,
 }
 
 impl TickMeter {
-    /// A meter for sessions of a CLI, with a mark at once.
+    /// Creates a meter for sessions of a CLI, with the mark set to now.
     pub fn new(provider: Provider, places: Places) -> Self {
         Self {
             provider,
@@ -71,21 +71,19 @@ impl TickMeter {
         }
     }
 
-    /// Makes estimates with these prices.
+    /// Sets the prices for estimates.
     #[must_use]
     pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
         self
     }
 
-    /// Sets the mark to now. `session` is the one to be resumed, if any; no other's files are
-    /// looked at.
+    /// Sets the mark to now. `session` is the session that will be resumed, if any. Only its files are checked.
     pub fn mark(&mut self, session: Option<&str>) {
         self.mark_at(session, Timestamp::now());
     }
 
-    /// Sets the mark to a moment of the past, such as the beginning of a turn that another process has
-    /// played.
+    /// Sets the mark to a time in the past, such as the start of a turn that another process has executed.
     #[must_use]
     pub fn since(mut self, at: Timestamp) -> Self {
         self.at = at;
@@ -107,14 +105,15 @@ impl TickMeter {
         };
     }
 
-    /// Usage since the mark by model, in the order of their names. `session` is the one that
-    /// the turn was in: after a `/clear` it differs from that at the mark. Without one, all sessions
-    /// of the CLI are looked at, other agents' too.
+    /// Returns the usage since the mark by model, in the order of names.
+    ///
+    /// `session` is the session of the turn. After a `/clear` it differs from that at the mark. Without one, all
+    /// sessions of the CLI are read, including those of other agents.
     pub fn read(&self, session: Option<&str>) -> Vec<ModelTick> {
         self.read_with_diagnostics(session).0
     }
 
-    /// The same, and what was wrong with the files.
+    /// Reads the usage as [`read`](Self::read) does, and returns the problems of reading too.
     pub fn read_with_diagnostics(&self, session: Option<&str>) -> (Vec<ModelTick>, Diagnostics) {
         let mut sources = Sources::new(Some(SystemTime::from(self.at)));
         match session {
@@ -124,7 +123,7 @@ impl TickMeter {
             None => self.provider.sources(&self.places, &mut sources),
         }
         let mut diagnostics = sources.diagnostics;
-        // The files' times are in milliseconds.
+        // Times in the files are in milliseconds.
         let at = Timestamp::from_millisecond(self.at.as_millisecond()).unwrap_or(self.at);
         let mut accounts = Accounts::new(Some(at), None, jiff::tz::TimeZone::UTC);
         accounts.prices = self.prices.clone();
@@ -132,7 +131,7 @@ impl TickMeter {
         for mut source in sources.found {
             source.start = self.lengths.get(&source.path).copied().unwrap_or(0);
             diagnostics.merge(scan::read(&source, &mut |found: Found| match found {
-                // A file may be of several sessions.
+                // A file may have several sessions.
                 Found::Record(record) if session.is_some_and(|id| *record.session != *id) => {}
                 Found::Totals(totals) if session.is_some_and(|id| *totals.session != *id) => {}
                 found => accounts.take(found),

@@ -1,4 +1,4 @@
-//! Sums of money that do not depend on the order of what is summed.
+//! Sums of money that do not depend on the order of addition.
 
 /// An amount in millionths of a millionth of a US dollar.
 ///
@@ -9,7 +9,7 @@ pub(crate) struct Money(u128);
 const UNIT: f64 = 1e12;
 
 impl Money {
-    /// The amount nearest to this many dollars; none if that is negative or no number.
+    /// Returns the amount nearest to this many dollars, or `None` if that is negative or not finite.
     pub(crate) fn of_usd(usd: f64) -> Option<Self> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -19,13 +19,13 @@ impl Money {
         (usd.is_finite() && usd >= 0.0).then(|| Self((usd * UNIT).round() as u128))
     }
 
-    /// In dollars.
+    /// Returns the amount in dollars.
     #[expect(clippy::cast_precision_loss, reason = "to 16 digits")]
     pub(crate) fn usd(self) -> f64 {
         self.0 as f64 / UNIT
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -1,9 +1,9 @@
-//! OpenCode's messages, and those of its fork Kilo: in its database `opencode.db`, and of older versions in files
+//! OpenCode's messages, and those of its fork Kilo: in its database `opencode.db`, and in older versions in files
 //! `storage/message/<session>/msg_<id>.json`.
 //!
-//! A fork's messages are copies under new ids; their times and figures stay, and so a request is known by
-//! those. A sub-agent is a session that has a parent. A cost of 0 only means that the CLI knows no price.
-//! The request for a title is not there.
+//! A fork's messages are copies under new ids, with the same times and figures. So the key of a request consists of
+//! those. A sub-agent is a session with a parent. A cost of 0 means that the CLI knows no price. The request for a
+//! title is not recorded.
 
 mod database;
 
@@ -26,20 +26,20 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// Contained in every message with figures.
+/// Part of every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
 
-/// The largest message of an older version that is read, in bytes.
+/// Maximum size of a message of an older version, in bytes.
 const LARGEST: u64 = 64 << 20;
 
 /// Location of the messages of OpenCode or a fork of it.
 pub(crate) struct Store<'p> {
     pub(crate) provider: Provider,
-    /// Name of its database and prefix of its files.
+    /// Name of the database, and prefix of its files.
     pub(crate) name: &'static str,
-    /// The folder of data.
+    /// The data folder.
     pub(crate) data: Option<&'p Path>,
-    /// The database, where it is set by itself.
+    /// The database, if it is set separately.
     pub(crate) database: Option<&'p Path>,
 }
 
@@ -52,18 +52,18 @@ fn own(places: &Places) -> Store<'_> {
     }
 }
 
-/// The databases, and the folders of the sessions of older versions.
+/// Adds the databases, and the folders of the sessions of older versions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     own(places).sources(found);
 }
 
-/// Where a session can be.
+/// Adds the possible locations of a session.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     own(places).of_session(session, found);
 }
 
 impl Store<'_> {
-    /// The databases, and the folders of the sessions of older versions.
+    /// Adds the databases, and the folders of the sessions of older versions.
     pub(crate) fn sources(&self, found: &mut Sources) {
         self.databases(found);
         if let Some(data) = self.data {
@@ -73,8 +73,8 @@ impl Store<'_> {
         }
     }
 
-    /// Where a session can be: in all databases, or in a folder of its own. Its sub-agents' folders are not
-    /// known by their names: those versions are no longer in use where agents are in loops.
+    /// Adds the possible locations of a session: all databases, and its own folder. The folders of its sub-agents
+    /// cannot be found by name. Versions with such folders are no longer used for agents in loops.
     pub(crate) fn of_session(&self, session: &str, found: &mut Sources) {
         self.databases(found);
         if let Some(data) = self.data {
@@ -90,8 +90,8 @@ impl Store<'_> {
         }
     }
 
-    /// The database that is set, in the folder of data if it is set by its name only; or else those that
-    /// the CLI makes: of most of its releases one, and of any other channel one that is named after it.
+    /// Adds the configured database, relative to the data folder. Otherwise adds those that the CLI creates: one for
+    /// most of its releases, and one for each other channel, with the channel's name.
     fn databases(&self, found: &mut Sources) {
         let paths = match (self.database, self.data) {
             (Some(database), Some(data)) => vec![data.join(database)],
@@ -107,7 +107,7 @@ impl Store<'_> {
             let Some(metadata) = found.metadata(&path) else {
                 continue;
             };
-            // What was written last is beside the database until it is taken over.
+            // The latest writes are in the write-ahead log until they are moved to the database.
             let log = database::beside(&path, "-wal").metadata().ok();
             let modified = |metadata: &Metadata| metadata.modified().ok();
             let newer = log
@@ -129,18 +129,18 @@ impl Store<'_> {
 pub(super) struct Session {
     parent: Option<String>,
     directory: Option<String>,
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     created: Option<i64>,
 }
 
 /// All sessions by their ids.
 pub(super) type Sessions = HashMap<String, Session>;
 
-/// A message, as it is in the database and in the files.
+/// A message, as in the database and in files.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {
-    // The two ids are as the CLI writes them.
+    // Both ids use the spelling of the CLI.
     #[serde(borrow, rename = "modelID")]
     model_id: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "providerID")]
@@ -152,7 +152,7 @@ struct Message<'a> {
     path: Option<Folders<'a>>,
 }
 
-/// Times in milliseconds since 1970.
+/// Times in milliseconds since the Unix epoch.
 #[derive(Deserialize)]
 struct Times {
     created: Option<f64>,
@@ -165,8 +165,8 @@ struct Folders<'a> {
     cwd: Option<Cow<'a, str>>,
 }
 
-/// Input is without what was read from or written to a cache. Output is without reasoning; of some services
-/// versions such as 1.1 wrote it with reasoning.
+/// The figures of a message. Input excludes cache reads and writes. Output excludes reasoning, except for some services
+/// in versions such as 1.1.
 #[derive(Deserialize)]
 struct Tokens {
     total: Option<u64>,
@@ -183,14 +183,14 @@ struct Cache {
 }
 
 impl Tokens {
-    /// The CLI writes 0 for what its service has no word for.
+    /// Converts the figures. The CLI writes 0 for figures that its service does not have.
     fn usage(&self) -> Usage {
         let known = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
         let cache = self.cache.as_ref();
         let read = known(cache.and_then(|cache| cache.read));
         let written = known(cache.and_then(|cache| cache.write));
         let reasoning = self.reasoning.unwrap_or(0);
-        // What all of it comes to if reasoning is beside the output.
+        // The sum of all figures if output excludes reasoning.
         let beside = [self.input, self.output, read, written, self.reasoning]
             .into_iter()
             .flatten()
@@ -254,7 +254,7 @@ fn read_folder(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A session and those above it, from `session/<project>/<session>.json`.
+/// Reads a session and its ancestors from `session/<project>/<session>.json`.
 fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
     #[derive(Deserialize)]
     struct Written {
@@ -291,7 +291,7 @@ fn files_of_session(folder: &Path, id: &str, sessions: &mut Sessions) {
 pub(super) struct Reader {
     provider: Provider,
     sessions: Sessions,
-    /// The only session that is wanted, with its sub-agents.
+    /// The only session to read, with its sub-agents.
     only: Option<String>,
     root: Shared,
     model: Shared,
@@ -312,10 +312,10 @@ impl Reader {
         }
     }
 
-    /// The session that started a session, or itself.
+    /// Returns the topmost ancestor of a session, or the session itself.
     fn root<'a>(&'a self, session: &'a str) -> &'a str {
         let mut root = session;
-        // No chain is longer than there are sessions, unless it is a circle.
+        // A chain is not longer than the number of sessions, unless it is a cycle.
         for _ in 0..self.sessions.len() {
             match self.sessions.get(root).and_then(|s| s.parent.as_deref()) {
                 Some(parent) => root = parent,
@@ -325,7 +325,7 @@ impl Reader {
         root
     }
 
-    /// The sessions that are wanted, if not all are.
+    /// Returns the sessions to read, or `None` for all.
     fn wanted(&self) -> Option<Vec<String>> {
         let only = self.only.as_deref()?;
         let below = |id: &&String| self.root(id) == only && *id != only;
@@ -335,7 +335,7 @@ impl Reader {
         Some(wanted)
     }
 
-    /// Takes a message if it has figures.
+    /// Processes a message if it has figures.
     fn message(&mut self, session: &str, bytes: &[u8], sink: &mut Sink<'_>) {
         sink.diagnostics.lines += 1;
         if FIGURES.find(bytes).is_none() {
@@ -350,7 +350,7 @@ impl Reader {
         };
         let usage = tokens.usage();
         if usage.total_tokens().is_none_or(|tokens| tokens == 0) {
-            // An answer that is being written, or was broken off.
+            // An answer that is being written or was interrupted.
             return;
         }
         let created = message.time.as_ref().and_then(|t| milliseconds(t.created));
@@ -386,7 +386,7 @@ impl Reader {
     }
 }
 
-/// Milliseconds, which are whole numbers but for hand-made files.
+/// Converts milliseconds, which are integers except in hand-made files.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "`as` takes the nearest there is"

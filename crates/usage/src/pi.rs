@@ -1,9 +1,8 @@
 //! Pi's sessions: `sessions/<directory>/<time>_<id>.jsonl`.
 //!
-//! A line is an entry of the conversation. Figures are in the model's answers, in results of tools that
-//! asked a model themselves, in summaries (of a compaction, of a branch that was left) and in entries of
-//! type `usage`. A fork begins with copies of the other session's entries, with their ids and times, so a
-//! request is known by these.
+//! A line is an entry of the conversation. Figures are in the model's answers, in results of tools that have called a
+//! model, in summaries (of a compaction or an abandoned branch) and in entries of type `usage`. A fork begins with
+//! copies of the other session's entries, with their ids and times. So the key of a request consists of these.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,27 +21,27 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// Contained in every entry with figures.
+/// Part of every entry with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 /// Prefix of the line that names the session.
 const HEADER: &[u8] = br#"{"type":"session","#;
 
-/// How deep files lie below the folder of sessions: directory, file.
+/// Depth of the files in the folder of sessions: directory, file.
 const DEPTH: usize = 2;
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// One session.
+/// Adds one session.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     walk(places, found, &|stem| {
         stem.split_once('_').is_some_and(|(_, id)| id == session)
     });
 }
 
-/// All sessions whose file's name is wanted.
+/// Adds all sessions with a wanted file name.
 fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(folder) = &places.pi_sessions else {
         return;
@@ -61,7 +60,7 @@ struct Header<'a> {
     cwd: Option<Cow<'a, str>>,
 }
 
-/// An entry: the figures are its own, or those of the message in it.
+/// An entry. The figures are its own, or those of its message.
 #[derive(Deserialize)]
 struct Entry<'a> {
     #[serde(borrow)]
@@ -86,7 +85,7 @@ struct Message<'a> {
     usage: Option<Figures>,
 }
 
-/// Cache reads and writes are beside `input`; `reasoning` is a part of `output`.
+/// The figures of a request. Input excludes cache reads and writes; output includes reasoning.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -115,7 +114,7 @@ impl Figures {
             .reasoning_tokens(self.reasoning)
     }
 
-    /// Of a model without a price the CLI writes 0.
+    /// Returns the cost. The CLI writes 0 for a model without a price.
     fn cost_usd(&self) -> Option<f64> {
         self.cost.as_ref()?.total.filter(|usd| *usd > 0.0)
     }
@@ -139,7 +138,7 @@ struct Reader {
     directory: Option<Arc<str>>,
     model: Shared,
     vendor: Shared,
-    /// The last model and its provider, whom a summary was asked of.
+    /// The last model and its provider, which a summary is requested from.
     last: Option<(Arc<str>, Option<Arc<str>>)>,
 }
 
@@ -171,7 +170,7 @@ impl Reader {
             (None, None) => return,
         };
         let usage = figures.usage();
-        // Of a request that failed the CLI writes zeros.
+        // The CLI writes zeros for a failed request.
         if usage.total_tokens().unwrap_or(0) == 0 {
             return;
         }

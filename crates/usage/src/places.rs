@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Locations of each CLI's files. A location may not exist: then its CLI has left nothing.
+/// Locations of each CLI's files. A location may be missing if its CLI has left no files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Places {
@@ -17,15 +17,15 @@ pub struct Places {
     pub copilot: Option<PathBuf>,
     /// Gemini's folder `.gemini`, with `tmp` in it.
     pub gemini: Option<PathBuf>,
-    /// Kilo's folder of data, with its database in it.
+    /// Kilo's data folder, which contains its database.
     pub kilo: Option<PathBuf>,
-    /// Kilo's database, where it is set by itself.
+    /// Kilo's database, if it is set separately.
     pub kilo_db: Option<PathBuf>,
     /// Kimi's home, with `sessions` in it.
     pub kimi: Option<PathBuf>,
-    /// OpenCode's folder of data, with its database or its files in it.
+    /// OpenCode's data folder, which contains its database or its files.
     pub opencode: Option<PathBuf>,
-    /// OpenCode's database, where it is set by itself.
+    /// OpenCode's database, if it is set separately.
     pub opencode_db: Option<PathBuf>,
     /// Pi's folder of sessions.
     pub pi_sessions: Option<PathBuf>,
@@ -36,17 +36,17 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places that the environment of this process names.
+    /// Returns the locations that the environment of this process sets.
     pub fn from_env() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
-    /// The places under a home directory, with no variable set.
+    /// Returns the default locations in a home directory.
     pub fn of_home(home: &Path) -> Self {
         Self::from_variables(|name| (name == "HOME").then(|| home.as_os_str().to_owned()))
     }
 
-    /// The places that these variables name. One that is empty counts as not set, as the CLIs have it.
+    /// Returns the locations that these variables set. As in the CLIs, an empty variable counts as unset.
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
@@ -62,7 +62,7 @@ impl Places {
         Self {
             claude: match path("CLAUDE_CONFIG_DIR") {
                 Some(folder) => several(folder),
-                // Some versions of 2025 used the second one.
+                // Some versions of 2025 used the second folder.
                 None => [
                     in_home(".claude"),
                     config.map(|config| config.join("claude")),
@@ -100,8 +100,8 @@ impl Places {
     }
 }
 
-/// The folders of a list with commas, which other tools that count take there. A folder whose name has a
-/// comma in it is one.
+/// Splits a comma-separated list of folders, which other usage tools accept. An existing folder with a comma in its
+/// name is a single folder.
 fn several(list: PathBuf) -> Vec<PathBuf> {
     let Some(text) = list.to_str().filter(|text| text.contains(',')) else {
         return vec![list];

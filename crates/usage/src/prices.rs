@@ -1,8 +1,8 @@
-//! Prices of tokens, by a dated table in this repository.
+//! Prices of tokens, from a dated table in this repository.
 //!
-//! An estimate uses list prices, without discounts and subscriptions. A cost reported by the CLI is better.
+//! An estimate uses list prices, without discounts and subscriptions. A cost that the CLI reports is more accurate.
 //!
-//! `cargo xtask prices` makes the table.
+//! `cargo xtask prices` generates the table.
 
 mod file;
 mod surcharges;
@@ -23,12 +23,12 @@ use table::{Model, Prices, Rates, Table};
 
 pub use file::PriceFileError;
 
-/// The variable of the environment that names the user's own file of prices.
+/// Environment variable with the path of the user's price file.
 const FILE_VARIABLE: &str = "TEAMSTER_PRICES";
-/// The user's own file of prices, in the folder of configuration files.
+/// Path of the user's price file in the configuration directory.
 const FILE: &str = "teamster/prices.toml";
 
-/// Where the user's own file is, by the XDG base directory specification.
+/// Returns the path of the user's price file by the XDG base directory specification.
 fn own_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let folder = |name| {
         let folder = variable(name).map(PathBuf::from);
@@ -38,8 +38,7 @@ fn own_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(config.join(FILE))
 }
 
-/// The prices that estimates are made with: those of a user's file, and else those of the table in this
-/// repository, which are the default.
+/// Prices for estimates: those of a user's file, then those of the table in this repository. Default: only the table.
 #[derive(Debug, Clone, Default)]
 pub struct PriceList {
     file: Option<Arc<FilePrices>>,
@@ -53,14 +52,23 @@ enum Found {
 }
 
 impl PriceList {
-    /// The prices with those of a file before them. `docs/usage.md` describes the file.
+    /// Reads a price file, whose prices take precedence over those of the table. `docs/usage.md` describes the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or parsed.
     pub fn with_file(path: &Path) -> Result<Self, PriceFileError> {
         FilePrices::read(path).map(Self::of)
     }
 
-    /// The user's prices: with the file that the variable `TEAMSTER_PRICES` names, else with
-    /// `teamster/prices.toml` in the user's folder of configuration files if it is there, else those of the
-    /// table. `variable` gives the value of a variable of the environment.
+    /// Reads the user's price file. It is the file named by the variable `TEAMSTER_PRICES`, or else
+    /// `teamster/prices.toml` in the user's configuration directory, if it exists. Otherwise only the table is used.
+    ///
+    /// `variable` returns the value of an environment variable.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or parsed.
     pub fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, PriceFileError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let file = match set(FILE_VARIABLE) {
@@ -70,7 +78,11 @@ impl PriceList {
         file.map_or_else(|| Ok(Self::default()), |file| Self::with_file(&file))
     }
 
-    /// The same with the text of a file. Errors name `path`.
+    /// Parses the text of a price file. Errors name `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not a valid price file.
     pub fn with_text(text: &str, path: &Path) -> Result<Self, PriceFileError> {
         FilePrices::parse(text, path).map(Self::of)
     }
@@ -81,16 +93,16 @@ impl PriceList {
         }
     }
 
-    /// The file whose prices come first.
+    /// Returns the path of the price file, if there is one.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| &*file.path)
     }
 
-    /// An estimate of what one request cost, in USD. `None` if the model has no price, or if neither input nor
+    /// Estimates the cost of one request, in USD. Returns `None` if the model has no price, or if neither input nor
     /// output is known.
     ///
-    /// `cache_write_1h_tokens` are those of `usage.cache_write_tokens` that the cache keeps for an hour.
-    /// `model` is as the CLI writes it, with or without the vendor, a date, or the size of the context window:
+    /// `cache_write_1h_tokens` is the part of `usage.cache_write_tokens` that the cache keeps for an hour. `model` is
+    /// the name as written by the CLI, with or without the vendor, a date, or the size of the context window:
     /// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
     pub fn estimate(
         &self,
@@ -104,18 +116,17 @@ impl PriceList {
         cost(prices, usage, cache_write_1h_tokens, true)
     }
 
-    /// The same of a model that is named with its service, such as `openai/gpt-5.1`, now. `None` for one that is
-    /// named without.
+    /// Estimates the current cost of a request to a model that is named with its service, such as `openai/gpt-5.1`.
+    /// Returns `None` for a name without a service.
     pub fn estimate_model(&self, model: &str, usage: &Usage) -> Option<f64> {
         if !model.contains('/') {
             return None;
         }
-        // Which CLI asks counts only where the service is not named.
+        // The CLI matters only if the service is not named.
         self.estimate(Provider::OpenCode, model, usage, None, Timestamp::now())
     }
 
-    /// The same of several requests together, whose sizes are not known: the higher prices of large requests
-    /// are left out.
+    /// Estimates the cost of several requests of unknown sizes. The higher prices of large requests are ignored.
     pub fn estimate_sum(
         &self,
         provider: Provider,
@@ -141,7 +152,7 @@ impl PriceList {
         }
     }
 
-    /// The prices of a model's faster service for a request of this size.
+    /// Returns the prices of a model's faster service for a request of this size.
     fn fast(&self, found: Found, provider: Provider, name: &str, size: u64) -> Option<Rates> {
         let fast = |model: &Model| Some(model.fast()?.rates(size));
         (self.model(found).and_then(fast))
@@ -150,7 +161,7 @@ impl PriceList {
     }
 }
 
-/// [`PriceList::estimate`] by the table.
+/// Estimates the cost of one request with the table, as [`PriceList::estimate`] does.
 pub fn estimate(
     provider: Provider,
     model: &str,
@@ -161,7 +172,7 @@ pub fn estimate(
     PriceList::default().estimate(provider, model, usage, cache_write_1h_tokens, at)
 }
 
-/// [`PriceList::estimate_sum`] by the table.
+/// Estimates the cost of several requests with the table, as [`PriceList::estimate_sum`] does.
 pub fn estimate_sum(
     provider: Provider,
     model: &str,
@@ -172,22 +183,22 @@ pub fn estimate_sum(
     PriceList::default().estimate_sum(provider, model, usage, cache_write_1h_tokens, at)
 }
 
-/// A model's name without its vendor, its date and the size of its context window.
+/// Returns a model's name without its vendor, its date and the size of its context window.
 pub(crate) fn plain_name(name: &str) -> Arc<str> {
     table::plain_name(name).into()
 }
 
-/// The packages that the prices of the table are from, for a line under estimates.
+/// Returns the source of the table's prices, for display.
 pub fn source() -> &'static str {
     &Table::get().name
 }
 
-/// The day on which the prices were published, `2026-09-23`.
+/// Returns the date of the table's prices, such as `2026-09-23`.
 pub fn date() -> &'static str {
     &Table::get().date
 }
 
-/// The cost of tokens by these prices.
+/// Returns the cost of tokens by these prices.
 fn cost(
     prices: &Prices,
     usage: &Usage,
@@ -203,8 +214,8 @@ fn cost(
     Some(at_rates(rates, usage, hour))
 }
 
-/// The input of a request, what is read from and written to a cache included: above a limit, all of its tokens
-/// have another price.
+/// Returns the input of a request, including cache reads and writes. Above a limit, all tokens of a request have
+/// another price.
 fn size(usage: &Usage) -> u64 {
     [
         usage.input_tokens,
@@ -216,7 +227,7 @@ fn size(usage: &Usage) -> u64 {
     .fold(0, u64::saturating_add)
 }
 
-/// The cost of tokens, of which `hour` were written to a cache for an hour.
+/// Returns the cost of tokens, `hour` of which were written to a cache for an hour.
 fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
     let input = usage.input_tokens.unwrap_or(0);
     let read = usage.cache_read_tokens.unwrap_or(0);
@@ -233,10 +244,10 @@ fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
     parts.into_iter().map(part).sum()
 }
 
-/// A CLI, the vendor of the answer, and the model.
+/// Key of a model's prices: the CLI, the vendor of the answer, and the model.
 type ModelKey = (Provider, Option<Arc<str>>, Arc<str>);
 
-/// Estimates for many records: each model is looked up once.
+/// Estimates for many records. Each model is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates {
     list: PriceList,
@@ -251,7 +262,7 @@ impl Estimates {
         }
     }
 
-    /// The estimate for a record.
+    /// Estimates the cost of a record.
     pub(crate) fn of(&mut self, record: &Record) -> Option<f64> {
         let name = record.model.as_ref()?;
         let provider = record.provider;
@@ -275,7 +286,7 @@ impl Estimates {
             );
             let written = usage.cache_write_tokens.unwrap_or(0);
             let hour = record.cache_write_1h_tokens.unwrap_or(0).min(written);
-            // A faster service without a known price is not estimated at the price of the usual one.
+            // A faster service without a known price is not estimated by the normal price.
             tokens.and(Some(at_rates(rates?, usage, hour)))
         } else {
             tokens

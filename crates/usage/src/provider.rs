@@ -10,7 +10,7 @@ use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
 use crate::{claude, cline, codex, copilot, embedded, gemini, kilo, kimi, opencode, pi, qwen};
 
-/// The one list of readers: what is particular to each is in the module of its name.
+/// Defines the list of readers. The module with a provider's name has its details.
 macro_rules! readers {
     ($($(#[$doc:meta])* $provider:ident in $module:ident,)*) => {
         /// A CLI whose files are read.
@@ -21,17 +21,17 @@ macro_rules! readers {
         }
 
         impl Provider {
-            /// All of them, in the order of their names.
+            /// All providers, in the order of their names.
             pub const ALL: [Self; [$(stringify!($module)),*].len()] = [$(Self::$provider),*];
 
-            /// The name that the rest of the workspace uses, such as `claude`.
+            /// Returns the name of the provider in the rest of the workspace, such as `claude`.
             pub fn id(self) -> &'static str {
                 match self {
                     $(Self::$provider => stringify!($module),)*
                 }
             }
 
-            /// Files of this CLI in these places.
+            /// Adds the files of this CLI in these locations.
             pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
                 match self {
                     $(Self::$provider => $module::sources(places, found),)*
@@ -44,14 +44,14 @@ macro_rules! readers {
                 }
             }
 
-            /// Reads a source from its start on.
+            /// Reads a source from its start position.
             pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> std::io::Result<()> {
                 match source.provider {
                     $(Self::$provider => $module::read(source, sink),)*
                 }
             }
 
-            /// Properties of its files.
+            /// Returns the properties of the CLI's files.
             pub(crate) fn traits(self) -> Traits {
                 match self {
                     $(Self::$provider => $module::TRAITS,)*
@@ -89,15 +89,15 @@ readers! {
 /// Properties of a CLI's files and its billing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traits {
-    /// A file can be read from any place without its beginning.
+    /// True if a file can be read from any position without its beginning.
     pub(crate) reads_on: bool,
-    /// The most likely vendor of a model's name without one.
+    /// The most likely vendor of a model that is named without one.
     pub(crate) first_vendor: Option<Vendor>,
-    /// Searches of the web are counted, and paid by the search.
+    /// True if web searches are counted and paid for individually.
     pub(crate) pays_searches: bool,
-    /// It counts premium requests in the place of a cost.
+    /// True if premium requests are counted instead of costs.
     pub(crate) premium_requests: bool,
-    /// Reads the limits of a subscription out of a line; none if it has none.
+    /// Reader of a subscription's limits, if the files have them.
     pub(crate) limits: Option<ReadLimits>,
 }
 
@@ -112,9 +112,9 @@ impl Traits {
 }
 
 impl Provider {
-    /// Files of one session of this CLI, its sub-agents included.
+    /// Adds the files of one session of this CLI, including its sub-agents.
     pub(crate) fn of_session(self, places: &Places, session: &str, found: &mut Sources) {
-        // An id comes from outside and becomes part of a path.
+        // The id comes from outside and becomes part of a path.
         if session.is_empty() || Path::new(session).components().count() != 1 || session == ".." {
             return;
         }
@@ -129,7 +129,7 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A name that is none of the providers'.
+/// Error of parsing an unknown provider's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown provider {0:?}: {known}", known = Provider::ALL.map(Provider::id).join(", "))]
 pub struct UnknownProvider(String);

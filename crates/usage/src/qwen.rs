@@ -1,7 +1,7 @@
 //! Qwen Code's sessions: `projects/<directory>/chats/<session>.jsonl`.
 //!
-//! An event `qwen-code.api_response` is written there for each request, also for those of sub-agents and for
-//! what the CLI asks by itself. What is in `usage_record.jsonl` are sums of its processes, and not needed.
+//! The CLI writes an event `qwen-code.api_response` for each request, including those of sub-agents and its own helper
+//! requests. The file `usage_record.jsonl` has sums of its processes, which are not needed.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,19 +20,19 @@ use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 
-/// Contained in lines with figures.
+/// Part of lines with figures.
 static RESPONSE: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new(b"\"qwen-code.api_response\""));
 
-/// How deep files lie below the folder of projects: directory, `chats`, file.
+/// Depth of the files in the folder of projects: directory, `chats`, file.
 const DEPTH: usize = 3;
 
-/// All sessions.
+/// Adds all sessions.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     walk(places, found, &|_| true);
 }
 
-/// One session, whose sub-agents are in the same file.
+/// Adds one session, whose file has its sub-agents too.
 pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
     walk(places, found, &|stem| stem == session);
 }
@@ -68,7 +68,7 @@ struct Payload<'a> {
     ui_event: Option<Response<'a>>,
 }
 
-/// The service's figures: what came from a cache is a part of the input, thoughts are a part of the output.
+/// The service's figures. Cached tokens are part of the input, thoughts are part of the output.
 #[derive(Deserialize)]
 struct Response<'a> {
     #[serde(rename = "event.name", borrow)]
@@ -119,7 +119,7 @@ impl Reader {
             return sink.malformed(line);
         };
         let response = entry.system_payload.and_then(|payload| payload.ui_event);
-        // A text may have these words in it.
+        // A text may contain this name.
         let Some(response) = response.filter(|it| it.name == "qwen-code.api_response") else {
             return;
         };
@@ -128,7 +128,7 @@ impl Reader {
             return sink.malformed(line);
         };
         let mut record = Record::new(Provider::Qwen, self.session.of(&session), time);
-        // A session that was copied has the same times and ids.
+        // A copied session has the same times and ids.
         let id = response.id.unwrap_or_default();
         let figures = format!("{:?} {:?}", response.input, response.output);
         record.key = Some(Key::of(Provider::Qwen, &[&id, at, &figures]));

@@ -8,14 +8,14 @@ use teamster_core::Usage;
 
 use crate::Provider;
 
-/// The identity of a request in all files: a hash of its ids.
+/// Identity of a request over all files: a hash of its ids.
 ///
-/// Two requests of a million are taken for one with a probability of 3 in 100 million.
+/// Among a million requests, two have the same key with a probability of 3 in 100 million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub(crate) u64);
 
 impl Key {
-    /// The key of a request with these ids.
+    /// Returns the key of a request with these ids.
     pub fn of(provider: Provider, ids: &[&str]) -> Self {
         let mut hasher = DefaultHasher::new();
         provider.hash(&mut hasher);
@@ -24,56 +24,56 @@ impl Key {
     }
 }
 
-/// A CLI's record of one request to a model, or of several.
+/// A CLI's record of one or several requests to a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
     /// The provider of the file.
     pub provider: Provider,
-    /// The key of the request. Records with the same key are one request: of each figure the
-    /// largest counts. Of sums with the same key one counts. Without a key it counts each time.
+    /// Key of the request. Records with the same key are one request, with the largest value of each figure. Of sums
+    /// with the same key only one counts. A record without a key always counts.
     pub key: Option<Key>,
-    /// The key of the request in another file: [`Accounts::amend`](crate::Accounts::amend).
+    /// Key of the request in another file; see [`Accounts::amend`](crate::Accounts::amend).
     pub alias: Option<Key>,
-    /// The session in which it was made. A sub-agent's is that of the session which started it.
+    /// The session of the request. For a sub-agent it is the session that started it.
     pub session: Arc<str>,
-    /// The model as the CLI writes it.
+    /// Name of the model as written by the CLI.
     pub model: Option<Arc<str>>,
-    /// Vendor of the model, if the CLI names it: the price depends on it.
+    /// Vendor of the model, if the CLI names it. The price depends on it.
     pub vendor: Option<Arc<str>>,
-    /// When it was made.
+    /// Time of the request.
     pub at: Timestamp,
-    /// The directory in which the session works.
+    /// Working directory of the session.
     pub directory: Option<Arc<str>>,
     /// Tokens.
     pub usage: Usage,
-    /// Of the tokens that were written to a cache, those that it keeps for an hour; they cost more.
+    /// Tokens that are cached for an hour, among those that were written to a cache. They cost more.
     pub cache_write_1h_tokens: Option<u64>,
-    /// Searches in the web that the service made for it; they have a price of their own.
+    /// Web searches that the service made for the request. They have their own price.
     pub web_searches: Option<u64>,
-    /// Whether a faster service answered, for a higher price.
+    /// True if a faster service answered, for a higher price.
     pub fast: bool,
-    /// Whether the service was limited to the United States, for a higher price.
+    /// True if the service was limited to the United States, for a higher price.
     pub us_only: bool,
     /// Cost in USD, if the CLI's own file has it.
     pub cost_usd: Option<f64>,
-    /// Whether the cost is part of a reported sum that another record has.
+    /// True if the cost is part of a reported sum in another record.
     pub cost_elsewhere: bool,
-    /// Premium requests that Copilot counts for it.
+    /// Premium requests that Copilot counts for the request.
     pub premium_requests: Option<f64>,
-    /// Whether a sub-agent made it.
+    /// True if a sub-agent made the request.
     pub subagent: bool,
-    /// Whether the file marks this as a copy from another session's file.
+    /// True if the file marks the record as a copy from another session's file.
     pub copied: bool,
-    /// Number of requests. For a record with a key that is not a sum, the value is ignored and counts as 1.
+    /// Number of requests. Ignored, and taken as 1, for a record with a key that is not a sum.
     pub requests: u64,
-    /// Whether these are sums, of which no one knows how large each request was. Then `requests` may be 0:
-    /// where no one knows how many there were, or a figure is of requests that are counted elsewhere.
+    /// True if the figures are sums of requests of unknown sizes. Then `requests` is 0 if their number is unknown or
+    /// the requests are counted elsewhere.
     pub sum: bool,
 }
 
 impl Record {
-    /// A record without figures.
+    /// Creates a record of one request without figures.
     pub fn new(provider: Provider, session: Arc<str>, at: Timestamp) -> Self {
         Self {
             provider,

@@ -1,4 +1,4 @@
-//! Reading all that the CLIs have left, on all processors.
+//! Parallel reading of the files of all CLIs.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::prices::PriceList;
 use crate::source::{Found, Sink, Source, Sources};
 use crate::{Accounts, Diagnostics, Places, Provider};
 
-/// How many records a thread collects before it enters them in the accounts.
+/// Number of records that a thread collects before it adds them to the accounts.
 const BATCH: usize = 1024;
 
 /// Progress of a scan, readable from another thread.
@@ -27,7 +27,7 @@ pub struct Progress {
     pub bytes_read: AtomicU64,
 }
 
-/// A scan of all that the CLIs have left.
+/// A scan of the files of all CLIs.
 #[derive(Debug, Clone)]
 pub struct Scan {
     places: Places,
@@ -41,7 +41,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// A scan of these places, of all CLIs, of all times, with the days of this machine's time zone.
+    /// Creates a scan of these locations for all CLIs and times, with days in the system's time zone.
     pub fn new(places: Places) -> Self {
         Self {
             places,
@@ -55,7 +55,7 @@ impl Scan {
         }
     }
 
-    /// Only these CLIs.
+    /// Limits the scan to these CLIs.
     #[must_use]
     pub fn providers(mut self, providers: impl IntoIterator<Item = Provider>) -> Self {
         self.providers = providers.into_iter().collect();
@@ -64,47 +64,47 @@ impl Scan {
         self
     }
 
-    /// Only requests from this time on. Files that were last changed before are not read.
+    /// Limits the scan to requests from this time on. Files that were last changed before are not read.
     #[must_use]
     pub fn since(mut self, since: Timestamp) -> Self {
         self.since = Some(since);
         self
     }
 
-    /// Only requests before this time.
+    /// Limits the scan to requests before this time.
     #[must_use]
     pub fn until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
         self
     }
 
-    /// The zone whose days are meant.
+    /// Sets the time zone of days.
     #[must_use]
     pub fn zone(mut self, zone: TimeZone) -> Self {
         self.zone = zone;
         self
     }
 
-    /// The prices that estimates are made with; those of the table if this is not called.
+    /// Sets the prices for estimates. Default: those of the table.
     #[must_use]
     pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
         self
     }
 
-    /// Number of reading threads; default: one for each processor.
+    /// Sets the number of reading threads. Default: the number of processors.
     #[must_use]
     pub fn threads(mut self, threads: NonZero<usize>) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// How far the scan is, for another thread to look at.
+    /// Returns the progress of the scan, for another thread.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// Reads. It blocks until all is read; nothing in the files ends it.
+    /// Reads all files. Blocks until it is done. Problems of files are in [`Accounts::diagnostics`].
     pub fn run(&self) -> Accounts {
         let mut sources = Sources::new(self.since.map(SystemTime::from));
         for provider in &self.providers {
@@ -115,7 +115,7 @@ impl Scan {
             diagnostics,
             ..
         } = sources;
-        // The large ones first, so that none is left for one thread at the end.
+        // Large files first, so that no large one remains for a single thread at the end.
         found.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.path.cmp(&b.path)));
         let bytes = found.iter().map(|source| source.size).sum();
         self.progress.bytes.store(bytes, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Scan {
         shared.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads one source after the other until none is left.
+    /// Reads sources until all are taken.
     fn work(&self, sources: &[Source], next: &AtomicUsize, accounts: &Mutex<Accounts>) {
         let mut batch = Vec::with_capacity(BATCH);
         let mut diagnostics = Diagnostics::default();
@@ -164,7 +164,7 @@ pub(crate) fn read(source: &Source, take: &mut dyn FnMut(Found)) -> Diagnostics 
     let mut sink = Sink::new(take);
     match Provider::read(source, &mut sink) {
         Ok(()) => sink.diagnostics.files += 1,
-        // What was removed meanwhile is not there, which is no fault.
+        // A file that was removed meanwhile is not an error.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(_) => sink.diagnostics.unreadable(&source.path),
     }

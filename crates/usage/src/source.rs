@@ -18,38 +18,38 @@ use crate::{Key, Provider, Record};
 pub(crate) struct Source {
     /// The provider of the file.
     pub(crate) provider: Provider,
-    /// Where it is.
+    /// Path of the file or database.
     pub(crate) path: PathBuf,
-    /// Where to begin in it, in bytes.
+    /// Position of the start, in bytes.
     pub(crate) start: u64,
-    /// Its size in bytes, to read the large ones first.
+    /// Size in bytes. Large sources are read first.
     pub(crate) size: u64,
-    /// The only session that is looked for in it.
+    /// The only session to read, if set.
     pub(crate) session: Option<String>,
 }
 
-/// A file's time may be this much behind the clock: the clock of files ticks a few hundred times a
-/// second, or once in two seconds.
+/// Possible delay of a file's time behind the clock. File systems update it a few hundred times a second, or once in
+/// two seconds.
 const GRANULARITY: Duration = Duration::from_secs(2);
 
-/// Content of a regular file of at most `longest` bytes: a pipe may never end.
+/// Reads a regular file of at most `longest` bytes. Others are refused, because a pipe may never end.
 pub(crate) fn small_file(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let metadata = path.metadata()?;
     if !metadata.is_file() || metadata.len() > longest {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = Vec::new();
-    // It may be growing.
+    // The file may be growing.
     File::open(path)?.take(longest).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The sources that were found.
+/// Sources of a scan.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// Files last changed before are left out: no record in them can be newer.
+    /// Time before which files were last changed that are left out, because they have no newer record.
     pub(crate) since: Option<SystemTime>,
-    /// The only session that is looked for.
+    /// The only session to search for, if set.
     pub(crate) session: Option<String>,
     /// Sources found.
     pub(crate) found: Vec<Source>,
@@ -67,7 +67,7 @@ impl Sources {
         }
     }
 
-    /// Takes a file, unless it is older than what is looked for.
+    /// Adds a file unless it is too old.
     pub(crate) fn add(&mut self, provider: Provider, path: PathBuf, metadata: &Metadata) {
         // A read of a pipe or a device may block forever.
         if !metadata.is_file() && !metadata.is_dir() {
@@ -90,8 +90,8 @@ impl Sources {
         }
     }
 
-    /// Takes all files under a folder, as deep as `depth`, that `wanted` wants. Links are followed, but none
-    /// to a folder that it is in. A folder that is not there holds none.
+    /// Adds all `wanted` files in a folder, up to this `depth`. Follows links, except those to a parent folder. A
+    /// missing folder has no files.
     pub(crate) fn walk(
         &mut self,
         provider: Provider,
@@ -111,7 +111,7 @@ impl Sources {
                 Ok(_) => {}
                 Err(error) => {
                     let path = error.path().unwrap_or(folder);
-                    // What has no such error is a link into a folder above it.
+                    // Other errors are links to a parent folder.
                     if let Some(error) = error.io_error() {
                         self.failed(path, error);
                     }
@@ -120,7 +120,7 @@ impl Sources {
         }
     }
 
-    /// Entries of a folder. A missing folder has none.
+    /// Returns the entries of a folder. A missing folder has none.
     pub(crate) fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).and_then(|entries| {
             let paths = entries.map(|entry| Ok(entry?.path()));
@@ -131,15 +131,14 @@ impl Sources {
             .unwrap_or_default()
     }
 
-    /// Metadata of a file or a folder, if it exists.
+    /// Returns the metadata of a file or a folder, if it exists.
     pub(crate) fn metadata(&mut self, path: &Path) -> Option<Metadata> {
         path.metadata()
             .inspect_err(|error| self.failed(path, error))
             .ok()
     }
 
-    /// Notes that something could not be looked into. What is not there has not failed, nor has what would
-    /// have to be below a file.
+    /// Records that a path could not be read. A missing path is not an error, nor is a path below a file.
     fn failed(&mut self, path: &Path, error: &io::Error) {
         use io::ErrorKind::{NotADirectory, NotFound};
         if !matches!(error.kind(), NotFound | NotADirectory) {
@@ -148,7 +147,7 @@ impl Sources {
     }
 }
 
-/// How many paths are kept of what could not be read.
+/// Number of kept examples of unreadable paths.
 const EXAMPLES: usize = 8;
 
 /// Statistics and problems of reading. None of them ends a scan.
@@ -179,27 +178,27 @@ pub struct Diagnostics {
     pub unreadable_examples: Vec<PathBuf>,
 }
 
-/// Writes paths that need not be UTF-8, which JSON has to be.
+/// Serializes paths lossily, because JSON must be UTF-8.
 fn lossy<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 impl Diagnostics {
-    /// Notes that something could not be read.
+    /// Records that a path could not be read.
     pub(crate) fn unreadable(&mut self, path: &Path) {
         self.unreadable += 1;
         self.example(path.to_owned());
     }
 
     fn example(&mut self, path: PathBuf) {
-        // The first ones by name, so that the order in which files are read does not show.
+        // The first ones by name, so that the result does not depend on the order of reading.
         if let Err(place) = self.unreadable_examples.binary_search(&path) {
             self.unreadable_examples.insert(place, path);
             self.unreadable_examples.truncate(EXAMPLES);
         }
     }
 
-    /// Adds what another part of the scan found.
+    /// Adds the diagnostics of another part of the scan.
     pub(crate) fn merge(&mut self, other: Self) {
         self.files += other.files;
         self.old_files += other.old_files;
@@ -215,8 +214,8 @@ impl Diagnostics {
     }
 }
 
-/// Whether a line may have an object as a field, with or without spaces around the colon. `field` finds the
-/// name with its quotation marks.
+/// Returns whether a line may have an object in a field. `field` finds the field's name with its quotation marks.
+/// Spaces around the colon are accepted.
 pub(crate) fn has_object(field: &Finder<'_>, line: &[u8]) -> bool {
     field.find_iter(line).any(|place| {
         let rest = line[place + field.needle().len()..].trim_ascii_start();
@@ -225,7 +224,7 @@ pub(crate) fn has_object(field: &Finder<'_>, line: &[u8]) -> bool {
     })
 }
 
-/// Whether a file is of JSON lines.
+/// Returns whether a file has JSON lines.
 pub(crate) fn is_jsonl(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "jsonl")
@@ -237,20 +236,20 @@ pub(crate) fn is_jsonl(path: &Path) -> bool {
 pub(crate) enum Found {
     /// A record.
     Record(Record),
-    /// A request known by an alias had at least this many output tokens.
+    /// The minimum number of output tokens of the request with this alias.
     Amendment(Key, u64),
-    /// The request with this key is a copy of one of which a line has this alias.
+    /// The request with this key is a copy of one that has a line with this alias.
     Copy(Key, Key),
     /// Totals reported by a session's processes.
     Totals(Box<Totals>),
 }
 
-/// Receiver of a reader's findings.
+/// Receiver of a reader's items.
 pub(crate) struct Sink<'a> {
     take: &'a mut dyn FnMut(Found),
     /// Problems.
     pub(crate) diagnostics: Diagnostics,
-    /// Whether the rest of the lines does not matter.
+    /// True if the remaining lines can be skipped.
     pub(crate) done: bool,
 }
 
@@ -263,28 +262,28 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Gives a record on.
+    /// Passes on a record.
     pub(crate) fn record(&mut self, record: Record) {
         (self.take)(Found::Record(record));
     }
 
-    /// Passes on what a file has of a request in another file.
+    /// Passes on the output tokens of a request in another file.
     pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
         (self.take)(Found::Amendment(alias, output_tokens));
     }
 
-    /// Gives on that a request is a copy of one of which a line has this alias.
+    /// Passes on that a request is a copy of one that has a line with this alias.
     pub(crate) fn copy(&mut self, key: Key, alias: Key) {
         (self.take)(Found::Copy(key, alias));
     }
 
-    /// Gives on what a session's processes report of it.
+    /// Passes on the totals that a session's processes report.
     pub(crate) fn totals(&mut self, totals: Totals) {
         (self.take)(Found::Totals(Box::new(totals)));
     }
 
-    /// Notes that a line which should hold figures could not be understood. The last line of a file to
-    /// which its CLI is just writing may be half there; that is no fault.
+    /// Records a line with figures that could not be parsed. An incomplete last line is not an error, because the CLI
+    /// may be writing it.
     pub(crate) fn malformed(&mut self, line: Line<'_>) {
         if line.complete {
             self.diagnostics.malformed_lines += 1;
@@ -292,12 +291,12 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// The last text of its kind, shared: a file names the same session, model and directory in most lines.
+/// Shares equal consecutive texts. Most lines of a file have the same session, model and directory.
 #[derive(Debug, Default)]
 pub(crate) struct Shared(Option<Arc<str>>);
 
 impl Shared {
-    /// The text, shared with the last one if that is the same.
+    /// Returns a shared text, reusing the last one if it is equal.
     pub(crate) fn of(&mut self, text: &str) -> Arc<str> {
         match &self.0 {
             Some(last) if **last == *text => last.clone(),

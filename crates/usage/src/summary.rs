@@ -1,4 +1,4 @@
-//! Figures for programs: the JSON of `teamster usage --json` and of `GET /v1/usage`.
+//! Serializable usage: the JSON of `teamster usage --json` and of `GET /v1/usage`.
 
 use std::collections::HashMap;
 
@@ -162,7 +162,7 @@ pub struct UsageLimit {
 }
 
 impl LimitList {
-    /// A list of these limits.
+    /// Creates a list of these limits.
     pub fn new(limits: Vec<Limit>) -> Self {
         let limits = limits.into_iter().map(|limit| UsageLimit {
             provider: limit.provider.id().to_owned(),
@@ -178,8 +178,8 @@ impl LimitList {
 }
 
 impl Accounts {
-    /// Usage by a dimension, and with `models` by each model within its groups. `joined` is what
-    /// [`join`](Self::join) returned, and `of_others` the number of runs of agents whose files are not known.
+    /// Returns the usage by a dimension and, with `models`, by each model within its groups. `joined` is the result of
+    /// [`join`](Self::join), and `of_others` the number of runs of agents whose files are not known.
     pub fn summary(
         &self,
         by: Dimension,
@@ -190,7 +190,7 @@ impl Accounts {
         let mut groups = self.by(by);
         match by {
             Dimension::Day | Dimension::Week | Dimension::Month => {}
-            // The one that was used last comes last, where a terminal shows it.
+            // The session that was used last comes last, where a terminal shows it.
             Dimension::Session => groups.sort_by_key(|group| group.last),
             Dimension::Model
             | Dimension::Agent
@@ -226,7 +226,7 @@ impl Accounts {
             by,
             since: self.since,
             until: self.until,
-            // A copy of a zone's file has no name.
+            // A time zone that was read from a copied file has no name.
             time_zone: DateTimePrinter::new().time_zone_to_string(&zone).ok(),
             groups: groups.collect(),
             total: self.total(),
@@ -234,7 +234,7 @@ impl Accounts {
             prices: PriceSource {
                 source: prices::source().to_owned(),
                 date: prices::date().to_owned(),
-                // A path need not be UTF-8, which JSON has to be.
+                // JSON must be UTF-8, which a path need not be.
                 file: self.prices.file().map(|file| file.display().to_string()),
             },
             history: HistoryShare {

@@ -1,4 +1,4 @@
-//! A request in few bytes.
+//! Compact form of a request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,43 +8,43 @@ use teamster_core::Usage;
 
 use crate::{Provider, Record};
 
-/// No name.
+/// Index of an absent name.
 const NONE: u32 = u32::MAX;
 
-/// Texts and their numbers: sessions, models and directories are few, requests are many.
+/// Index of texts. Sessions, models and directories are few, requests are many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     index: HashMap<Arc<str>, u32>,
     texts: Vec<Arc<str>>,
-    /// The numbers of models by those of their texts and vendors.
+    /// Indexes of models, by those of their names and vendors.
     models: HashMap<(u32, u32), u32>,
     pairs: Vec<(u32, u32)>,
 }
 
 impl Names {
-    /// The number of a text.
+    /// Returns the index of a text, adding it if it is new.
     pub(super) fn index(&mut self, name: &Arc<str>) -> u32 {
         if let Some(index) = self.index.get(name) {
             return *index;
         }
-        // As many texts do not fit in memory.
+        // More texts than this do not fit in memory.
         let index = u32::try_from(self.texts.len()).unwrap_or(NONE);
         self.texts.push(name.clone());
         self.index.insert(name.clone(), index);
         index
     }
 
-    /// The number of a text, if it has one.
+    /// Returns the index of a text, if it has one.
     pub(super) fn get(&self, name: &str) -> Option<u32> {
         self.index.get(name).copied()
     }
 
-    /// The text with a number.
+    /// Returns the text with an index.
     pub(super) fn name(&self, index: u32) -> Option<&Arc<str>> {
         self.texts.get(index as usize)
     }
 
-    /// The number of a record's model and vendor.
+    /// Returns the index of a record's model and vendor, adding them if they are new.
     fn index_model(&mut self, record: &Record) -> u32 {
         let texts = [&record.model, &record.vendor]
             .map(|text| text.as_ref().map_or(NONE, |text| self.index(text)));
@@ -56,19 +56,19 @@ impl Names {
         })
     }
 
-    /// The model with a number, and its vendor.
+    /// Returns the model with an index, and its vendor.
     fn model(&self, index: u32) -> [Option<&Arc<str>>; 2] {
         let (model, vendor) = *self.pairs.get(index as usize).unwrap_or(&(NONE, NONE));
         [self.name(model), self.name(vendor)]
     }
 }
 
-/// A request.
+/// A request in compact form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     /// Milliseconds since 1970-01-01 UTC.
     at: i64,
-    /// In USD, or of Copilot, which reports no USD, in premium requests; not a number where it is unknown.
+    /// Cost in USD, or for Copilot in premium requests. NaN if unknown.
     cost: f64,
     /// Input, output, cache reads, cache writes, reasoning, cache writes for an hour.
     tokens: [u32; 6],
@@ -76,11 +76,11 @@ pub(super) struct Entry {
     directory: u32,
     model: u32,
     pub(super) provider: Provider,
-    /// Which of the token figures are known, a bit each.
+    /// Bit set of the known token figures.
     known: u8,
-    /// `SUBAGENT` and the other flags.
+    /// Bit set of `SUBAGENT` and the other flags.
     flags: u8,
-    /// Searches in the web, 255 at most.
+    /// Number of web searches, at most 255.
     web_searches: u8,
 }
 
@@ -88,13 +88,13 @@ const SUBAGENT: u8 = 1;
 const COPIED: u8 = 2;
 const FAST: u8 = 4;
 const US_ONLY: u8 = 8;
-/// The searches in the web are known.
+/// Set if the number of web searches is known.
 const SEARCHES: u8 = 16;
-/// Flags that hold if any record of the request has them.
+/// Flags that apply if any record of the request has them.
 const ANY: u8 = FAST | US_ONLY | SEARCHES;
 
 impl Entry {
-    /// The entry of a record. None if it has more than four billion tokens, which no request has.
+    /// Converts a record. Returns `None` if a token figure exceeds 32 bits, which no request reaches.
     pub(super) fn of(record: &Record, session: u32, names: &mut Names) -> Option<Self> {
         let usage = &record.usage;
         let figures = [
@@ -141,15 +141,15 @@ impl Entry {
         Some(entry)
     }
 
-    /// Merges another record of the same request: of each figure the larger one, for a record
-    /// that was written while the answer came has less; the rest is taken from the first original.
+    /// Merges another record of the same request. Each figure becomes the larger one, because a record that was written
+    /// during the answer has less. All other fields come from the first original.
     pub(super) fn merge(&mut self, other: &Self, names: &Names) {
         let known = self.known | other.known;
         let mut tokens = self.tokens;
         for (mine, theirs) in tokens.iter_mut().zip(other.tokens) {
             *mine = (*mine).max(theirs);
         }
-        // The one that is a number, and the larger one of two.
+        // `max` prefers a number to NaN.
         let cost = self.cost.max(other.cost);
         let flags = (self.flags | other.flags) & ANY;
         let web_searches = self.web_searches.max(other.web_searches);
@@ -161,13 +161,13 @@ impl Entry {
         self.web_searches = web_searches;
     }
 
-    /// Whether every record of the request was a copy of what another session's file has.
+    /// Returns whether every record of the request was a copy from another session's file.
     pub(super) fn copied(&self) -> bool {
         self.flags & COPIED != 0
     }
 
-    /// The first one owns the request: originals before copies, then by time; the rest only
-    /// makes one order of all.
+    /// Returns the sort key of records of one request; the lowest one owns it. Originals come before copies, then
+    /// earlier records. The other fields make the order total.
     fn rank<'a>(&self, names: &'a Names) -> impl Ord + use<'a> {
         (
             self.copied(),
@@ -179,7 +179,7 @@ impl Entry {
         )
     }
 
-    /// The record that it was made of, without its key.
+    /// Converts back to a record, without its key.
     pub(super) fn record(&self, names: &Names) -> Record {
         let figure =
             |place: usize| (self.known & 1 << place != 0).then(|| u64::from(self.tokens[place]));
@@ -191,7 +191,7 @@ impl Entry {
         } else {
             (None, cost)
         };
-        // Every entry has a session, and its time came from a timestamp.
+        // Every entry has a session, and its time comes from a valid timestamp.
         let at = Timestamp::from_millisecond(self.at).unwrap_or_default();
         Record {
             model: model.cloned(),

@@ -14,10 +14,10 @@ use crate::lines;
 use crate::source::Sink;
 use crate::{Provider, Record};
 
-/// Where a loop writes down what its ticks used, in the agent's directory.
+/// File of a loop with the usage of its ticks, in the agent's directory.
 const TICKS: &str = ".orchestrator/usage.jsonl";
 
-/// The source of an account of a run. Of two with the same session, the earlier one here counts.
+/// Source of a recorded run. If a session has several sources, the first in this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Witness {
@@ -27,38 +27,38 @@ pub enum Witness {
     Loop,
 }
 
-/// A run, or a tick of an agent, in an account that is not its CLI's.
+/// A run, or a tick of an agent, that is recorded elsewhere than in its CLI's files.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PastRun {
-    /// Its id; the name of its session if that is unknown. Parts of a run have the same.
+    /// Id of the run, or the name of its session if that is unknown. Parts of a run have the same id.
     pub id: String,
-    /// Its source.
+    /// Source of the record.
     pub witness: Witness,
     /// The CLI.
     pub provider: Provider,
-    /// The session in which it was.
+    /// Session of the run.
     pub session: Option<String>,
-    /// The key of the conversation that it belongs to.
+    /// Conversation key of the run.
     pub key: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// The directory in which it was.
+    /// Working directory of the run.
     pub directory: Option<String>,
-    /// When it began.
+    /// Start of the run.
     pub at: Timestamp,
-    /// When it ended. Requests of its session until then are part of its cost; without it, none are.
+    /// End of the run. Requests of its session in between are part of its cost. Without it, no requests are.
     pub until: Option<Timestamp>,
-    /// Its usage.
+    /// Usage of the run.
     pub usage: Option<Usage>,
-    /// Its cost in USD, as reported by the CLI.
+    /// Cost in USD, as reported by the CLI.
     pub cost_usd: Option<f64>,
-    /// Requests to models, as far as they are known.
+    /// Number of requests to models, if known.
     pub requests: Option<u64>,
 }
 
 impl PastRun {
-    /// A run of which nothing more is known.
+    /// Creates a run without the optional fields.
     pub fn new(id: impl Into<String>, witness: Witness, provider: Provider, at: Timestamp) -> Self {
         Self {
             id: id.into(),
@@ -81,17 +81,17 @@ impl PastRun {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joined {
-    /// Runs of which the CLIs' files know nothing: they count as in the witness's account.
+    /// Runs that are not in the CLIs' files. They count as recorded.
     pub only_there: u64,
-    /// Runs whose tokens are in the CLIs' files and whose cost is in the witness's account.
+    /// Runs whose tokens come from the CLIs' files and whose cost comes from the record.
     pub with_cost: u64,
 }
 
 impl Accounts {
-    /// Takes in what others have kept account of, so that nothing counts twice.
+    /// Adds recorded runs, so that no usage counts twice.
     ///
-    /// Of a session that the CLIs' files know, the tokens are theirs; only the cost of the runs is taken,
-    /// unless the files have one themselves. Of any other, both are the witness's.
+    /// For a session in the CLIs' files, the tokens come from the files. The cost of its runs is added only if the
+    /// files have none. For any other session both come from the record.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
         let mut keys = Vec::new();
         let (known, unknown): (Vec<_>, Vec<_>) = runs
@@ -112,7 +112,7 @@ impl Accounts {
             only_there: self.add_runs(first_witness(unknown)),
         };
         for (session, key) in keys {
-            // Only now: a session is known once it has a record.
+            // Done last, because a session is known only once it has a record.
             if let Some(session) = self.names.get(&session) {
                 self.keys.insert(session, key.into());
             }
@@ -120,7 +120,7 @@ impl Accounts {
         joined
     }
 
-    /// Adds records of runs; returns the number of runs.
+    /// Adds records of runs. Returns the number of runs.
     fn add_runs(&mut self, records: Vec<(String, Record)>) -> u64 {
         let mut runs = HashSet::new();
         for (run, record) in records {
@@ -130,7 +130,7 @@ impl Accounts {
         runs.len() as u64
     }
 
-    /// The costs of runs whose session is known, with the runs' ids.
+    /// Returns cost records of runs with a known session, together with the runs' ids.
     fn costs(&mut self, runs: Vec<PastRun>) -> Vec<(String, Record)> {
         let runs: Vec<_> = runs
             .into_iter()
@@ -162,7 +162,7 @@ impl Accounts {
                 }
             }
         }
-        // A loop writes when a tick ended: its requests are those since the previous one.
+        // A loop records the end of a tick. The tick's requests are those since the end of the previous one.
         let mut ends = HashMap::<Arc<str>, BTreeSet<Timestamp>>::new();
         for run in runs.iter().filter(|run| run.witness == Witness::Loop) {
             let session = run.session.as_deref().map(Arc::from);
@@ -208,8 +208,8 @@ impl Accounts {
         records
     }
 
-    /// Costs of ticks as recorded by the loops of the known agents, in
-    /// the directories in which their sessions began.
+    /// Returns the costs of ticks that the loops of known agents have recorded in the directories where their sessions
+    /// began.
     pub fn ticks(&self) -> Vec<PastRun> {
         let directories: BTreeSet<_> = self.began.values().map(|(_, d)| d.clone()).collect();
         let keyed = self
@@ -238,7 +238,7 @@ impl Accounts {
     }
 }
 
-/// A line of `usage.jsonl`, as far as it is used here.
+/// The used fields of a line of `usage.jsonl`.
 #[derive(Deserialize)]
 struct Tick {
     ts: String,
@@ -248,25 +248,25 @@ struct Tick {
     cost_source: Option<CostSource>,
 }
 
-/// Calls `each` with all ticks that an agent's loop has written down. A file that cannot be read has none.
+/// Calls `each` with all ticks that an agent's loop has recorded. An unreadable file has none.
 fn ticks_of(directory: &str, each: &mut dyn FnMut(Tick) -> Option<()>) {
     let path = Path::new(directory).join(TICKS);
-    // There may be anything at that path, such as a pipe.
+    // The path may lead to another kind of file, such as a pipe.
     if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
         return;
     }
     let mut nothing = |_| {};
     let mut line = |line: lines::Line<'_>, _: &mut Sink<'_>| {
-        // What other programs write there has no cost, and no session where that is not known.
+        // Lines of other programs have no cost, and possibly no session.
         if let Ok(tick) = serde_json::from_slice(line.bytes) {
             each(tick);
         }
     };
-    // An unreadable cost is none: the tokens are counted all the same.
+    // An unreadable file only loses costs: the tokens are counted anyway.
     let _ = lines::read(&path, 0, &mut line, &mut Sink::new(&mut nothing));
 }
 
-/// The runs of which only a witness knows, with their ids.
+/// Returns the records of runs that are not in the CLIs' files, together with the runs' ids.
 fn first_witness(runs: Vec<PastRun>) -> Vec<(String, Record)> {
     let records = first(runs).into_iter().filter_map(|run| {
         let usage = run.usage.unwrap_or_default();
@@ -286,7 +286,7 @@ fn first_witness(runs: Vec<PastRun>) -> Vec<(String, Record)> {
     records.collect()
 }
 
-/// Of the runs of each session those of its first witness.
+/// Keeps only the runs of each session's first source.
 fn first(mut runs: Vec<PastRun>) -> Vec<PastRun> {
     let mut witness = HashMap::<String, Witness>::new();
     for run in &runs {
@@ -302,7 +302,7 @@ fn first(mut runs: Vec<PastRun>) -> Vec<PastRun> {
     runs
 }
 
-/// A model's name as a session's files have it: a run may know it with the size of its window.
+/// Returns a model's name as in a session's files. The name in a run may include the size of the context window.
 fn as_the_files_write(name: Option<&str>, models: &BTreeSet<Arc<str>>) -> Option<Arc<str>> {
     let plain = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
     let same = |model: &&Arc<str>| name.is_some_and(|name| plain(name) == plain(model));

@@ -40,7 +40,7 @@ pub enum Dimension {
     Key,
 }
 
-/// The name of a group, where the files say it.
+/// Name of a group, if the files have it.
 type Name = Option<Arc<str>>;
 
 /// Sums. Unknown figures are absent, never 0.
@@ -82,24 +82,24 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Group {
-    /// Which one. `None` where the files do not say it.
+    /// Name of the group, or `None` if the files do not have it.
     pub name: Option<Arc<str>>,
     /// Its figures.
     pub figures: Figures,
-    /// The CLIs that it has figures of.
+    /// The CLIs with figures in the group.
     pub providers: BTreeSet<Provider>,
-    /// The models that it has figures of.
+    /// The models with figures in the group.
     pub models: BTreeSet<Arc<str>>,
-    /// The directory in which the session began, of a session.
+    /// The first directory of a session. Absent for other groups.
     pub directory: Option<Arc<str>>,
-    /// The time of the first request.
+    /// Time of the first request.
     pub first: Timestamp,
-    /// The time of the last request.
+    /// Time of the last request.
     pub last: Timestamp,
 }
 
 impl Group {
-    /// A group with these figures, of requests at these times.
+    /// Creates a group with these figures and times, and without a name.
     pub fn new(figures: Figures, first: Timestamp, last: Timestamp) -> Self {
         Self {
             name: None,
@@ -114,7 +114,7 @@ impl Group {
 }
 
 impl Accounts {
-    /// The figures by a dimension, in the order of the names; what has no name comes first.
+    /// Returns the figures by a dimension, in the order of names. The group without a name comes first.
     pub fn by(&self, dimension: Dimension) -> Vec<Group> {
         let groups = self.groups(dimension, false).into_iter();
         groups
@@ -122,8 +122,8 @@ impl Accounts {
             .collect()
     }
 
-    /// The figures of each model within the groups of a dimension, in the order of [`by`](Self::by): the name
-    /// of the group, and its models.
+    /// Returns the figures of each model within the groups of a dimension. The groups have the order of
+    /// [`by`](Self::by), each with its name and models.
     pub fn models_by(&self, dimension: Dimension) -> Vec<(Option<Arc<str>>, Vec<Group>)> {
         let mut groups = Vec::<(Option<Arc<str>>, Vec<Group>)>::new();
         for ((name, model), sums) in self.groups(dimension, true) {
@@ -136,7 +136,7 @@ impl Accounts {
         groups
     }
 
-    /// The sums of each group, and with `models` of each model in it.
+    /// Returns the sums of each group and, with `models`, of each model in it.
     fn groups(&self, dimension: Dimension, models: bool) -> BTreeMap<(Name, Name), Sums> {
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
         let mut groups = BTreeMap::<_, Sums>::new();
@@ -174,7 +174,7 @@ impl Accounts {
         groups
     }
 
-    /// The figures of all together.
+    /// Returns the figures of all requests together.
     pub fn total(&self) -> Figures {
         let mut sums = Sums::default();
         let mut estimates = Estimates::new(self.prices.clone());
@@ -182,15 +182,15 @@ impl Accounts {
         sums.figures()
     }
 
-    /// Whether there is no request in the requested period.
+    /// Returns whether there is no request in the requested period.
     pub fn is_empty(&self) -> bool {
         let mut empty = true;
         self.each(&mut |_, _| empty = false);
         empty
     }
 
-    /// Calls `each` with every request in the requested period, once and in no order, and
-    /// with the directory in which its session began.
+    /// Calls `each` once with every request in the requested period, in no particular order, and with the first
+    /// directory of its session.
     pub fn each(&self, each: &mut dyn FnMut(&Record, Option<&Arc<str>>)) {
         let mut one = |session: Option<u32>, record: &Record| {
             let early = self.since.is_some_and(|since| record.at < since);
@@ -236,7 +236,7 @@ impl Accounts {
         }
     }
 
-    /// Whether the cost of a session's requests of this time is in a sum that others report.
+    /// Returns whether the cost of a session's request at this time is in a sum that others report.
     fn is_in_reported_sum(&self, session: u32, at: Timestamp) -> bool {
         let at = at.as_millisecond();
         let spans = self.reported_spans.get(&session).into_iter().flatten();
@@ -246,7 +246,7 @@ impl Accounts {
     }
 }
 
-/// Sums that are being made, the same in any order.
+/// Partial sums, which do not depend on the order of addition.
 #[derive(Debug, Default)]
 struct Sums {
     figures: Figures,
@@ -277,7 +277,7 @@ impl Sums {
         add(&mut self.premium, record.premium_requests);
         let estimate = estimates.of(record);
         if estimate.is_none() {
-            // Of a run that used something there was one at least.
+            // A run with usage had at least one request.
             let used = record.usage.total_tokens().is_some_and(|tokens| tokens > 0);
             let requests = requests.max(u64::from(record.sum && used));
             figures.unpriced_requests = figures.unpriced_requests.saturating_add(requests);

@@ -7,20 +7,20 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::entry::{Entry, Names};
 use crate::Key;
 
-/// A table by keys, which are hashes themselves.
+/// A map by keys, which are hashes already.
 pub(super) type ByKey<T> = HashMap<Key, T, BuildHasherDefault<AlreadyHashed>>;
 
-/// How many tables there are. A table that grows needs its old place and its new one for a while; of many
-/// small tables only one at a time does.
+/// Number of tables. A growing table needs its old and its new memory at once. With many small tables only one of them
+/// does so at a time.
 const TABLES: usize = 64;
 
-/// The table that a key belongs to.
+/// Returns the index of a key's table.
 fn table(key: Key) -> usize {
-    // Bits in the middle: tables take the lowest ones for a place and the highest to compare.
+    // Bits in the middle, because hash maps use the lowest ones for the position and the highest to compare.
     usize::try_from(key.0 >> 32).unwrap_or(0) % TABLES
 }
 
-/// Requests, each once.
+/// Unique requests.
 #[derive(Debug, Clone)]
 pub(super) struct Requests(Vec<ByKey<Entry>>);
 
@@ -31,7 +31,7 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Adds a record of a request.
+    /// Adds a record of a request, merging it with earlier ones.
     pub(super) fn add(&mut self, key: Key, entry: Entry, names: &Names) {
         match self.0[table(key)].entry(key) {
             hash_map::Entry::Occupied(mut known) => known.get_mut().merge(&entry, names),
@@ -41,23 +41,23 @@ impl Requests {
         }
     }
 
-    /// The merged record of a request.
+    /// Returns the merged record of a request.
     pub(super) fn get(&self, key: Key) -> Option<&Entry> {
         self.0[table(key)].get(&key)
     }
 
-    /// All requests, in no order.
+    /// Returns all requests, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.0.iter().flatten()
     }
 
-    /// The merged records, in no order.
+    /// Returns the merged records, in no particular order.
     pub(super) fn values(&self) -> impl Iterator<Item = &Entry> {
         self.iter().map(|(_, entry)| entry)
     }
 }
 
-/// The hash of a key, which is one.
+/// Hasher for keys, which are hashes already.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AlreadyHashed(u64);
 

@@ -1,9 +1,8 @@
-//! Totals that a session's processes report, beside the requests in its files.
+//! Totals that a session's processes report, in addition to the requests in its files.
 //!
-//! Claude writes such a sum at the end of each process: of all that the session used, also for what leaves
-//! no line, such as a summary (`/compact`) or a search in the web. A sum has those in it that were before
-//! it in the session, and a fork's has its parent's. So the difference between two of them counts, and of
-//! that what the requests of the time between do not come to.
+//! Claude writes such a sum at the end of each process. It has all usage of the session, including that without a line,
+//! such as a summary (`/compact`) or a web search. A sum includes the earlier ones of the session, and a fork's sum
+//! includes its parent's. So the difference between two sums counts, minus the requests in the time between them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,30 +15,31 @@ use crate::money::Money;
 use crate::prices::{self, Estimates};
 use crate::{Key, Provider, Record};
 
-/// How long a process may have run before the mark of a meter, in milliseconds: it is started after the mark,
-/// and takes some time to end after its last line.
+/// Allowed running time of a process before the mark of a meter, in milliseconds. The process is started after the
+/// mark, and takes some time to end after its last line.
 const SLACK: i64 = 5_000;
 
-/// The sums that a process reports of its session.
+/// Sums that a process reports of its session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Totals {
     /// The session.
     pub(crate) session: Arc<str>,
-    /// The directory in which it works.
+    /// Working directory of the session.
     pub(crate) directory: Option<Arc<str>>,
-    /// The time of the last line before it in the file.
+    /// Time of the last line before the sums in the file.
     pub(crate) at: Timestamp,
-    /// The time of the first line after it.
+    /// Time of the first line after the sums.
     pub(crate) until: Option<Timestamp>,
-    /// When summing up began. It is the same for all processes of a session and for its forks.
+    /// Start of the sums, in milliseconds since 1970-01-01 UTC. It is the same for all processes of a session and for
+    /// its forks.
     pub(crate) start: i64,
-    /// How long those processes ran, in milliseconds.
+    /// Total running time of those processes, in milliseconds.
     pub(crate) duration: i64,
-    /// The time of the first line of the file, if it was read from its start.
+    /// Time of the first line of the file, if it was read from its start.
     pub(crate) began: Option<Timestamp>,
-    /// Whether the file begins with copies of another session's lines.
+    /// True if the file begins with copies of another session's lines.
     pub(crate) forked: bool,
-    /// The last request of which there is such a copy.
+    /// The last request of which the file has such a copy.
     pub(crate) copied: Option<Key>,
     /// The sums of each model.
     pub(crate) models: BTreeMap<Arc<str>, ModelTotals>,
@@ -48,9 +48,9 @@ pub(crate) struct Totals {
 /// The sums of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct ModelTotals {
-    /// Input, output, cache reads, cache writes, those of them for an hour, searches in the web.
+    /// Input, output, cache reads, cache writes, cache writes for an hour, and web searches.
     pub(crate) figures: [u64; 6],
-    /// In USD.
+    /// Cost in USD.
     pub(crate) cost: Option<f64>,
 }
 
@@ -82,7 +82,7 @@ impl ModelTotals {
         self
     }
 
-    /// The difference to another. No figure is negative.
+    /// Returns the difference to another sum. No figure is negative.
     fn minus(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.figures.iter_mut().zip(other.figures) {
             *mine = mine.saturating_sub(theirs);
@@ -93,8 +93,8 @@ impl ModelTotals {
         self
     }
 
-    /// Whether it has no more than another in any figure. Searches are not compared: those of an answer
-    /// may be reported twice.
+    /// Returns whether no figure is larger than that of another sum. Web searches are not compared, because those of an
+    /// answer may be reported twice.
     fn fits(&self, other: &Self) -> bool {
         let mut pairs = self.figures.iter().zip(other.figures).take(5);
         pairs.all(|(mine, theirs)| *mine <= theirs)
@@ -105,7 +105,7 @@ impl ModelTotals {
     }
 }
 
-/// The requests of some time that are known.
+/// The known requests of a period.
 #[derive(Debug, Clone, Default)]
 struct Known {
     figures: ModelTotals,
@@ -127,41 +127,41 @@ impl Known {
     }
 }
 
-/// The time between two sums of a session, in milliseconds since 1970-01-01 UTC.
+/// The period between two sums of a session, in milliseconds since 1970-01-01 UTC.
 #[derive(Debug)]
 struct Span {
     from: i64,
     until: i64,
-    /// Since when the process ran that reported the second sum, at the earliest.
+    /// Earliest start of the process that reported the second sum.
     process: i64,
-    /// Totals of this time, by the plain names of models.
+    /// Totals of this period, by the models' plain names.
     reported: BTreeMap<Arc<str>, ModelTotals>,
-    /// The models' names as it writes them.
+    /// The models' names as written in the sums.
     written: HashMap<Arc<str>, Arc<str>>,
-    /// Requests of this time, and those since `process`.
+    /// Requests of this period, and those since `process`.
     known: HashMap<Arc<str>, [Known; 2]>,
-    /// By which factor the estimates of the requests make the reported cost, and from when on.
+    /// Ratio of the reported cost to the estimates of the requests, with the time from which it applies.
     factors: HashMap<Arc<str>, (i64, f64)>,
-    /// Where what has no request is put.
+    /// Session of the usage that has no request.
     session: Arc<str>,
     directory: Option<Arc<str>>,
     at: Timestamp,
 }
 
-/// Names of requests' models, the model's name in the sums, and its sums.
+/// Names of the requests' models, the model's name in the sums, and its sums.
 type Reported = (Vec<Arc<str>>, Option<Arc<str>>, ModelTotals);
 
-/// The sum from which another one continues.
+/// The sum that another one continues.
 enum Base<'a> {
-    /// It is not known, nor what of the other one came to it.
+    /// The previous sum is unknown, and so is the difference to it.
     Unknown,
-    /// There is none: a session began.
+    /// There is no previous sum, because the session began.
     Nothing,
-    /// The last one of the session, or of a fork its parent's.
+    /// The last sum of the session, or of a fork's parent.
     Sum(&'a Totals),
 }
 
-/// Takes a request, with the number of its session.
+/// Callback for a request and the index of its session.
 type Take<'a> = dyn FnMut(u32, &Record) + 'a;
 
 /// Usage in sums that is not in requests.
@@ -175,13 +175,13 @@ pub(super) struct Settled {
 }
 
 impl Accounts {
-    /// Takes in what a process reports of its session.
+    /// Adds the totals that a process reports of its session.
     pub(super) fn add_totals(&mut self, totals: Totals) {
         let session = self.names.index(&totals.session);
         let known = self.totals.entry(session).or_default();
         let same =
             |other: &&mut Totals| (other.start, &other.models) == (totals.start, &totals.models);
-        // A copy of the file has it too.
+        // A copy of the file has the same totals.
         let Some(same) = known.iter_mut().find(same) else {
             known.push(totals);
             return;
@@ -200,7 +200,7 @@ impl Accounts {
         self.mark = Some(mark);
     }
 
-    /// Usage in sums that is not in requests. `requests` calls its argument with each request.
+    /// Returns the usage in sums that is not in requests. `requests` calls its argument with each request.
     pub(super) fn settle(&self, requests: &dyn Fn(&mut Take<'_>)) -> Settled {
         let mut settled = Settled {
             estimates: Estimates::new(self.prices.clone()),
@@ -222,7 +222,7 @@ impl Accounts {
         settled
     }
 
-    /// The times between the sums of a session.
+    /// Returns the periods between the sums of a session.
     fn spans(&self, session: u32) -> Vec<Span> {
         let mut all: Vec<&Totals> = self.totals.get(&session).into_iter().flatten().collect();
         let size = |totals: &Totals| -> u64 {
@@ -267,7 +267,7 @@ impl Accounts {
                 }
             }
             spans.push(Span {
-                // What was before the first process began is in no sum.
+                // Usage before the first process began is in no sum.
                 from: from.max(totals.start),
                 until: until.max(from),
                 process,
@@ -283,7 +283,7 @@ impl Accounts {
         spans
     }
 
-    /// The sum that the first one of a session began with.
+    /// Returns the sum that the first sum of a session continues.
     fn base(&self, session: u32, totals: &Totals) -> Base<'_> {
         let Some(began) = totals.began else {
             return Base::Unknown;
@@ -315,7 +315,7 @@ impl Accounts {
 }
 
 impl Settled {
-    /// The plain name of a model.
+    /// Returns the plain name of a model.
     fn plain(&mut self, model: Option<&Arc<str>>) -> Arc<str> {
         let Some(model) = model else {
             return "".into();
@@ -333,7 +333,7 @@ impl Settled {
         estimate.and_then(Money::of_usd).unwrap_or_default()
     }
 
-    /// Takes in a request.
+    /// Adds a request to its period.
     fn know(&mut self, session: u32, record: &Record) {
         let at = record.at.as_millisecond();
         if !self.spans.contains_key(&session) || record.cost_usd.is_some() {
@@ -350,11 +350,11 @@ impl Settled {
         }
     }
 
-    /// Finds what the requests of a span do not come to, and what each of them cost.
+    /// Computes the usage of a period that is in no request, and the cost factors of its requests.
     fn close(&mut self, span: &mut Span) {
         let mut reported = std::mem::take(&mut span.reported);
         let known = &span.known;
-        // A service may report a model by another name than the requested one.
+        // A service may report a model under another name than the requested one.
         let strange: Vec<Arc<str>> = known
             .keys()
             .filter(|name| !reported.contains_key(*name))
@@ -385,7 +385,7 @@ impl Settled {
                 }
             }
             let [all, late] = of;
-            // What a process that was killed used is in no sum.
+            // The usage of a killed process is in no sum.
             let killed = !all.figures.fits(&sums) && late.figures.fits(&sums);
             let (from, known) = if killed {
                 (span.process, late)
@@ -431,7 +431,7 @@ impl Settled {
         span.known.clear();
     }
 
-    /// Puts in what a request cost by the sums.
+    /// Sets the cost of a request according to the sums.
     pub(super) fn cost(&mut self, session: u32, record: &mut Record) {
         if !self.spans.contains_key(&session) || record.cost_usd.is_some() {
             return;
@@ -454,7 +454,7 @@ impl Settled {
     }
 }
 
-/// The span in which a time is.
+/// Returns the period of a time.
 fn find(spans: Option<&mut Vec<Span>>, at: i64) -> Option<&mut Span> {
     let spans = spans?;
     let place = spans.partition_point(|span| span.until <= at);

@@ -1,5 +1,5 @@
-//! The line `cost-state`, which versions such as 2.1.330 write at the end of a process: the session's usage
-//! so far, for any purpose.
+//! The line `cost-state`, which versions such as 2.1.330 write at the end of a process. It has the session's total
+//! usage so far.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 use crate::Key;
 use crate::accounts::{ModelTotals, Totals};
 
-/// How far into a line its type stands at most, in bytes.
+/// Maximum distance of a line's type from its start, in bytes.
 const HEAD: usize = 64;
 
-/// The sums of a session.
+/// Sums of a session.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CostState<'a> {
@@ -21,14 +21,14 @@ pub(super) struct CostState<'a> {
     r#type: Cow<'a, str>,
     #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    /// When summing up began, in milliseconds since 1970-01-01 UTC.
+    /// Start of the sums, in milliseconds since 1970-01-01 UTC.
     start_time: f64,
-    /// How long the processes ran, in milliseconds.
+    /// Total running time of the processes, in milliseconds.
     #[serde(default)]
     total_duration: f64,
     #[serde(borrow)]
     model_usage: BTreeMap<Cow<'a, str>, ModelUsage>,
-    /// Whether a default price was taken for a model that the CLI does not know.
+    /// True if a default price was used for a model that the CLI does not know.
     #[serde(default)]
     has_unknown_model_cost: bool,
 }
@@ -58,13 +58,13 @@ pub(super) struct Before<'a> {
     pub(super) directory: Option<std::sync::Arc<str>>,
 }
 
-/// Whether a line may be one.
+/// Returns whether a line may be a `cost-state`.
 pub(super) fn may_be(line: &[u8]) -> bool {
     let head = &line[..line.len().min(HEAD)];
     memchr::memmem::find(head, b"\"cost-state\"").is_some()
 }
 
-/// The sums of a line. `Err` if it is not as it should be, `Ok(None)` if it is of another kind.
+/// Parses a line. Returns `Err` if it is malformed, and `Ok(None)` if it is of another kind.
 pub(super) fn parse(line: &[u8], before: Before<'_>) -> Result<Option<Totals>, ()> {
     let state: CostState<'_> = serde_json::from_slice(line).map_err(|_| ())?;
     if state.r#type != "cost-state" {
@@ -82,7 +82,7 @@ pub(super) fn parse(line: &[u8], before: Before<'_>) -> Result<Option<Totals>, (
     };
     let unknown = state.has_unknown_model_cost;
     let models = state.model_usage.into_iter().map(|(name, used)| {
-        // Those that it does not know are not Anthropic's.
+        // Models that the CLI does not know are not Anthropic's.
         let priced = !unknown || name.contains("claude");
         let sums = ModelTotals {
             figures: [

@@ -1,4 +1,4 @@
-//! The lines of a transcript that matter here, as far as they do.
+//! The used fields of a transcript's lines.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use teamster_core::Usage;
 
 use crate::{Key, Provider};
 
-/// A line, as far as it matters here.
+/// A line of a transcript.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry<'a> {
@@ -24,16 +24,16 @@ pub(super) struct Entry<'a> {
     pub(super) request_id: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) is_sidechain: bool,
-    /// Versions of 2025 wrote it.
+    /// Cost in USD. Written by versions of 2025.
     #[serde(rename = "costUSD")]
     pub(super) cost_usd: Option<f64>,
-    /// The sub-agent whose transcript it is.
+    /// The sub-agent of the transcript.
     #[serde(borrow)]
     pub(super) agent_id: Option<Cow<'a, str>>,
-    /// Present in a copy of another session's line, in some ways to fork.
+    /// Present in copies of another session's lines, in some kinds of forks.
     #[serde(borrow)]
     pub(super) forked_from: Option<&'a RawValue>,
-    /// A tool's result, in many forms.
+    /// Result of a tool, in one of many forms.
     #[serde(borrow)]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -54,13 +54,13 @@ pub(super) struct Timed<'a> {
     pub(super) timestamp: Option<Cow<'a, str>>,
 }
 
-/// A sub-agent's result for its parent.
+/// Result of a sub-agent for its parent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AgentResult<'a> {
     #[serde(borrow)]
     pub(super) agent_id: Cow<'a, str>,
-    /// The usage of its last answer.
+    /// Usage of the sub-agent's last answer.
     #[serde(borrow)]
     pub(super) usage: Figures<'a>,
 }
@@ -77,7 +77,7 @@ pub(super) struct Message<'a> {
     pub(super) usage: Option<Figures<'a>>,
 }
 
-/// The service's own figures: input is without what was read from or written to the cache.
+/// The service's own figures. Input excludes cache reads and writes.
 #[derive(Deserialize)]
 pub(super) struct Figures<'a> {
     pub(super) input_tokens: Option<u64>,
@@ -87,19 +87,18 @@ pub(super) struct Figures<'a> {
     pub(super) cache_creation: Option<CacheCreation>,
     #[serde(borrow)]
     pub(super) server_tool_use: Option<&'a RawValue>,
-    /// `fast` of an answer in fast mode.
+    /// `fast` for an answer in fast mode.
     #[serde(borrow)]
     pub(super) speed: Option<Cow<'a, str>>,
-    /// Where the model ran: `us` costs more.
+    /// Region of the model. `us` costs more.
     #[serde(borrow)]
     pub(super) inference_geo: Option<Cow<'a, str>>,
-    /// Parts of the answer. Those that are not of its own message are not in the figures.
+    /// Parts of the answer. The figures include only those of type `message`.
     #[serde(borrow)]
     pub(super) iterations: Option<&'a RawValue>,
 }
 
-/// Advice of another model, or a summary made by the service, within a request; its figures are beside
-/// this.
+/// A part of a request, such as advice of another model or a summary by the service. Its figures are separate.
 #[derive(Deserialize)]
 pub(super) struct Iteration<'a> {
     #[serde(borrow)]
@@ -132,25 +131,25 @@ impl Figures<'_> {
         self.cache_creation.as_ref()?.ephemeral_1h_input_tokens
     }
 
-    /// Searches in the web, if there were any.
+    /// Returns the number of web searches, if there were any.
     pub(super) fn web_searches(&self) -> Option<u64> {
         let used = self.server_tool_use?.get();
         let used = serde_json::from_str::<Option<ServerToolUse>>(used).ok()??;
         used.web_search_requests.filter(|searches| *searches > 0)
     }
 
-    /// Parts of the answer, if known. `None` if they are malformed.
+    /// Returns the parts of the answer, or `None` if they are malformed.
     pub(super) fn parts(&self) -> Option<Vec<&RawValue>> {
         let parts = self.iterations.map_or("[]", RawValue::get);
         serde_json::from_str(parts).ok()
     }
 
-    /// Whether no token figure is known.
+    /// Returns whether all token figures are 0 or unknown.
     pub(super) fn is_zero(&self) -> bool {
         self.usage().total_tokens().unwrap_or(0) == 0
     }
 
-    /// The input as a text. It grows from answer to answer.
+    /// Returns the input as text. It grows from answer to answer.
     pub(super) fn input(&self) -> String {
         let figures = [
             self.input_tokens,
@@ -162,7 +161,7 @@ impl Figures<'_> {
             .join(",")
     }
 
-    /// The key of a sub-agent's answer in its parent's transcript, which names no message.
+    /// Returns the key of a sub-agent's answer in its parent's transcript, which has no message id.
     pub(super) fn alias(&self, agent: &str) -> Key {
         Key::of(Provider::Claude, &["alias", agent, &self.input()])
     }

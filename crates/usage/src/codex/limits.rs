@@ -1,4 +1,4 @@
-//! The limits of the subscription, which a rollout has with each `token_count`.
+//! Limits of the subscription, which each `token_count` of a rollout has.
 
 use jiff::Timestamp;
 use memchr::memmem;
@@ -29,11 +29,11 @@ struct Window {
     used_percent: f64,
     #[serde(rename = "window_minutes")]
     minutes: Option<u64>,
-    /// In seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     resets_at: Option<i64>,
 }
 
-/// The limits of a line; none if it has none.
+/// Returns the limits in a line, if there are any.
 pub(super) fn of_line(line: &[u8]) -> Vec<Limit> {
     if memmem::find(line, b"\"rate_limits\"").is_none() {
         return Vec::new();

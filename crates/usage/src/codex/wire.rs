@@ -1,4 +1,4 @@
-//! The lines of a rollout that matter here, as far as they do.
+//! The used fields of a rollout's lines.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,30 +9,30 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use teamster_core::Usage;
 
-/// How far into a line its type stands at most, in bytes.
+/// Maximum distance of a line's type from its start, in bytes.
 const HEAD: usize = 256;
 
 static TYPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\""));
 
-/// Which kind of line it is.
+/// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Description of the thread.
     Meta,
-    /// A turn begins.
+    /// Start of a turn.
     Started,
     /// Settings of the turn: model and directory.
     Context,
-    /// Settings of the turns that follow.
+    /// Settings of the following turns.
     Settings,
     /// Usage of a request.
     Used,
-    /// The total of the thread, and what its last request used.
+    /// The total of the thread, and the usage of its last request.
     Count,
 }
 
 impl Kind {
-    /// The kind of a line, known by its beginning; none for those that do not matter.
+    /// Returns the kind of a line by its start, or `None` for a kind that is not used.
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let head = &line[..line.len().min(HEAD)];
         let (kind, rest) = next_type(head)?;
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// The next type that a text names, and what comes after it.
+/// Returns the next type in a text, and the rest of the text.
 fn next_type(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = text[TYPE.find(text)? + TYPE.needle().len()..].trim_ascii_start();
     let text = rest.strip_prefix(b":")?.trim_ascii_start();
@@ -60,7 +60,7 @@ fn next_type(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end..]))
 }
 
-/// A line: time and payload.
+/// A line with its time and payload.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wrapped<'a, T> {
     #[serde(borrow)]
@@ -69,7 +69,7 @@ pub(super) struct Wrapped<'a, T> {
 }
 
 impl<T> Wrapped<'_, T> {
-    /// When it was written.
+    /// Returns the time of the line.
     pub(super) fn at(&self) -> Option<Timestamp> {
         self.timestamp.parse().ok()
     }
@@ -90,18 +90,18 @@ pub(super) struct Meta<'a> {
     pub(super) forked_from_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     parent_thread_id: Option<Cow<'a, str>>,
-    /// How the history is kept; versions that keep it in another way than `legacy` write records.
+    /// How the history is stored. Versions that store it in another way than `legacy` write records.
     #[serde(borrow)]
     pub(super) history_mode: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) cwd: Option<Cow<'a, str>>,
-    /// A word, or for a sub-agent an object.
+    /// A string, or for a sub-agent an object.
     #[serde(borrow)]
     source: Option<&'a RawValue>,
 }
 
 impl Meta<'_> {
-    /// The thread that started this one, of a sub-agent.
+    /// Returns the thread that started this one, if it is a sub-agent's.
     pub(super) fn parent(&self) -> Option<&str> {
         let source = self.source.map_or("", RawValue::get);
         let subagent = source.starts_with('{') && source.contains("\"subagent\"");
@@ -162,7 +162,7 @@ pub(super) struct Used<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Count {
-    /// `null` where only limits are reported.
+    /// `null` if only limits are reported.
     pub(super) info: Option<Info>,
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Info {
     pub(super) last_token_usage: Option<Tokens>,
 }
 
-/// The service's figures: what was read from the cache and written to it is a part of the input.
+/// The service's figures. Input includes cache reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) struct Tokens {
     #[serde(rename = "input_tokens")]
@@ -198,13 +198,13 @@ impl Tokens {
         ]
     }
 
-    /// Whether it is the same total. A version may report a figure that another leaves out.
+    /// Returns whether two totals are equal. A version may report a figure that another one omits.
     pub(super) fn same(&self, other: &Self) -> bool {
         let figures = |tokens: &Self| tokens.figures().map(Option::unwrap_or_default);
         figures(self) == figures(other)
     }
 
-    /// The difference to an earlier total.
+    /// Returns the difference to an earlier total, or `None` if a figure is smaller.
     pub(super) fn minus(&self, earlier: &Self) -> Option<Self> {
         let part = |now: Option<u64>, then: Option<u64>| match now {
             Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
@@ -219,13 +219,13 @@ impl Tokens {
         })
     }
 
-    /// The figures as a text, to distinguish totals.
+    /// Returns the figures as text, to distinguish totals.
     pub(super) fn text(&self) -> String {
         let figures = self.figures().map(Option::unwrap_or_default);
         figures.map(|figure| figure.to_string()).join(",")
     }
 
-    /// In the convention of this workspace; without a figure if all are 0.
+    /// Converts the figures. The result is empty if all of them are 0.
     pub(super) fn usage(&self) -> Usage {
         if self.figures().iter().all(|figure| figure.unwrap_or(0) == 0) {
             return Usage::default();

@@ -1,4 +1,4 @@
-//! Meters of the CLIs whose files are read in full: records before the mark are left out by their time.
+//! Tests of meters for CLIs whose files are read in full. Records before the mark are skipped by their time.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The times at which the runs of a recorded scenario began, by marks in the lines.
+/// Returns the start times of the runs of a recorded scenario, by marks in the lines.
 fn begins(text: &str, first: &str, time: &str) -> Vec<Timestamp> {
     let lines = text.lines().filter(|line| line.contains(first));
     let begun = lines.map(|line| {
@@ -39,7 +39,7 @@ fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str
     let copy = home.path().join(&file);
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::write(&copy, text).unwrap();
-    // By any clock, it was changed after it was written.
+    // The file's time is after the mark by any clock.
     let late = at("2027-01-01T00:00:00Z");
     let written = fs::File::options().write(true).open(&copy).unwrap();
     written.set_modified(SystemTime::from(late)).unwrap();
@@ -101,7 +101,7 @@ fn premium_requests_are_a_part_of_the_tick() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".copilot/session-state/s");
     fs::create_dir_all(&folder).unwrap();
-    // Made by hand, in the form of real lines.
+    // Handwritten, in the form of real lines.
     let record = |second: u32, cost: f64| {
         format!(
             r#"{{"type":"session.usage_record","id":"r{second}","data":{{"usage":{{"model":"gpt-5.5","inputTokens":20,"outputTokens":2,"cost":{cost}}}}},"timestamp":"2026-11-22T19:00:0{second}Z"}}"#

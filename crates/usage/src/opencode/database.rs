@@ -1,10 +1,9 @@
-//! OpenCode's database, which is read while the CLI may be writing to it: nothing is created, nothing is
-//! written, and no writer has to wait.
+//! Reading of OpenCode's database while the CLI may be writing to it. Nothing is created or written, and no writer has
+//! to wait.
 //!
-//! What was written last may be in the write-ahead log beside the database, also when no process lives any
-//! more. Three cases: without a log the database is read as one that does not change. With the log and its
-//! index it is read with the index as it is. With a log alone, as in a copy, SQLite would have to make an
-//! index; so a copy of both is read.
+//! The latest writes may be in the write-ahead log beside the database, even if no process is alive. There are three
+//! cases. Without a log, the database is read as immutable. With the log and its index, the existing index is used.
+//! With a log alone, as in a copy, SQLite would have to create an index, so a copy of both files is read.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,20 +22,20 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use super::{Reader, Session, Sessions};
 use crate::source::{Sink, Source};
 
-/// How many messages are read at once. Between two times, the CLI may shorten its log.
+/// Number of messages that are read at once. In between, the CLI may shorten its log.
 const PAGE: i64 = 512;
 
-/// All messages, in the order in which they came.
+/// Query of all messages, in the order of insertion.
 const ALL: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 \
                    AND instr(data, '\"tokens\"') > 0 \
                    ORDER BY rowid LIMIT ?2";
-/// A session's.
+/// Query of a session's messages.
 const ONE: &str = "SELECT rowid, session_id, data FROM message WHERE rowid > ?1 AND session_id = ?3 \
                    AND instr(data, '\"tokens\"') > 0 \
                    ORDER BY rowid LIMIT ?2";
 const SESSIONS: &str = "SELECT id, parent_id, directory, time_created FROM session";
 
-/// How often a database is read whose files have changed under our hands.
+/// Number of attempts to read a database whose files change meanwhile.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -45,7 +44,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     sink.diagnostics.bytes += source.size;
     let mut tries = 1;
     loop {
-        // What was given on before counts once: each message has a key.
+        // Items of an earlier attempt count only once, because each message has a key.
         match read_once(source, sink) {
             Err(error) if tries < TRIES && error.kind() != io::ErrorKind::NotFound => {
                 tries += 1;
@@ -63,7 +62,7 @@ fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
             .map(|m| m.len())
             .ok()
     };
-    // Lives until all is read.
+    // Kept until all is read.
     let folder;
     let url = match (length("-wal"), length("-shm")) {
         (Some(_), Some(_)) => url(&source.path, "mode=ro&readonly_shm=1")?,
@@ -79,14 +78,14 @@ fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     block_on(messages(&url, source, sink)).map_err(io::Error::other)
 }
 
-/// The path of a file that SQLite keeps beside a database.
+/// Returns the path of a file that SQLite keeps beside a database.
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut path = OsString::from(database);
     path.push(suffix);
     path.into()
 }
 
-/// A database as SQLite names it where it takes parameters.
+/// Returns a database as an SQLite URI with parameters.
 fn url(path: &Path, parameters: &str) -> io::Result<String> {
     let path = path
         .to_str()
@@ -162,8 +161,8 @@ async fn pages(
     }
 }
 
-/// Waits for a future on this thread. SQLite works on a thread of its own that needs no runtime, and this
-/// may be called from within one.
+/// Waits for a future on this thread. SQLite works on its own thread without a runtime, and the caller may be within
+/// one.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

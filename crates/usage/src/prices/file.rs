@@ -1,4 +1,4 @@
-//! A user's file of prices, in TOML.
+//! Price file of a user, in TOML.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,11 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use super::table::{KnownPrices, Model, Prices, Tier, undated, without_size};
 
-/// Error in a file of prices.
+/// Error of a price file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PriceFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.
@@ -20,7 +20,7 @@ pub enum PriceFileError {
         /// The cause.
         source: std::io::Error,
     },
-    /// It is not what such a file has to be.
+    /// The content is not valid.
     #[error("{}:{line}: `{text}`: {message}", path.display())]
     Content {
         /// The file.
@@ -38,7 +38,7 @@ pub enum PriceFileError {
 #[derive(Debug)]
 pub(super) struct FilePrices {
     pub(super) path: PathBuf,
-    /// Names in small letters, with their models. A name with a `/` is with its vendor.
+    /// Models by their names in lower case. A name with a `/` includes the vendor.
     models: Vec<(String, Model)>,
 }
 
@@ -83,7 +83,7 @@ struct Rates {
     cache_write_1h: Option<Usd>,
 }
 
-/// A model's name, which may end with a `*`.
+/// Name of a model, or a prefix of names followed by `*`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Name(String);
 
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// A price, in USD for a million tokens.
+/// A price in USD per million tokens.
 #[derive(Clone, Copy)]
 struct Usd(f64);
 
@@ -162,7 +162,7 @@ impl FilePrices {
         })
     }
 
-    /// Where the model is that a CLI calls so: the longest name that matches.
+    /// Returns the index of the model with the longest entry that matches this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let name = name.trim().to_ascii_lowercase();
         let (path, last) = name.rsplit_once('/').unwrap_or(("", &name));

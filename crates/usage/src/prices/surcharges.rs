@@ -1,16 +1,15 @@
-//! Prices that the table does not have: of faster services, and of what is not for tokens.
+//! Prices that are not in the table: those of faster services and of web searches.
 
 use super::table::Rates;
 
-/// A search in the web that Anthropic's service makes, in USD: what Claude Code 2.1.330 counts.
+/// Price of a web search by Anthropic's service in USD, as counted by Claude Code 2.1.330.
 pub(super) const WEB_SEARCH: f64 = 0.01;
 
-/// By how much tokens cost more where the service is limited to the United States: what Claude Code 2.1.330
-/// counts.
+/// Price factor of tokens if the service is limited to the United States, as counted by Claude Code 2.1.330.
 pub(super) const US_ONLY: f64 = 1.1;
 
-/// Claude's fast mode: models, input, output and cache reads in USD for a million tokens. Writing to a cache
-/// costs 1.25 times the input, or twice as much for an hour. The prices are those in Claude Code 2.1.330.
+/// Claude's fast mode: models, then input, output and cache reads in USD per million tokens. A cache write costs 1.25
+/// times the input, or twice the input for an hour. The prices are those in Claude Code 2.1.330.
 const FAST_CLAUDE: [(&[&str], f64, f64, f64); 4] = [
     (&["claude-opus-4-6", "claude-opus-4-7"], 30.0, 150.0, 3.0),
     (&["claude-opus-4-8", "claude-opus-5"], 10.0, 50.0, 1.0),
@@ -18,8 +17,8 @@ const FAST_CLAUDE: [(&[&str], f64, f64, f64); 4] = [
     (&["claude-fable-5-2", "claude-mythos-5-2"], 16.0, 80.0, 0.4),
 ];
 
-/// OpenAI's priority processing: models, input, output and cache reads in USD for a million tokens. The prices
-/// are those of <https://openai.com/api-priority-processing/>.
+/// OpenAI's priority processing: models, then input, output and cache reads in USD per million tokens. The prices are
+/// those of <https://openai.com/api-priority-processing/>.
 const PRIORITY: [(&[&str], f64, f64, f64); 6] = [
     (&["gpt-5.5"], 12.5, 75.0, 1.25),
     (&["gpt-5.4"], 5.0, 30.0, 0.5),
@@ -34,7 +33,7 @@ const PRIORITY: [(&[&str], f64, f64, f64); 6] = [
     (&["gpt-5-mini"], 0.45, 3.6, 0.045),
 ];
 
-/// The prices of a model's faster service, if they are known. `name` is without vendor and date.
+/// Returns the prices of a model's faster service, if known. `name` has no vendor and no date.
 pub(super) fn fast(name: &str) -> Option<Rates> {
     let of = |list: &'static [(&[&str], f64, f64, f64)]| {
         list.iter().find(|(names, ..)| names.contains(&name))

@@ -1,4 +1,4 @@
-//! The table, and how a model is found in it.
+//! The price table and the lookup of models.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::Provider;
 const TEXT: &str = include_str!("table.json");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    // A test sees to it that it can be read. A table without models knows no prices, which is no lie.
+    // A test checks that the table can be parsed. An empty table has no prices, so nothing is estimated.
     serde_json::from_str::<File>(TEXT).map_or_else(|_| Table::default(), Table::of)
 });
 
@@ -27,8 +27,8 @@ pub(super) struct File {
     vendors: Vendors,
 }
 
-/// The models of the vendors. Of two that match a name the first one is meant, but one that matches it with
-/// its date before one that matches it without.
+/// The models of the vendors. Of two models that match a name, the first one applies. A match of the name with its date
+/// takes precedence over one without it.
 #[derive(Debug, Default, Deserialize)]
 struct Vendors {
     anthropic: Vec<Model>,
@@ -58,7 +58,7 @@ pub(crate) enum Vendor {
     Zai,
 }
 
-/// Those whose models others sell as well. Copilot's list is of what Copilot takes for them.
+/// Vendors whose models others sell as well. Copilot's list has Copilot's own prices for them.
 const MAKERS: [Vendor; 4] = [
     Vendor::Anthropic,
     Vendor::OpenAi,
@@ -66,7 +66,7 @@ const MAKERS: [Vendor; 4] = [
     Vendor::Xai,
 ];
 
-/// All makers. The models of the last four are open: who else sells them takes other prices.
+/// All makers of models. The models of the last four are open, and other services sell them for other prices.
 const ALL_MAKERS: [Vendor; 8] = [
     Vendor::Anthropic,
     Vendor::OpenAi,
@@ -81,15 +81,15 @@ const ALL_MAKERS: [Vendor; 8] = [
 /// The table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The packages and their versions.
+    /// The source packages and their versions.
     pub(super) name: String,
-    /// The day on which it was published.
+    /// The date of publication.
     pub(super) date: String,
     vendors: Vendors,
 }
 
 impl Table {
-    /// The table of this repository.
+    /// Returns the table of this repository.
     pub(super) fn get() -> &'static Self {
         &TABLE
     }
@@ -116,13 +116,13 @@ impl Table {
         }
     }
 
-    /// The model that a CLI calls so.
+    /// Returns the model with this name in a CLI.
     pub(super) fn find(&self, provider: Provider, name: &str) -> Option<&Model> {
         let name = name.trim().to_ascii_lowercase();
         let (path, name) = name.rsplit_once('/').unwrap_or(("", &name));
         let vendors = vendors(provider, path)?;
         let name = without_size(name);
-        // A date may be a part of the name, and of another model than without it.
+        // The date may be part of the name and select another model than the name without it.
         let names = [name, undated(name)];
         vendors.iter().find_map(|vendor| {
             let models = self.models(*vendor);
@@ -132,8 +132,8 @@ impl Table {
     }
 }
 
-/// Vendors whose prices apply, in order, by the CLI and by the prefix of the model's name. None
-/// where the prices are not known, such as those of a server of one's own.
+/// Returns the vendors whose prices apply, in order, for this CLI and prefix of the model's name. Returns `None` if the
+/// prices are unknown, such as those of a private server.
 fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
     use Vendor::{Anthropic, Copilot, DeepSeek, Google, MiniMax, Moonshot, OpenAi, Xai, Zai};
     let first_of = |vendor: Vendor, others: &[Vendor]| {
@@ -152,7 +152,7 @@ fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
         ("minimax", "minimax") => vec![MiniMax],
         ("moonshotai", "moonshotai") | ("kimi-for-coding", _) => vec![Moonshot],
         ("zai" | "zai-coding-plan", _) => vec![Zai],
-        // They sell the models of others under their names and, but for a margin, for their prices.
+        // These services sell the models of others under the original names, for the original prices plus a margin.
         (
             "amazon-bedrock"
             | "azure"
@@ -171,14 +171,14 @@ fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
     })
 }
 
-/// A model's name without its vendor, its date and the size of its context window.
+/// Returns a model's name without its vendor, its date and the size of its context window.
 pub(super) fn plain_name(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let (_, last) = name.rsplit_once('/').unwrap_or(("", &name));
     undated(without_size(last)).to_owned()
 }
 
-/// A name without what some services put before it, and without the size of the context window.
+/// Returns a name without prefixes of services and without the size of the context window.
 pub(super) fn without_size(name: &str) -> &str {
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     // Bedrock: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
@@ -190,17 +190,17 @@ pub(super) fn without_size(name: &str) -> &str {
 #[derive(Debug, Deserialize)]
 pub(super) struct Model {
     names: Vec<String>,
-    /// Names that are of something else, although `names` match.
+    /// Names of other models, although `names` match them.
     #[serde(default)]
     not: Vec<String>,
-    /// In the order of their days, and of a day those for hours last.
+    /// Prices in the order of their dates. Of one date, those for hours come last.
     prices: Vec<Prices>,
-    /// Those of the faster service.
+    /// Prices of the faster service.
     fast: Option<Prices>,
 }
 
 impl Model {
-    /// A model by these prices. It has no name here.
+    /// Creates a model without names.
     pub(super) fn of(prices: Prices, fast: Option<Prices>) -> Self {
         Self {
             names: Vec::new(),
@@ -210,13 +210,13 @@ impl Model {
         }
     }
 
-    /// Whether the model is called so.
+    /// Returns whether the model has this name.
     fn is(&self, name: &str) -> bool {
         let is = |pattern: &String| matches(pattern, name);
         self.names.iter().any(is) && !self.not.iter().any(is)
     }
 
-    /// The prices that held at a time.
+    /// Returns the prices that applied at a time.
     pub(super) fn at(&self, at: Timestamp) -> Option<&Prices> {
         let at = at.to_zoned(TimeZone::UTC).datetime();
         let holds = |prices: &&Prices| {
@@ -226,13 +226,13 @@ impl Model {
         self.prices.iter().rev().find(holds)
     }
 
-    /// The prices of its faster service, where the table has them.
+    /// Returns the prices of the faster service, if the table has them.
     pub(super) fn fast(&self) -> Option<&Prices> {
         self.fast.as_ref()
     }
 }
 
-/// Whether a name is `name`, or as `beginning*`, `*end` or `*part*` say.
+/// Returns whether a name is equal to a pattern, or matches `beginning*`, `*end` or `*part*`.
 fn matches(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (None, None) => name == pattern,
@@ -244,8 +244,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether the rest of a name makes it the name of another version: `claude-sonnet-5` is not
-/// `claude-sonnet-5-5`, and `gpt-5.1` is not `gpt-5.15`. A date does not.
+/// Returns whether the rest of a name selects another version: `claude-sonnet-5` is not `claude-sonnet-5-5`, and
+/// `gpt-5.1` is not `gpt-5.15`. A date does not.
 fn goes_on(beginning: &str, rest: &str) -> bool {
     let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     if !digit(beginning.as_bytes().last()) {
@@ -253,7 +253,7 @@ fn goes_on(beginning: &str, rest: &str) -> bool {
     }
     let rest = rest.as_bytes();
     if digit(rest.first()) {
-        // `claude-sonnet-4-2025*` is the beginning of a date.
+        // `claude-sonnet-4-2025*` is the start of a date.
         return !beginning.ends_with("-2025");
     }
     if !matches!(rest.first(), Some(b'-' | b'.')) {
@@ -263,7 +263,7 @@ fn goes_on(beginning: &str, rest: &str) -> bool {
     (1..=2).contains(&digits.count())
 }
 
-/// A name without the date at its end: `-20250929` or `-2026-03-05`.
+/// Returns a name without the date at its end: `-20250929` or `-2026-03-05`.
 pub(super) fn undated(name: &str) -> &str {
     for form in ["-dddddddd", "-dddd-dd-dd"] {
         let Some(place) = name.len().checked_sub(form.len()) else {
@@ -287,11 +287,11 @@ pub(super) fn undated(name: &str) -> &str {
     name
 }
 
-/// Prices, from a day on, or of some hours.
+/// Prices, optionally from a date on or for some hours.
 #[derive(Debug, Deserialize)]
 pub(super) struct Prices {
     from: Option<Date>,
-    /// From when to when on each day, in UTC.
+    /// Start and end of the hours on each day, in UTC.
     hours: Option<(Time, Time)>,
     #[serde(flatten)]
     base: KnownPrices,
@@ -299,7 +299,7 @@ pub(super) struct Prices {
     tiers: Vec<Tier>,
 }
 
-/// Prices of requests with more input than so many tokens, those of and for the cache among them.
+/// Prices of requests with more input than a limit, including cache reads and writes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Tier {
     pub(super) above: u64,
@@ -307,7 +307,7 @@ pub(super) struct Tier {
     pub(super) prices: KnownPrices,
 }
 
-/// Known prices, in USD for a million tokens.
+/// Known prices, in USD per million tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KnownPrices {
@@ -319,7 +319,7 @@ pub(super) struct KnownPrices {
     pub(super) cache_write_1h: Option<f64>,
 }
 
-/// The prices that hold for a request, in USD for a million tokens.
+/// The prices of a request, in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rates {
     pub(super) input: f64,
@@ -330,7 +330,7 @@ pub(super) struct Rates {
 }
 
 impl Prices {
-    /// Prices that hold at any time.
+    /// Creates prices that apply at any time.
     pub(super) fn always(base: KnownPrices, tiers: Vec<Tier>) -> Self {
         Self {
             from: None,
@@ -340,7 +340,7 @@ impl Prices {
         }
     }
 
-    /// Those of a request with so much input.
+    /// Returns the prices of a request with this much input.
     pub(super) fn rates(&self, input: u64) -> Rates {
         let mut prices_now = self.base;
         for tier in &self.tiers {
@@ -356,7 +356,7 @@ impl Prices {
             }
         }
         let input = prices_now.input.unwrap_or(0.0);
-        // What has no price of its own costs what other input costs.
+        // Cache tokens without a price cost as much as other input.
         let cache_write = prices_now.cache_write.unwrap_or(input);
         Rates {
             input,
