@@ -51,7 +51,7 @@ pub enum ClientError {
     /// A header is not valid in HTTP, or the transport sets it itself.
     #[error("headers: {name} cannot be set")]
     InvalidHeader {
-        /// Its name.
+        /// Name of the header.
         name: String,
     },
     /// The server cannot be reached.
@@ -77,7 +77,7 @@ pub enum ClientError {
     /// The `cwd` is not a directory.
     #[error("cwd: there is no directory {}", path.display())]
     NoDirectory {
-        /// Where it should be.
+        /// Path of the missing directory.
         path: PathBuf,
     },
     /// The program does not exist or cannot be executed.
@@ -104,7 +104,7 @@ pub enum ClientError {
     Ended {
         /// The request that was open.
         method: Method,
-        /// How the process ended, if it did so by itself.
+        /// Exit status, if the process ended by itself.
         status: Option<ExitStatus>,
     },
     /// The server answered with an error.

@@ -8,12 +8,11 @@ use crate::outcome::wire;
 
 /// An event of a run.
 ///
-/// On the wire it is an object with a `type` such as `run:start` and fields in camelCase; optional
-/// fields are left out when absent.
+/// On the wire it is an object with a `type` such as `run:start` and fields in camelCase. Absent optional fields are
+/// omitted.
 ///
-/// A run always has exactly one [`Start`](Self::Start), which is its first event, and
-/// exactly one [`End`](Self::End), which is its last. Every [`ToolStart`](Self::ToolStart) gets its
-/// [`ToolEnd`](Self::ToolEnd), also when the run is aborted.
+/// A run has exactly one [`Start`](Self::Start), which is its first event, and exactly one [`End`](Self::End), which
+/// is its last. Every [`ToolStart`](Self::ToolStart) has a [`ToolEnd`](Self::ToolEnd), even if the run is aborted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -23,8 +22,8 @@ use crate::outcome::wire;
 )]
 #[non_exhaustive]
 pub enum RunEvent {
-    /// The run has begun: the agent's first event has come, or the first attempt failed before one or has
-    /// to wait. So the session and the model are known, if they ever are at the start.
+    /// The run started. Emitted when the agent's first event arrives, or when the first attempt fails before it or has
+    /// to wait. So the session and the model are present if the CLI reports them at its start.
     #[serde(rename = "run:start")]
     #[non_exhaustive]
     Start {
@@ -39,11 +38,11 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// The run is over.
+    /// The run ended.
     ///
-    /// On the wire it has a form of its own: `runId`, `status` (`success`, `aborted`, `error`), `runStatus` (a
+    /// Its wire form is `runId`, `status` (`success`, `aborted`, `error`), `runStatus` (a
     /// [`RunStatus`](teamster_core::RunStatus)), `durationMs` and `result`, with the messages as `payloads` and
-    /// what else is known in `meta`. Read again, it has what that form has.
+    /// other data in `meta`. A deserialized event has only the data of that form.
     #[serde(rename = "run:end")]
     End(
         #[serde(with = "wire")]
@@ -57,7 +56,7 @@ pub enum RunEvent {
     Error {
         /// The run.
         run_id: Id,
-        /// Why.
+        /// The error.
         error: Box<AgentError>,
     },
     /// An attempt begins. The first follows the [`Start`](Self::Start) of the run, at the agent's first
@@ -67,7 +66,7 @@ pub enum RunEvent {
     Attempt {
         /// The run.
         run_id: Id,
-        /// The number of the attempt; the first of a run is 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
         /// The provider.
         provider: String,
@@ -90,10 +89,10 @@ pub enum RunEvent {
         /// The requested model, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room.
+        /// End of the hold, in milliseconds since the Unix epoch. Absent if the attempt waits for a slot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
-        /// The error that has put it on hold.
+        /// The error that caused the hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Box<AgentError>>,
     },
@@ -103,9 +102,9 @@ pub enum RunEvent {
     Retry {
         /// The run.
         run_id: Id,
-        /// Why the last one failed.
+        /// The error of the failed attempt.
         reason: Box<AgentError>,
-        /// How long the run waits before it, in milliseconds.
+        /// Delay before the next attempt, in milliseconds.
         delay_ms: u64,
         /// The next attempt.
         next: Next,
@@ -116,9 +115,9 @@ pub enum RunEvent {
     Fallback {
         /// The run.
         run_id: Id,
-        /// Why the last candidate was given up.
+        /// The error for which the last candidate was given up.
         reason: Box<AgentError>,
-        /// How long the run waits before it, in milliseconds.
+        /// Delay before the next attempt, in milliseconds.
         delay_ms: u64,
         /// The next attempt.
         next: Next,
@@ -129,24 +128,24 @@ pub enum RunEvent {
     ToolStart {
         /// The run.
         run_id: Id,
-        /// The tool, by the CLI's own name.
+        /// Name of the tool in the CLI.
         tool_name: String,
-        /// The call.
+        /// Id of the call.
         tool_id: Id,
     },
-    /// A tool call is over.
+    /// A tool call ended.
     #[serde(rename = "tool:end")]
     #[non_exhaustive]
     ToolEnd {
         /// The run.
         run_id: Id,
-        /// The tool, by the CLI's own name.
+        /// Name of the tool in the CLI.
         tool_name: String,
-        /// The call.
+        /// Id of the call.
         tool_id: Id,
-        /// From its start, in milliseconds.
+        /// Duration of the call, in milliseconds.
         duration_ms: u64,
-        /// It failed, or its attempt ended before it did.
+        /// True if the call failed, or if its attempt ended before it.
         is_error: bool,
     },
     /// A piece of the agent's answer, as it is written.
@@ -158,8 +157,8 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
-    /// A complete message of the agent. Chunks that no message follows were withdrawn: the CLI dropped
-    /// them, or their attempt failed and the prompt was sent again.
+    /// A complete message of the agent. Chunks without a following message are retracted: the CLI dropped them, or
+    /// their attempt failed and the prompt was sent again.
     #[serde(rename = "assistant:message")]
     #[non_exhaustive]
     Message {
@@ -168,34 +167,34 @@ pub enum RunEvent {
         /// The text.
         content: String,
     },
-    /// In the log of a session: a message to the agent. The entry comes before those of the turn that it
-    /// begins; a `steer` one goes to the turn in progress. No run sends it.
+    /// A message to the agent, in the log of a session. Its entry precedes those of the turn that it begins. Runs do
+    /// not emit it.
     #[serde(rename = "user:message")]
     #[non_exhaustive]
     UserMessage {
-        /// The turn.
+        /// Id of the turn.
         run_id: Id,
         /// Text of the message.
         text: String,
         /// The sender, such as `terminal pts/3`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// The turn is in progress already.
+        /// True if the message goes to the turn in progress.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         steer: bool,
-        /// The key of the request that began the turn: a second one with the same key begins none.
+        /// Idempotency key of the request: a second request with the same key begins no turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// In a log on disk: stands for the entries before it, which were removed to make room. Its number is that of the
-    /// last of them. No run sends it.
+    /// A placeholder in a log on disk for the entries before it, which were removed to make room. Its number is that of
+    /// the last removed entry. Runs do not emit it.
     #[serde(rename = "reset")]
     #[non_exhaustive]
     Reset {
         /// The run.
         run_id: Id,
     },
-    /// An event that only a newer version knows, as it is on the wire. No run sends it.
+    /// An event that only a newer version knows, in its wire form. Runs do not emit it.
     #[serde(untagged, deserialize_with = "newer")]
     #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
     Newer(NewerEvent),
@@ -318,21 +317,21 @@ impl RunEvent {
     }
 }
 
-/// The attempt that comes.
+/// The next attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Next {
-    /// Its number; the first attempt of a run is 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// The provider.
     pub provider: String,
     /// The model, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The session that it resumes, because changes were made already. Without it the prompt is
-    /// sent again, and the text of the failed attempt is withdrawn.
+    /// The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and
+    /// the text of the failed attempt is retracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Id>,
 }

@@ -86,20 +86,20 @@ pub struct Attempt {
     /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its session.
+    /// Session of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
-    /// It went on with the session of the attempt before, because of what that had done.
+    /// True if the attempt resumed the session of the previous one, because that had side effects.
     pub resumed: bool,
-    /// How long it took, in milliseconds.
+    /// Duration of the attempt, in milliseconds.
     pub duration_ms: u64,
-    /// Its usage.
+    /// Usage of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Its cost in USD.
+    /// Cost in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Why it failed, if it did.
+    /// The error of a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
 }

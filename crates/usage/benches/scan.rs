@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput};
 use teamster_usage::{Dimension, Places, Provider, Scan};
 
-/// How large a transcript is, in bytes.
+/// Size of a transcript, in bytes.
 const FILE: u64 = 20 << 20;
 
 /// The lines of a recorded file.

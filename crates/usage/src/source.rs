@@ -164,15 +164,15 @@ pub struct Diagnostics {
     pub bytes: u64,
     /// Lines that were read.
     pub lines: u64,
-    /// Lines that should have held figures and could not be understood.
+    /// Lines with figures that could not be parsed.
     pub malformed_lines: u64,
-    /// Lines that were too long to be read.
+    /// Lines that were too long, and were skipped.
     pub oversize_lines: u64,
-    /// Sessions whose figures the CLI has not written, because it was killed before it did.
+    /// Sessions without figures, because the CLI was killed before it wrote them.
     pub sessions_without_figures: u64,
     /// Files, folders and databases that could not be read.
     pub unreadable: u64,
-    /// Some of those.
+    /// Examples of unreadable paths, at most 8.
     #[serde(serialize_with = "lossy")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub unreadable_examples: Vec<PathBuf>,

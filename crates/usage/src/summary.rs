@@ -17,22 +17,22 @@ use crate::{Accounts, Diagnostics, Dimension, Figures, Group, Joined, Limit, pri
 pub struct UsageSummary {
     /// Dimension of the groups.
     pub by: Dimension,
-    /// From when on requests count.
+    /// Start of the counted period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub since: Option<Timestamp>,
-    /// Until when requests count.
+    /// End of the counted period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub until: Option<Timestamp>,
-    /// The zone of the days, by its IANA name where it has one.
+    /// Time zone of the days, by its IANA name. Absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// The groups: days and sessions in the order of time, others by what was spent, the most first.
+    /// The groups. Days and sessions are in chronological order, others by cost in descending order.
     pub groups: Vec<UsageGroup>,
     /// All groups together.
     pub total: Figures,
-    /// Models of which not every request has a price.
+    /// Models with requests that have no price.
     pub unpriced: Vec<UnpricedModel>,
     /// Source of the prices for estimates.
     pub prices: PriceSource,
@@ -48,15 +48,15 @@ pub struct UsageSummary {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageGroup {
-    /// Its name; absent where the files do not have it.
+    /// Name of the group. Absent if the files do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its figures.
+    /// Figures of the group.
     #[serde(flatten)]
     pub figures: Figures,
-    /// The CLIs that it has figures of.
+    /// The CLIs with figures in the group.
     pub providers: Vec<String>,
-    /// The models that it has figures of.
+    /// The models with figures in the group.
     pub models: Vec<String>,
     /// The directory in which a session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,27 +78,27 @@ pub struct UsageGroup {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelFigures {
-    /// The model; absent where the files do not have it.
+    /// The model. Absent if the files do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The CLIs that used it.
+    /// The CLIs that used the model.
     #[serde(default)]
     pub providers: Vec<String>,
-    /// Its figures.
+    /// Figures of the group.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// A model of which not every request has a price.
+/// A model with requests that have no price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct UnpricedModel {
-    /// The model; empty where the files do not have it.
+    /// The model. Empty if the files do not have it.
     pub model: String,
-    /// How many requests have no price.
+    /// Number of requests without a price.
     pub requests: u64,
-    /// How many requests were made to it in all.
+    /// Number of all requests to the model.
     pub of: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct PriceSource {
     pub source: String,
     /// The date of the built-in table.
     pub date: String,
-    /// The user's file whose prices go before it.
+    /// The user's price file, which takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -122,7 +122,7 @@ pub struct PriceSource {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct HistoryShare {
-    /// Runs that the CLIs' files do not know.
+    /// Runs that are not in the CLIs' files.
     pub only_there: u64,
     /// Runs whose cost is added to the tokens of the CLIs' files.
     pub with_cost: u64,
@@ -135,7 +135,7 @@ pub struct HistoryShare {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LimitList {
-    /// The limits that the CLIs left on the disk.
+    /// The limits in the files that the CLIs left on disk.
     pub limits: Vec<UsageLimit>,
 }
 
@@ -150,13 +150,13 @@ pub struct UsageLimit {
     /// The length of the window in minutes: 300 for five hours, 10,080 for a week.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_minutes: Option<u64>,
-    /// The part of the limit that was used, in percent.
+    /// The used part of the limit, in percent.
     pub used_percent: f64,
-    /// When the window ends and the limit is whole again.
+    /// Time at which the window ends and the limit resets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub resets_at: Option<Timestamp>,
-    /// When the service reported it.
+    /// Time at which the service reported the limit.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: Timestamp,
 }

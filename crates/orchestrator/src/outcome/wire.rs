@@ -8,19 +8,19 @@ use teamster_core::{AgentError, ErrorKind, Id, RunResult, RunStatus, TextPiece, 
 
 use super::Attempt;
 
-/// The run is over.
+/// The run ended.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct End<'a> {
-    /// The run.
+    /// Id of the run.
     run_id: Id,
-    /// How it ended, in three words.
+    /// Final status: one of three values.
     status: OutcomeStatus,
-    /// The same in the words of a result. Absent in a line of an older version.
+    /// Detailed status, as in a result. Absent in a line of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run_status: Option<RunStatus>,
-    /// From its acceptance to its end, in milliseconds: waiting included.
+    /// Time from the run's acceptance to its end, in milliseconds, waiting included.
     duration_ms: u64,
     /// The outcome.
     result: Outcome<'a>,
@@ -31,8 +31,8 @@ pub(crate) struct End<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Outcome<'a> {
-    /// The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a
-    /// turn. Those of an attempt after which the prompt was sent again are not among them.
+    /// The agent's messages, in order. A message is the text of one message id, up to a tool call, its end, or the end
+    /// of a turn. Messages of an attempt after which the prompt was sent again are excluded.
     payloads: Vec<Payload<'a>>,
     /// Usage of all attempts together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ struct Outcome<'a> {
     /// The answer in the shape of `output_schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     structured_output: Option<Cow<'a, Value>>,
-    /// How it went.
+    /// Metadata of the run.
     meta: OutcomeMeta<'a>,
 }
 
@@ -49,7 +49,7 @@ struct Outcome<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct Payload<'a> {
-    /// Its text.
+    /// Text of the message.
     text: Cow<'a, str>,
 }
 
@@ -58,11 +58,11 @@ struct Payload<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct OutcomeMeta<'a> {
-    /// The run.
+    /// Id of the run.
     run_id: Id,
-    /// How it ended.
+    /// Final status of the run.
     status: OutcomeStatus,
-    /// The session in which the last attempt worked, to go on with it.
+    /// The session of the last attempt, which can be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session_id: Option<Id>,
     /// The provider of the last attempt.
@@ -70,14 +70,14 @@ struct OutcomeMeta<'a> {
     /// The model of the last attempt as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'a, str>>,
-    /// From the run's acceptance to its end, in milliseconds: waiting included.
+    /// Time from the run's acceptance to its end, in milliseconds, waiting included.
     duration_ms: u64,
-    /// Why it did not succeed.
+    /// The error of a run that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, AgentError>>,
-    /// How many attempts there were; 0 if none could begin.
+    /// Number of attempts; 0 if none could begin.
     attempts: u32,
-    /// Each of them, in order.
+    /// The attempts, in order.
     #[serde(default, skip_serializing_if = "<[Attempt]>::is_empty")]
     attempt_log: Cow<'a, [Attempt]>,
     /// Reported cost of all attempts together, in USD.
@@ -93,11 +93,11 @@ struct OutcomeMeta<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum OutcomeStatus {
-    /// The agent finished well.
+    /// The agent completed successfully.
     Success,
-    /// The caller stopped it.
+    /// The caller stopped the run.
     Aborted,
-    /// It did not (see the error), or a value added by a newer version.
+    /// The run failed (see the error), or a value of a newer version.
     #[serde(other)]
     Error,
 }

@@ -9,19 +9,19 @@ use teamster_core::Id;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunPhase {
-    /// It waits until the limits leave room for it.
+    /// The run waits for a slot.
     Queued,
-    /// It waits because its provider is on hold for everyone.
+    /// The run waits because its provider is on hold.
     OnHold,
-    /// Its agent is being started, and has emitted nothing yet.
+    /// The agent is being started, and has emitted no event yet.
     Starting,
-    /// A tool of its agent's works.
+    /// A tool of the agent is running.
     InTool,
-    /// It waits before its next attempt.
+    /// The run waits before its next attempt.
     Waiting,
-    /// It was asked to stop.
+    /// The run was asked to stop.
     Stopping,
-    /// Its agent works, or what only a newer version knows.
+    /// The agent is working, or a value of a newer version.
     #[serde(other)]
     Running,
 }
@@ -47,27 +47,27 @@ impl RunPhase {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ActiveRun {
-    /// The run.
+    /// Id of the run.
     pub run_id: Id,
-    /// The provider of the attempt that runs or comes.
+    /// The provider of the current or next attempt.
     pub provider: String,
     /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The agent's session, as soon as it is known.
+    /// The agent's session, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
-    /// The number of the attempt that runs or comes; the first is 1.
+    /// Number of the current or next attempt, from 1.
     pub attempt: u32,
-    /// Its phase.
+    /// Phase of the run.
     pub phase: RunPhase,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// Start of the phase, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Until when at least, in milliseconds since the Unix epoch: for [`RunPhase::OnHold`] and
+    /// Earliest end of the phase, in milliseconds since the Unix epoch. Present for [`RunPhase::OnHold`] and
     /// [`RunPhase::Waiting`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-    /// When the run was accepted, in milliseconds since the Unix epoch.
+    /// Time of the run's acceptance, in milliseconds since the Unix epoch.
     pub started_ms: u64,
 }
 

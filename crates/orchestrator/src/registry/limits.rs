@@ -25,13 +25,13 @@ use teamster_core::AgentError;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Of all providers together.
+    /// Limit of all providers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall: Option<usize>,
-    /// Of each provider that is not named in [`providers`](Self::providers).
+    /// Limit of each provider that is not named in [`providers`](Self::providers).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_provider: Option<usize>,
-    /// Of some providers, by name.
+    /// Limits of individual providers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub providers: BTreeMap<String, usize>,
 }

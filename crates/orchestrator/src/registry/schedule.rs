@@ -31,8 +31,8 @@ impl From<&str> for Key {
     }
 }
 
-/// A provider on which no attempt begins for a while. Those that ask for another model than
-/// the one that met the limit are not held back.
+/// A hold on a provider, during which no attempt begins. It does not apply to other models than the one that met the
+/// limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -43,9 +43,9 @@ pub struct Held {
     /// The model that met the limit, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Until when, in milliseconds since the Unix epoch.
+    /// End of the hold, in milliseconds since the Unix epoch.
     pub until_ms: u64,
-    /// Why.
+    /// The error that caused the hold.
     pub reason: AgentError,
 }
 

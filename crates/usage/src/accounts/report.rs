@@ -51,11 +51,11 @@ type Name = Option<Arc<str>>;
 pub struct Figures {
     /// Requests to models.
     pub requests: u64,
-    /// Those of them that sub-agents made.
+    /// Requests that sub-agents made, included in `requests`.
     pub subagent_requests: u64,
     /// Tokens.
     pub usage: Usage,
-    /// Of the tokens that were written to a cache, those that it keeps for an hour.
+    /// Tokens that are cached for an hour, among those that were written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_tokens: Option<u64>,
     /// Cost reported by the CLIs in USD, for those requests that have one.
@@ -64,16 +64,16 @@ pub struct Figures {
     /// Cost by the price table in USD, for those requests whose model it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
-    /// Cost in USD: of each request the reported one, or else the estimate.
+    /// Cost in USD: for each request the reported cost, or else the estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_usd: Option<f64>,
-    /// Searches in the web that the services made.
+    /// Web searches that the services made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_searches: Option<u64>,
-    /// Requests that are not in the estimate, since the table does not know their model or no one does. Of
-    /// a run of the history that does not say how many it made, one.
+    /// Requests that are not in the estimate, because their model is unknown or has no price. A run in the history
+    /// without a number of requests counts as one.
     pub unpriced_requests: u64,
-    /// Premium requests that Copilot counts.
+    /// Premium requests as counted by Copilot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub premium_requests: Option<f64>,
 }

@@ -90,7 +90,7 @@ pub(super) struct Meta<'a> {
     pub(super) forked_from_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     parent_thread_id: Option<Cow<'a, str>>,
-    /// How the history is stored. Versions that store it in another way than `legacy` write records.
+    /// Storage mode of the history. Versions with another mode than `legacy` write records.
     #[serde(borrow)]
     pub(super) history_mode: Option<Cow<'a, str>>,
     #[serde(borrow)]
