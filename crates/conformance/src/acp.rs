@@ -62,7 +62,7 @@ pub(crate) struct AcpArgs {
     save: Option<String>,
 }
 
-/// Where the agent's program may be that is pinned.
+/// Returns the folder of the agent's program if that is pinned.
 pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
     if served::cli(command).is_some() {
         return Ok(crate::install::pinned_versions()?.programs);
@@ -76,24 +76,24 @@ pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Which of the two ways of playing are wanted.
+/// The ways of playing that were requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ways {
     pub(crate) cold: bool,
     pub(crate) hot: bool,
 }
 
-/// Further output that was requested.
+/// Options of the output and of concurrency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Printing {
-    /// How many are played at a time.
+    /// Number of scenarios that are played at a time.
     pub(crate) jobs: usize,
     pub(crate) verbose: bool,
-    /// The scenarios were named, so all of them are played.
+    /// True if the scenarios were named, so that all of them are played.
     pub(crate) named: bool,
 }
 
-/// Plays what can be played and prints it.
+/// Plays the scenarios that can be played and prints the result.
 pub(crate) fn run(
     args: &AcpArgs,
     command: &str,
@@ -149,7 +149,7 @@ pub(crate) fn run(
     })
 }
 
-/// Features that only some CLIs have, and any agent may have by the protocol.
+/// Features that only some CLIs have, but any agent may have by the protocol.
 const BY_PROTOCOL: [&str; 6] = [
     "image",
     "image_out",
@@ -159,8 +159,8 @@ const BY_PROTOCOL: [&str; 6] = [
     "plan",
 ];
 
-/// Whether an agent of which nothing is known can take a scenario: it needs no feature that only some have,
-/// and no parameter that the protocol has no place for.
+/// Returns whether an unknown agent can play a scenario: it needs no feature that only some CLIs have, and no
+/// parameter without a place in the protocol.
 pub(crate) fn is_for_any(scenario: &Scenario) -> bool {
     let test = &scenario.test;
     let takes = |run: &crate::scenario::Run| {
@@ -170,13 +170,13 @@ pub(crate) fn is_for_any(scenario: &Scenario) -> bool {
     is_known && test.run.iter().all(takes)
 }
 
-/// A scenario that was played in one of two ways.
+/// A scenario that was played in one of the two ways.
 pub(crate) struct One {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) hot: bool,
     pub(crate) findings: Vec<Finding>,
     pub(crate) violations: BTreeMap<String, usize>,
-    /// The agent's self-description, if any.
+    /// The agent's answer to `initialize`, if any.
     pub(crate) about: Option<Value>,
     time: Duration,
 }
@@ -232,7 +232,7 @@ fn play_all(
     })
 }
 
-/// Compares the stories of a scenario's runs, or of its turns; those around them count where they fail.
+/// Compares the stories of a scenario's runs or turns. The turns around them count if they fail.
 fn judge(
     scenario: Arc<Scenario>,
     served: Option<&Served>,
@@ -292,7 +292,7 @@ fn judge(
     one
 }
 
-/// The answer to `initialize` among these lines.
+/// Returns the answer to `initialize` in these lines.
 fn about(lines: &[String]) -> Option<Value> {
     lines.iter().find_map(|line| {
         let mut message: Value = serde_json::from_str(line).ok()?;

@@ -1,4 +1,4 @@
-//! The player of a scenario: a CLI by its provider, or any agent of the Agent Client Protocol by its command.
+//! The player of a scenario: a CLI by its provider, or any ACP agent by its command.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,28 +28,28 @@ pub(crate) enum Agent {
 
 /// An agent that is named by its command.
 pub(crate) struct Candidate {
-    /// A short name for people and files.
+    /// Short name for people and files.
     pub(crate) name: String,
     agent: Arc<dyn SessionProvider>,
-    /// How it is pointed at a model with this address.
+    /// Returns the configuration for a model with this address.
     point_at: Box<dyn Fn(&str) -> Pointing + Send + Sync>,
     /// Its output, by its working directory.
     printed: Arc<Printed>,
 }
 
-/// Lines of agents, by the directory in which they work.
+/// Lines of agents, by their working directory.
 #[derive(Debug, Default)]
 pub(crate) struct Printed(Mutex<HashMap<PathBuf, Vec<String>>>);
 
 impl Printed {
-    /// Keeps a line.
+    /// Records a line.
     pub(crate) fn keep(&self, directory: &Path, line: &[u8]) {
         let line = String::from_utf8_lossy(line).into_owned();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(directory.to_owned()).or_default().push(line);
     }
 
-    /// Takes the lines that there are.
+    /// Takes the lines that were recorded so far.
     fn take(&self, directory: &Path) -> Vec<String> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(directory).unwrap_or_default()
@@ -57,7 +57,7 @@ impl Printed {
 }
 
 impl Candidate {
-    /// An agent that this command starts, or the provider of this name. It lives as long as the program.
+    /// Creates the agent that this command starts, or the provider with this name. It is never freed.
     pub(crate) fn new(
         name: &str,
         command: &str,
@@ -85,7 +85,7 @@ impl Candidate {
 }
 
 impl Agent {
-    /// Its short name.
+    /// Returns its short name.
     pub(crate) fn id(&self) -> &str {
         match self {
             Self::Cli(cli) => cli.id(),
@@ -93,7 +93,7 @@ impl Agent {
         }
     }
 
-    /// The CLI, if the mock model knows it.
+    /// Returns the CLI, if the mock model knows it.
     pub(crate) fn cli(&self) -> Option<Cli> {
         match self {
             Self::Cli(cli) => Some(*cli),
@@ -101,7 +101,7 @@ impl Agent {
         }
     }
 
-    /// How it is pointed at a model with this address.
+    /// Returns the configuration for a model with this address.
     pub(crate) fn point_at(&self, url: &str) -> Pointing {
         match self {
             Self::Cli(cli) => cli.point_at(url),
@@ -109,7 +109,7 @@ impl Agent {
         }
     }
 
-    /// Capabilities of its provider.
+    /// Returns the capabilities of its provider.
     pub(crate) fn capabilities(&self) -> anyhow::Result<Capabilities> {
         match self {
             Self::Cli(cli) => {
@@ -121,7 +121,7 @@ impl Agent {
         }
     }
 
-    /// A runtime with a process for each run.
+    /// Creates a runtime with a process for each run.
     pub(crate) fn runtime(&self, config: RuntimeConfig) -> anyhow::Result<Arc<dyn AgentRuntime>> {
         Ok(match self {
             Self::Cli(cli) => teamster::create_cli_runtime(cli.id(), config)?,
@@ -136,7 +136,7 @@ impl Agent {
         })
     }
 
-    /// A runtime of sessions.
+    /// Creates a runtime of sessions.
     pub(crate) fn sessions(
         &self,
         config: RuntimeConfig,
@@ -147,7 +147,7 @@ impl Agent {
         })
     }
 
-    /// Its output in this directory since the last call, if that is kept.
+    /// Takes its output in this directory since the last call, if recorded.
     pub(crate) fn printed(&self, directory: &Path) -> Vec<String> {
         match self {
             Self::Cli(_) => Vec::new(),
@@ -168,7 +168,7 @@ impl fmt::Display for Agent {
     }
 }
 
-/// An agent whose lines are kept.
+/// An agent whose lines are recorded.
 #[derive(Clone)]
 struct Recorded {
     agent: Arc<dyn SessionProvider>,

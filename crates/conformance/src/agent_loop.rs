@@ -63,17 +63,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The program, beside this one.
+/// Returns the program, which is next to this one.
 fn teamster() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let folder = program.parent().unwrap_or(Path::new("."));
     Ok(folder.join("teamster"))
 }
 
-/// Builds the program, while the network is still there.
+/// Builds the program while the network is available.
 fn build() -> anyhow::Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // As in `xtask`: with the variables that cargo has set for this program, much would be built again.
+    // As in `xtask`: the variables that cargo has set for this program would cause many rebuilds.
     for (name, _) in std::env::vars_os() {
         if (name.to_str())
             .is_some_and(|it| it.starts_with("CARGO_PKG_") || it.starts_with("CARGO_MANIFEST_"))
@@ -92,7 +92,7 @@ fn build() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A loop that was run.
+/// A finished loop.
 struct Done {
     cli: Cli,
     findings: anyhow::Result<Findings>,

@@ -1,4 +1,4 @@
-//! The CLIs that are played with, and how they are started at all.
+//! The CLIs under test, and their one-time setup.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,27 +6,27 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 
-/// The variable that holds the folder of Copilot's unpacked program.
+/// Variable with the folder of Copilot's unpacked program.
 pub(crate) const COPILOT_PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
-/// Locations of the CLIs, and their needs on this machine.
+/// Locations of the CLIs and of their working data on this machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Bench {
     /// The folder with the CLIs' programs.
     pub(crate) programs: PathBuf,
-    /// Where boxes are made.
+    /// Folder for the homes of runs.
     pub(crate) boxes: PathBuf,
-    /// Where raw output is recorded, if it is.
+    /// Folder for recordings of raw output, if requested.
     pub(crate) record: Option<PathBuf>,
 }
 
 impl Bench {
-    /// Where Copilot's program is, unpacked: for all runs.
+    /// Returns the folder of Copilot's unpacked program, which all runs share.
     pub(crate) fn copilot_packages(&self) -> PathBuf {
         self.boxes.join("copilot-packages")
     }
 
-    /// Where agents are searched that are named by a command: first among those that were installed.
+    /// Returns the search path for agents that are named by a command: installed ones first.
     pub(crate) fn search_path(&self) -> anyhow::Result<String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
@@ -34,17 +34,17 @@ impl Bench {
         Ok(path.to_string_lossy().into_owned())
     }
 
-    /// Does the one-time setup of a CLI before its first run.
+    /// Performs the one-time setup of a CLI before its first run.
     ///
-    /// Copilot unpacks its program (235 MB) where it does not find it, and reports it if that takes long.
+    /// Copilot unpacks its program (235 MB) if it is missing, and reports it if that takes long.
     pub(crate) fn prepare(&self, cli: Cli) {
         if cli == Cli::Copilot {
-            // If this fails, the runs do it themselves, or say why they cannot.
+            // If this fails, the runs do it themselves or report the error.
             let _ = self.starts(cli);
         }
     }
 
-    /// Fails where a CLI does not even say its version.
+    /// Checks that a CLI can print its version.
     pub(crate) fn starts(&self, cli: Cli) -> anyhow::Result<()> {
         let output = Command::new(self.programs.join(cli.id()))
             .arg("--version")

@@ -23,9 +23,9 @@ use crate::schedule::{self, Done};
 use crate::{acp, install, say};
 use neutral::Neutral;
 
-/// Prefix of fixtures that are made here.
+/// Prefix of fixtures that are made by this task.
 pub(crate) const PREFIX: &str = "conformance_";
-/// The longest prompt that a fixture keeps uncut, in bytes.
+/// Maximum length of a prompt that a fixture keeps uncut, in bytes.
 const LONGEST_PROMPT: usize = 2000;
 
 /// Record what a real CLI prints, as fixtures.
@@ -166,7 +166,7 @@ fn record(
     Ok(ExitCode::from(u8::from(problems > 0)))
 }
 
-/// The folder of the fixture for a run of a scenario.
+/// Returns the folder of the fixture for a run of a scenario.
 fn fixture(fixtures: &Path, scenario: &Scenario, run: usize) -> PathBuf {
     fixtures.join(format!("{PREFIX}{}", run_name(scenario, run)))
 }
@@ -175,7 +175,7 @@ fn run_name(scenario: &Scenario, run: usize) -> String {
     crate::play::recorded_name(&scenario.name, run)
 }
 
-/// Makes fixtures of what was recorded, in their own folders beside it.
+/// Makes fixtures of the recordings, in separate folders next to them.
 fn keep(
     bench: &Bench,
     done: &Done,
@@ -204,7 +204,7 @@ fn keep(
     Ok(folders)
 }
 
-/// `meta.json` with what the recording did not know.
+/// Adds the fields of `meta.json` that the recording did not know.
 fn meta_of(mut meta: Value, done: &Done, version: &str, name: &str, network: Network) -> Value {
     let Some(fields) = meta.as_object_mut() else {
         return meta;
@@ -217,7 +217,7 @@ fn meta_of(mut meta: Value, done: &Done, version: &str, name: &str, network: Net
     meta
 }
 
-/// Abbreviates what is long, such as a prompt of 200 KB.
+/// Shortens long texts, such as a prompt of 200 KB.
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > LONGEST_PROMPT => {
@@ -230,7 +230,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// Puts the fixtures where they belong, with their snapshots.
+/// Writes the fixtures to their folders, with their snapshots.
 fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<()> {
     for (number, from) in recorded.iter().enumerate() {
         let to = fixture(fixtures, &done.scenario, number);
@@ -241,18 +241,18 @@ fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<(
         fs::create_dir_all(&to)?;
         for file in [STDOUT, STDERR, RECORD, META] {
             if let Ok(bytes) = fs::read(from.join(file)) {
-                // Created again, so that it has the mode of a file in a repository.
+                // Created instead of copied, so that it has the mode of a file in a repository.
                 fs::write(to.join(file), bytes)?;
             }
         }
-        // A new one has a header with nothing but the test that asserts the snapshots.
+        // Only the test that asserts the snapshots is in the header of a new one.
         let snapshot = snapshot::with_header("fixtures/tests/it.rs", &events);
         fs::write(to.join(SNAPSHOT), snapshot)?;
     }
     Ok(())
 }
 
-/// Compares the events of what was recorded with those of the fixtures.
+/// Compares the events of the recordings with those of the fixtures.
 fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for (number, from) in recorded.iter().enumerate() {
@@ -271,9 +271,9 @@ fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<V
     Ok(found)
 }
 
-/// A snapshot without what is chance: how many lines were read, because how often Copilot prints that
-/// something happens in the background depends on the time that it takes; and all of stderr, where
-/// Gemini CLI may complain of its own measurements.
+/// Returns a snapshot without its random parts. The number of lines is random, because Copilot reports
+/// background work repeatedly while it lasts. So is stderr, where Gemini CLI may print warnings about its own
+/// measurements.
 fn without_chance(snapshot: &str) -> String {
     let counted = |line: &str| {
         let (_, after) = line.strip_prefix("  lines ")?.split_once(" malformed=")?;
@@ -286,7 +286,7 @@ fn without_chance(snapshot: &str) -> String {
     lines.collect()
 }
 
-/// The events that a recording gives, as a snapshot has them: ids and times are left out.
+/// Returns the events of a recording in the form of a snapshot, without ids and times.
 fn events_of(folder: &Path) -> anyhow::Result<String> {
     let fixture = Fixture::load(folder)?;
     let provider = fixture

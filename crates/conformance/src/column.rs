@@ -4,26 +4,26 @@ use std::fmt;
 
 use teamster_mock_model::Cli;
 
-/// A CLI, and how it is run.
+/// A CLI and the way in which it is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Column {
     pub(crate) cli: Cli,
-    /// One process plays all turns; else there is one for each.
+    /// True if one process plays all turns; false if each run has a process.
     pub(crate) hot: bool,
 }
 
 impl Column {
-    /// A process for each run.
+    /// Creates the column of a CLI with a process for each run.
     pub(crate) fn cold(cli: Cli) -> Self {
         Self { cli, hot: false }
     }
 
-    /// A process for all turns.
+    /// Creates the column of a CLI with one process for all turns.
     pub(crate) fn hot(cli: Cli) -> Self {
         Self { cli, hot: true }
     }
 
-    /// Those of these CLIs, each CLI's beside each other.
+    /// Returns the columns of these CLIs, those of one CLI next to each other.
     pub(crate) fn of(clis: &[Cli], cold: bool, hot: bool) -> Vec<Self> {
         let has_sessions = |cli: Cli| {
             let config = teamster::RuntimeConfig::default();

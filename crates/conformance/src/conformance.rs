@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let columns = Column::of(&install::matrix(), true, true);
         let mut versions = install::pinned()?;
         for cli in Cli::ALL {
-            // Of one without a program, the version is that of this repository.
+            // A CLI without a program has the version of this repository.
             let own = || env!("CARGO_PKG_VERSION").to_owned();
             versions.entry(cli).or_insert_with(own);
         }
@@ -229,7 +229,7 @@ fn play_all(
     })
 }
 
-/// Undeclared differences.
+/// Returns the cells with undeclared differences.
 fn failed(cells: &BTreeMap<(Column, String), Verdict>) -> Vec<(Column, String)> {
     let failed = cells
         .iter()
@@ -252,7 +252,7 @@ pub(crate) fn judge(
             Which::Run(number) => number,
             Which::Ready | Which::Again => 0,
         };
-        // The turns around the scenario's are stories of their own.
+        // The turns around the scenario's have separate stories.
         let (around, which) = match played.which {
             Which::Run(0) => (None, String::new()),
             Which::Run(number) => (None, format!("run {}: ", number + 1)),
@@ -267,7 +267,7 @@ pub(crate) fn judge(
         };
         let mut actual = story::actual(played, &expected);
         if column.cli == Cli::Embedded {
-            // Its loop is in this process: what runs beside it are its MCP servers.
+            // Its loop is in this process: the other processes are its MCP servers.
             expected.remove("process");
             actual.remove("process");
         }
@@ -276,7 +276,7 @@ pub(crate) fn judge(
             show(column, name, played, &actual);
         }
         let verdict = differences.compare(column, name, &expected, &actual);
-        // Of those turns only what is declared for them.
+        // For turns around the scenario's, only explicitly declared differences count.
         let counts = |declared: &String| around.is_none() || differences.names(declared, name);
         all.declared
             .extend(verdict.declared.into_iter().filter(counts));
@@ -335,7 +335,7 @@ fn report(done: &Done, verdict: &Verdict) {
     }
 }
 
-/// How long the turns of a session took.
+/// Returns the durations of a session's turns as text.
 fn turns(done: &Done) -> String {
     match &done.played {
         Ok(played) if done.column.hot => {

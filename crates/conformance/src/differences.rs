@@ -1,4 +1,4 @@
-//! Differences that a CLI forces: the one table in which they are declared.
+//! The table of differences that CLIs force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use crate::column::Column;
 use crate::install;
 use crate::story::{ANY, Story};
 
-/// Where a fact is not reported.
+/// Value of a fact that is not reported.
 const ABSENT: &str = "(absent)";
-/// Where more is reported around what was expected.
+/// Value of a fact that is reported with additional text around the expected one.
 const CONTAINS: &str = "(contains)";
 
 /// The table.
@@ -28,34 +28,34 @@ pub(crate) struct Differences {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
-    /// Its name, as in the matrix. What different CLIs do has the same name if it is the same thing.
+    /// Its name, as in the matrix. The same difference has the same name for all CLIs.
     pub(crate) name: String,
     pub(crate) providers: Vec<String>,
-    /// Why it cannot be otherwise.
+    /// The reason.
     pub(crate) why: String,
-    /// Where it is seen; `*` for wherever its facts are reported.
+    /// Scenarios in which it occurs; `*` for all that report its facts.
     pub(crate) scenarios: Vec<String>,
-    /// Whether it is so only in turns of a session, or only in runs. Both by default.
+    /// True for turns of a session only, false for runs only. Default: both.
     pub(crate) hot: Option<bool>,
-    /// The first version that does it. All, if neither this nor `before` is given.
+    /// The first version with it. Default: all versions.
     pub(crate) since: Option<String>,
-    /// The first version that no longer does it.
+    /// The first version without it. Default: none.
     pub(crate) before: Option<String>,
     /// The reported facts. `tool*` stands for any tool.
     pub(crate) facts: BTreeMap<String, Value>,
 }
 
-/// Comparison of a story with the expected one.
+/// Result of a comparison of a story with the expected one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Verdict {
-    /// The declared differences that were seen, by name.
+    /// Names of the declared differences that occurred.
     pub(crate) declared: BTreeSet<String>,
     /// Undeclared differences.
     pub(crate) undeclared: Vec<String>,
 }
 
 impl Verdict {
-    /// It could not be played.
+    /// Creates the verdict of a scenario that could not be played.
     pub(crate) fn failed(error: &anyhow::Error) -> Self {
         Self {
             undeclared: vec![format!("{error:#}")],
@@ -65,7 +65,7 @@ impl Verdict {
 }
 
 impl Differences {
-    /// Those of these versions of the CLIs.
+    /// Keeps the differences that apply to these versions of the CLIs.
     pub(crate) fn of_versions(mut self, versions: &BTreeMap<Cli, String>) -> Self {
         self.difference.retain(|one| one.is_of(versions));
         self
@@ -82,7 +82,7 @@ impl Differences {
         Ok(all)
     }
 
-    /// Compares a story.
+    /// Compares a story with the expected one.
     pub(crate) fn compare(
         &self,
         column: Column,
@@ -91,7 +91,7 @@ impl Differences {
         actual: &Story,
     ) -> Verdict {
         let mut verdict = Verdict::default();
-        // What depends is the same difference where it happens to be as expected.
+        // A difference with any value counts even if the value is the expected one.
         let depends = self.difference.iter().filter(|one| {
             one.is_about(column, scenario) && one.facts.values().all(|value| value == ANY)
         });
@@ -116,7 +116,7 @@ impl Differences {
         verdict
     }
 
-    /// The difference by which a fact has this value instead of the expected one.
+    /// Returns the difference that declares this value of a fact.
     pub(crate) fn declaring(
         &self,
         column: Column,
@@ -133,7 +133,7 @@ impl Differences {
         })
     }
 
-    /// Differences declared for some versions only: names with their reasons.
+    /// Returns the differences that are declared for some versions only: names with their reasons.
     pub(crate) fn of_some_versions(
         &self,
         column: Column,
@@ -149,14 +149,14 @@ impl Differences {
             .collect()
     }
 
-    /// Whether what is declared under this name is so in a scenario that is named, not wherever it is.
+    /// Returns whether a difference of this name is declared for this scenario explicitly, not by `*`.
     pub(crate) fn names(&self, declared: &str, scenario: &str) -> bool {
         let mut named = self.difference.iter().filter(|one| one.name == declared);
         named.any(|one| one.scenarios.iter().any(|name| name == scenario))
     }
 
-    /// Entries that none of these runs needed, of those that they could have.
-    /// What is declared for wherever it is seen counts only if `all` scenarios ran.
+    /// Returns the entries that none of these runs needed, if they could have. Entries for `*` only count if
+    /// `all` scenarios were played.
     pub(crate) fn unused(
         &self,
         ran: &BTreeMap<(Column, String), Verdict>,
@@ -220,7 +220,7 @@ fn check(one: &Difference) -> anyhow::Result<()> {
 }
 
 impl Difference {
-    /// Whether any of these versions does it.
+    /// Returns whether the difference applies to any of these versions.
     fn is_of(&self, versions: &BTreeMap<Cli, String>) -> bool {
         let mut versions = versions
             .iter()
@@ -261,7 +261,7 @@ impl Difference {
     }
 }
 
-/// Whether the actual value is that of a difference.
+/// Returns whether the actual value is that of a difference.
 fn is(instead: &Value, expected: Option<&Value>, actual: Option<&Value>) -> bool {
     match instead.as_str() {
         Some(ANY) => true,

@@ -1,7 +1,7 @@
-//! The facts that a story can have, by name.
+//! Facts of stories, by name.
 
-/// The facts, but for those of tools (`tool1`, `tool1.output`, `tool1.lines`, `tool1.failed`, …) and files
-/// (`file.NAME`), and what they mean.
+/// Facts and their meanings, except for those of tools (`tool1`, `tool1.output`, `tool1.lines`,
+/// `tool1.failed`, …) and files (`file.NAME`).
 pub(crate) const FACTS: &[(&str, &str)] = &[
     ("status", "how the run ended"),
     ("text", "all text of the agent"),
@@ -60,7 +60,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("other_lines", "lines of output that are no JSON"),
 ];
 
-/// Whether there is such a fact.
+/// Returns whether this is the name of a fact.
 pub(crate) fn is_fact(name: &str) -> bool {
     let (base, part) = name.split_once('.').unwrap_or((name, ""));
     let numbered = base

@@ -1,4 +1,4 @@
-//! `cargo xtask follow`: what versions of the CLIs do otherwise than the fixtures.
+//! `cargo xtask follow`: differences between versions of the CLIs and the fixtures.
 
 mod no_lines;
 mod page;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The versions that are to be followed, the oldest first.
+/// Returns the requested versions, the oldest first.
 fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
     if !args.versions.is_empty() {
         if let Some(odd) = args
@@ -107,7 +107,7 @@ fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// Plays the scenarios with the CLI that is installed here, and writes down what came of it.
+/// Plays the scenarios with the CLI that is installed here, and records the results.
 fn play(
     args: &Args,
     programs: &Path,
@@ -127,7 +127,7 @@ fn play(
         if args.provider.is_some_and(|wanted| wanted != *cli) {
             continue;
         }
-        // That it differs in all would be no finding about it.
+        // If it does not start, differences in all scenarios would be meaningless.
         bench
             .starts(*cli)
             .with_context(|| format!("{cli} {version}"))?;
@@ -179,7 +179,7 @@ fn play(
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// Notes the shapes of a run that was played; how its story compares.
+/// Records the shapes of a played run and the comparison of its story.
 fn note(
     bench: &Bench,
     done: &Done,
@@ -214,7 +214,7 @@ fn note(
     Cell { differs, declared }
 }
 
-/// The types of the lines that the decoder does not know.
+/// Returns the types of lines that the decoder does not know.
 fn unknown(played: &[crate::play::Played]) -> BTreeSet<String> {
     let events = played.iter().flat_map(|played| &played.events);
     events
@@ -229,7 +229,7 @@ fn unknown(played: &[crate::play::Played]) -> BTreeSet<String> {
         .collect()
 }
 
-/// How the output of a scenario's runs differs from the reference's.
+/// Returns the differences between the output of a scenario's runs and the reference's.
 fn changes(bench: &Bench, done: &Done, known: &Known) -> anyhow::Result<ShapeChanges> {
     let (played, raw) = done.recorded(bench)?;
     let mut now = Shapes::default();
@@ -246,11 +246,11 @@ fn changes(bench: &Bench, done: &Done, known: &Known) -> anyhow::Result<ShapeCha
 
 /// The shapes of the fixtures.
 struct Known {
-    /// The version that is nearest.
+    /// The nearest known version.
     reference: String,
-    /// Those of all fixtures of all versions.
+    /// Shapes of all fixtures of all versions.
     all: Shapes,
-    /// Those of each run of a scenario with the nearest version.
+    /// Shapes of each run of a scenario with the nearest version.
     by_scenario: BTreeMap<String, Shapes>,
 }
 
@@ -299,7 +299,7 @@ fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
     )
 }
 
-/// Prints what is new; `false` if anything is.
+/// Prints the news. Returns `false` if there are any.
 fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
     let mut shapes = ShapeChanges::default();
     let mut differs = 0;

@@ -1,4 +1,4 @@
-//! Plays a scenario with one process of a real CLI that is kept for all turns.
+//! Plays a scenario with one process of a real CLI for all turns.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,16 +20,16 @@ use crate::process::Process;
 use crate::scenario::{Resume, Run, Scenario, Service, Test};
 use crate::story;
 
-/// The first prompt, so that the process exists when the scenario begins.
+/// The first prompt, which starts the process before the scenario begins.
 const READY: &str = "Are you ready?";
-/// The last prompt, where a turn broke off.
+/// The last prompt, after a turn that broke off.
 const AGAIN: &str = "Are you there?";
-/// How long what a turn has started may take to be gone after it: the grace before it is killed, and time
-/// for a busy machine.
+/// Maximum time until processes of a turn are gone after it: the grace before the kill, and time for a busy
+/// machine.
 const GONE: Duration = Duration::from_secs(4);
 
-/// Plays all runs of a scenario as turns of one session: after a first turn with which the process
-/// starts, and before a last one where the scenario's broke off.
+/// Plays all runs of a scenario as turns of one session. A first turn starts the process, and a last one
+/// follows if a turn of the scenario broke off.
 pub(crate) async fn play(
     bench: &Bench,
     agent: impl Into<Agent>,
@@ -52,7 +52,7 @@ pub(crate) async fn play(
     };
     let resumes = session.is_some();
     let mut params = play::params(bench, agent, first, &stage.place, &stage.pointing, session)?;
-    // For the scenario's turns only: the process may take longer to start.
+    // Only for the scenario's turns: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
     params.images.clear();
     let session = open(bench, agent, params, first.answer.as_deref())?;
@@ -64,7 +64,7 @@ pub(crate) async fn play(
     }
     for (number, run) in scenario.test.run.iter().enumerate() {
         if scenario.test.service == Service::Nobody {
-            // It was there for the first turn.
+            // It was available for the first turn.
             stage.model = None;
         }
         let mut turn = Turn::new(run.prompt.repeat(run.prompt_times));
@@ -97,7 +97,7 @@ pub(crate) async fn play(
             )
         };
         let mut after = send().await?;
-        // A provider may say when a session can be resumed.
+        // A provider may report when a session can be resumed.
         if let Some(ms) = after.result.errors.last().and_then(|it| it.retry_after_ms) {
             tokio::time::sleep(Duration::from_millis(ms)).await;
             after = send().await?;
@@ -113,8 +113,8 @@ pub(crate) async fn play(
     Ok(played)
 }
 
-/// A session with a CLI. No process is there before its first turn. With an answer, that is what an MCP
-/// server gets that asks.
+/// Opens a session with a CLI. Its process starts with its first turn. `answer`, if any, answers the
+/// questions of MCP servers.
 pub(crate) fn open(
     bench: &Bench,
     agent: impl Into<Agent>,
@@ -137,7 +137,7 @@ pub(crate) fn open(
     Ok(runtime.open(options)?)
 }
 
-/// One turn.
+/// Plays one turn.
 async fn one(
     stage: &Stage,
     session: &dyn AgentSession,
@@ -180,14 +180,14 @@ async fn one(
         played.processes_left = left_of_turn(&home, &known.collect::<Vec<_>>()).await;
     }
     played.process = became(&processes, &alive);
-    // What is reported once, when the process starts, is reported in the turn for which it does.
+    // A warning at the start of the process is reported in the turn that starts it.
     played.warned_before =
         before.is_some_and(|before| before.warned_before || story::warned(&before.events));
     Ok(played)
 }
 
-/// Processes started by the tools of a broken turn that still run: all but the processes that
-/// are known. They are asked to end with the turn, and killed after a grace.
+/// Returns the processes started by the tools of an aborted turn that still run: all except for the known
+/// ones. They are asked to end with the turn, and killed after a grace.
 async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
     let deadline = Instant::now() + GONE;
     loop {
@@ -200,8 +200,8 @@ async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
     }
 }
 
-/// Whether a turn has ended well while work continues in the background, so that the model's last answer
-/// is still to come.
+/// Returns whether a turn has succeeded while background work continues, so that the model's last answer is
+/// still to come.
 fn has_more(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
     let last = scenario.answers(run).last().copied();
     let is_reported = |part: &Part| match part {
@@ -213,7 +213,7 @@ fn has_more(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
         && !last.is_some_and(|answer| answer.parts.iter().all(is_reported))
 }
 
-/// The next turn that the CLI begins by itself.
+/// Waits for the next unasked turn.
 async fn next_unasked(
     session: &dyn AgentSession,
     deadline: Instant,
@@ -229,7 +229,7 @@ async fn next_unasked(
     }
 }
 
-/// The change of the process. Unknown if there was none before and there is none now.
+/// Returns the change of the process, or `None` if there was none before and there is none now.
 fn became(before: &[ProcessIdentity], now: &[ProcessIdentity]) -> Option<Process> {
     match (before, now) {
         ([], []) => None,
@@ -239,7 +239,7 @@ fn became(before: &[ProcessIdentity], now: &[ProcessIdentity]) -> Option<Process
     }
 }
 
-/// Our own children that have this home.
+/// Returns the child processes with this home.
 fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
     let children = children();
     place::ids_of(home)
@@ -249,7 +249,7 @@ fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
         .collect()
 }
 
-/// The scenario's script, with the answers of the turns around it.
+/// Returns the scenario's script, with the answers of the turns around it.
 fn script(scenario: &Scenario) -> anyhow::Result<Script> {
     let agents = scenario.script.agents.clone();
     let mut turns = scenario.script.turns.clone();
@@ -257,8 +257,8 @@ fn script(scenario: &Scenario) -> anyhow::Result<Script> {
         turns.insert(0, ready()?.script.turns.remove(0));
     }
     if broke_off(&scenario.test) {
-        // The model's text may be a part of the conversation or not: either way, its
-        // next answer is the same.
+        // The model's text may or may not be part of the conversation. In both cases its next answer is the
+        // same.
         if let Some(last) = turns.last_mut() {
             last.times = Some(1);
         }
@@ -270,19 +270,19 @@ fn script(scenario: &Scenario) -> anyhow::Result<Script> {
     Ok(script)
 }
 
-/// Whether the scenario's turn is ended from outside.
+/// Returns whether the scenario's turn is ended from outside.
 fn broke_off(test: &Test) -> bool {
     test.run
         .iter()
         .any(|run| run.abort.is_some() || run.idle_timeout_ms.is_some())
 }
 
-/// The turn with which the process starts.
+/// Returns the turn that starts the process.
 pub(crate) fn ready() -> anyhow::Result<Scenario> {
     around("ready", READY, Resume::New, "Ready.", [70, 7], Process::New)
 }
 
-/// The turn after one that broke off, by what became of the process with that.
+/// Returns the turn after one that broke off, depending on what happened to the process.
 pub(crate) fn again(before: Option<Process>) -> anyhow::Result<Scenario> {
     let (name, process) = match before {
         Some(Process::Ended) => ("resumed", Process::New),
@@ -321,7 +321,7 @@ mod tests {
         crate::scenario::read(&[name.to_owned()]).unwrap().remove(0)
     }
 
-    /// The model's answer in a turn of the conversation, to the first request for it and to another.
+    /// Returns the model's answers in a turn of the conversation, to the first and the second request.
     fn answers(script: &Script, turn: usize) -> [String; 2] {
         [0, 1].map(|attempt| match script.answer(turn, attempt) {
             None => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! The image of the scenarios that have one.
+//! The image of scenarios with one.
 
 use teamster::{Image, ImageSource};
 
@@ -7,10 +7,10 @@ use crate::scenario::Run;
 /// An image of one pixel.
 const PIXEL: &[u8] = include_bytes!("pixel.png");
 
-/// The first bytes of every PNG, in base64.
+/// The first bytes of every PNG, in Base64.
 pub(crate) const PNG: &str = "iVBORw0KGgo";
 
-/// The images that go with the prompt of a run.
+/// Returns the images of a run's prompt.
 pub(crate) fn of_run(run: &Run) -> Vec<Image> {
     let image = || Image {
         media_type: "image/png".to_owned(),

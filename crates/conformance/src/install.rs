@@ -1,4 +1,4 @@
-//! Installation of the CLIs: from npm, by exact versions and a lock file.
+//! Installation of the CLIs from npm, by exact versions and a lock file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,20 +21,20 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// The version of a CLI.
+    /// Returns the version of a CLI.
     pub(crate) fn version(&self, cli: Cli) -> anyhow::Result<&str> {
         let version = self.versions.get(&cli).map(String::as_str);
         version.with_context(|| format!("{cli} is not installed in {}", self.programs.display()))
     }
 }
 
-/// Packages installed where these programs are.
+/// Returns the installation with these programs.
 pub(crate) fn at(programs: &Path) -> anyhow::Result<Installed> {
     let folder = programs.parent().and_then(Path::parent);
     installed(folder.with_context(|| format!("{} is no installation", programs.display()))?)
 }
 
-/// The registry cannot be reached, or does not have the package.
+/// Error if the registry cannot be reached or does not have the package.
 #[derive(Debug)]
 pub(crate) struct Unreachable(pub(crate) String);
 
@@ -51,7 +51,7 @@ struct Manifest {
     dependencies: BTreeMap<String, String>,
 }
 
-/// The package of a CLI on npm.
+/// Returns the package of a CLI on npm.
 fn package(cli: Cli) -> &'static str {
     match cli {
         Cli::Claude => "@anthropic-ai/claude-code",
@@ -64,25 +64,25 @@ fn package(cli: Cli) -> &'static str {
     }
 }
 
-/// Whether a CLI is among those that are installed together. The others are installed each by itself.
+/// Returns whether a CLI is installed together with others. Other CLIs are installed separately.
 pub(crate) fn is_pinned(cli: Cli) -> bool {
     !package(cli).is_empty()
 }
 
-/// The CLIs that are installed. Of one that has no program, the version is that of this repository.
+/// Returns the CLIs that are installed together.
 pub(crate) fn clis() -> Vec<Cli> {
     let all = Cli::ALL.into_iter();
     all.filter(|cli| is_pinned(*cli)).collect()
 }
 
-/// The CLIs of the matrix: those that are installed, and the one that has no program. The others are rows of
-/// [`acp`](crate::acp).
+/// Returns the CLIs of the matrix: those that are installed together, and the one without a program. Others
+/// are rows of [`acp`](crate::acp).
 pub(crate) fn matrix() -> Vec<Cli> {
     let is_in = |cli: &Cli| *cli == Cli::Embedded || is_pinned(*cli);
     Cli::ALL.into_iter().filter(is_in).collect()
 }
 
-/// Whether a release is older than another one. `false` where either is none.
+/// Returns whether a release is older than another one. Returns `false` if either is not a release.
 pub(crate) fn is_older(version: &str, than: &str) -> bool {
     match (numbers(version), numbers(than)) {
         (Some(version), Some(than)) => version < than,
@@ -90,14 +90,14 @@ pub(crate) fn is_older(version: &str, than: &str) -> bool {
     }
 }
 
-/// The numbers of a release such as `2.1.330`; `None` for a pre-release or another text.
+/// Parses the numbers of a release such as `2.1.330`. Returns `None` for a pre-release or another text.
 pub(crate) fn numbers(version: &str) -> Option<[u64; 3]> {
     let mut numbers = version.split('.').map(|number| number.parse().ok());
     let release = [numbers.next()??, numbers.next()??, numbers.next()??];
     numbers.next().is_none().then_some(release)
 }
 
-/// The versions in `package.json`.
+/// Returns the versions in `package.json`.
 pub(crate) fn pinned() -> anyhow::Result<BTreeMap<Cli, String>> {
     let path = crate::here().join("package.json");
     let text = std::fs::read_to_string(&path)
@@ -119,7 +119,7 @@ pub(crate) fn pinned() -> anyhow::Result<BTreeMap<Cli, String>> {
         .collect()
 }
 
-/// Installs the pinned versions, unless they are there.
+/// Installs the pinned versions unless they are installed.
 pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
     let folder = crate::target().join("pinned");
     let wanted = pinned()?;
@@ -134,8 +134,8 @@ pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
     say(format_args!(
         "installing the pinned CLIs with npm (about 1.3 GB, a minute or two)"
     ));
-    // Not `npm ci`: it wants every optional package of every system to be in the lock file, and not
-    // all of them are on every registry. The lock file holds all the same.
+    // Not `npm ci`: it requires the optional packages of every system in the lock file, and not every
+    // registry has all of them. The lock file is respected anyway.
     npm(&folder, &["install", "--no-save"])?;
     let found = versions(&folder)?;
     if found != wanted {
@@ -146,7 +146,7 @@ pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
-/// The versions of a CLI that npm knows.
+/// Returns the versions of a CLI that npm knows.
 pub(crate) fn published(cli: Cli) -> anyhow::Result<Vec<String>> {
     let folder = crate::target();
     std::fs::create_dir_all(&folder)?;
@@ -154,7 +154,7 @@ pub(crate) fn published(cli: Cli) -> anyhow::Result<Vec<String>> {
     serde_json::from_slice(&list).with_context(|| format!("npm's list of {}", package(cli)))
 }
 
-/// Installs one version of a CLI beside the others, unless it is there.
+/// Installs one version of a CLI in a separate folder, unless it is installed.
 pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     let folder = crate::target()
         .join("versions")
@@ -185,10 +185,10 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
-/// The Node.js that Copilot wants where it has no program of its own (measured with 1.0.42).
+/// The Node.js version that Copilot requires unless it has a native program (measured with 1.0.42).
 const COPILOTS_NODE: &str = "node@24";
 
-/// Whether a CLI needs a Node.js beside it that is not there.
+/// Returns whether a CLI needs a Node.js that is not installed next to it.
 fn lacks_node(cli: Cli, folder: &Path) -> bool {
     let modules = folder.join("node_modules");
     let packages = modules.join("@github").read_dir().into_iter().flatten();
@@ -196,7 +196,8 @@ fn lacks_node(cli: Cli, folder: &Path) -> bool {
     cli == Cli::Copilot && !is_native && !modules.join(".bin/node").exists()
 }
 
-/// Installs packages of an agent beside the others, unless they are there. Gives the folder with its programs.
+/// Installs packages of an agent in a separate folder, unless they are installed. Returns the folder of its
+/// programs.
 pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBuf> {
     let folder = crate::target().join("acp").join(name);
     let wanted = packages.join(" ");
@@ -219,7 +220,7 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBu
 }
 
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
-    // Whether the registry answers at all: npm itself retries each package several times before it fails.
+    // Checks that the registry responds: npm itself retries each package several times before it fails.
     npm_once(
         folder,
         &["view", package(Cli::Claude), "version", "--fetch-retries=0"],
@@ -228,7 +229,7 @@ fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs npm; what it prints.
+/// Runs npm. Returns its output.
 fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
     let output = Command::new("npm")
         .args(args)
@@ -261,7 +262,7 @@ fn installed(folder: &Path) -> anyhow::Result<Installed> {
     })
 }
 
-/// The versions that are installed in a folder.
+/// Returns the versions that are installed in a folder.
 fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
     let mut versions = BTreeMap::new();
     for cli in clis() {

@@ -1,4 +1,4 @@
-//! A second process of this program, from which nothing can be reached but loopback.
+//! A second process of this program whose only network is loopback.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -15,7 +15,7 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// For people.
+    /// Returns a description for people.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Namespace => "in a network namespace that has loopback only",
@@ -34,14 +34,14 @@ impl Network {
     }
 }
 
-/// Brings loopback up and becomes the program that is named.
+/// Script that starts loopback and executes the given program.
 const ENTER: &str = "ip link set lo up && exec \"$@\"";
 
-/// Ways into a namespace: as root, and as any other user.
+/// Flags that create a namespace: as root, and as any other user.
 const WAYS: [&[&str]; 2] = [&["-n"], &["-r", "-n"]];
 
-/// Runs this program again with the arguments that it got, alone with loopback, in an environment
-/// that has nothing of the user's, and with `home` for a home folder.
+/// Runs this program with its own arguments in a namespace with loopback only. The environment has no
+/// variables of the user, and `home` is the home folder.
 pub(crate) fn run_alone(programs: &Path, home: &Path) -> anyhow::Result<ExitStatus> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let path = std::env::var("PATH").unwrap_or_default();
@@ -74,7 +74,7 @@ pub(crate) fn run_alone(programs: &Path, home: &Path) -> anyhow::Result<ExitStat
         .with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// Whether a namespace can be made in this way.
+/// Returns whether a namespace can be created with these flags.
 fn works(way: &[&str]) -> bool {
     Command::new("unshare")
         .args(way)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Whether a text is anywhere in a value.
+/// Returns whether a text occurs anywhere in a value.
 pub(crate) fn holds(value: &Value, text: &str) -> bool {
     match value {
         Value::String(string) => string.contains(text),

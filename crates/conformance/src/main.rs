@@ -1,7 +1,8 @@
-//! One scenario through the real CLIs of all providers, against a scripted model: one story.
+//! Conformance tests: each scenario with the real CLIs of all providers and a scripted model must give one
+//! story.
 //!
 //! `cargo xtask conformance`, `cargo xtask capture`, `cargo xtask follow`, `cargo xtask resilience` and
-//! `cargo xtask loop` are this program.
+//! `cargo xtask loop` run this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
 mod acp;
@@ -77,17 +78,17 @@ struct Inner {
     network: Option<Network>,
 }
 
-/// The folder of this crate.
+/// Returns the folder of this crate.
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> &'static Path {
     here().ancestors().nth(2).unwrap_or(here())
 }
 
-/// Where installations are kept.
+/// Returns the folder of installations.
 fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target
@@ -95,7 +96,7 @@ fn target() -> PathBuf {
         .join("conformance")
 }
 
-/// A provider's name, as a flag or an argument.
+/// Parses a provider's name, given as a flag or an argument.
 fn cli(name: &str) -> Result<Cli, String> {
     let known = install::matrix();
     match Cli::from_id(name) {
@@ -110,7 +111,7 @@ fn cli(name: &str) -> Result<Cli, String> {
     }
 }
 
-/// Progress and findings; without a reader the exit code has to do.
+/// Prints progress and findings on stderr. Without a reader, the exit code suffices.
 fn say(message: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
@@ -142,14 +143,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// The second half of a task: this program again, alone with loopback.
+/// Runs the second half of a task, in the process that only has loopback.
 fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
     alone_code(programs).map(ExitCode::from)
 }
 
-/// The exit code of that.
+/// Returns the exit code of the second half.
 fn alone_code(programs: &Path) -> anyhow::Result<u8> {
-    // The same name each time, because some output has pieces of it; another where a run is going on.
+    // The name is always the same, because some output contains it. It differs only during another run.
     let name = "teamster-conformance";
     let home = tempfile::Builder::new()
         .prefix(name)

@@ -13,7 +13,7 @@ use crate::isolation::Network;
 use crate::scenario::Scenario;
 use crate::{fact, install, say};
 
-/// Begins the line with the date.
+/// Prefix of the line with the date.
 const RUN_ON: &str = "Run on ";
 
 /// The headings of the two tables.
@@ -29,14 +29,14 @@ pub(crate) const LOOP: &str = "## Agent loop";
 /// The heading of the section that `cargo xtask conformance --times` writes.
 pub(crate) const TIMES: &str = "## Times";
 
-/// The sections at the end that others write, in their order.
+/// The sections at the end that other tasks write, in order.
 const KEPT: [&str; 3] = [RESILIENCE, LOOP, TIMES];
 
 fn path() -> PathBuf {
     crate::root().join("docs/conformance.md")
 }
 
-/// Writes the page, or only looks whether the one that is there is the same; `false` if it is not.
+/// Writes the page, or only checks that the current one is equal. Returns `false` if it is not.
 pub(crate) fn settle(page: &str, check: bool, command: &str) -> anyhow::Result<bool> {
     if !check {
         write(page)?;
@@ -57,7 +57,7 @@ pub(crate) fn write(page: &str) -> anyhow::Result<()> {
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Whether the page that is there is this one, but for its date.
+/// Returns whether the current page equals this one, except for its date.
 fn is_current(page: &str) -> anyhow::Result<bool> {
     let there = there()?;
     let undated = |page: &str| -> Vec<String> {
@@ -67,7 +67,7 @@ fn is_current(page: &str) -> anyhow::Result<bool> {
     Ok(undated(&there) == undated(page))
 }
 
-/// The page that is there: what this task writes, and each of the [`KEPT`] sections.
+/// Splits a page into the part that this task writes and each of the [`KEPT`] sections.
 fn parts(page: &str) -> (&str, [&str; KEPT.len()]) {
     let start = |heading: &&str| page.find(&format!("\n{heading}\n")).map(|at| at + 1);
     let starts = KEPT.each_ref().map(start);
@@ -79,7 +79,7 @@ fn parts(page: &str) -> (&str, [&str; KEPT.len()]) {
     (page[..end(0)].trim_end(), sections)
 }
 
-/// A page of these parts.
+/// Joins the parts of a page.
 fn joined(own: &str, sections: [&str; KEPT.len()]) -> String {
     let mut page = own.trim_end().to_owned();
     for section in sections.iter().filter(|section| !section.is_empty()) {
@@ -90,13 +90,13 @@ fn joined(own: &str, sections: [&str; KEPT.len()]) -> String {
     page
 }
 
-/// The page that is there.
+/// Reads the current page.
 pub(crate) fn there() -> anyhow::Result<String> {
     let path = path();
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The page that is there, with this one of the sections that are [`KEPT`].
+/// Returns the current page with one of the [`KEPT`] sections replaced.
 pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
     let page = there()?;
     let (own, mut sections) = parts(&page);
@@ -108,13 +108,13 @@ pub(crate) fn with_section(section: &str) -> anyhow::Result<String> {
     Ok(joined(own, sections))
 }
 
-/// One of the [`KEPT`] sections of a page, by its heading.
+/// Returns one of the [`KEPT`] sections of a page, by its heading.
 pub(crate) fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let at = KEPT.iter().position(|known| *known == heading);
     at.map_or("", |at| parts(page).1[at])
 }
 
-/// Renders the page. Cells that were not played now are those of the page that is there.
+/// Renders the page. Cells that were not played now are copied from the current page.
 pub(crate) fn page(
     scenarios: &[Arc<Scenario>],
     columns: &[Column],
@@ -257,14 +257,14 @@ pub(crate) fn page(
     Ok(joined(&page, parts(&there).1))
 }
 
-/// When and where the page that is there was played, for one that is only rendered again.
+/// Returns the date and network of the current page, for a page that is only rendered again.
 pub(crate) fn run_on() -> anyhow::Result<String> {
     let there = there()?;
     let line = there.lines().find_map(|line| line.strip_prefix(RUN_ON));
     Ok(line.unwrap_or_default().trim_end_matches('.').to_owned())
 }
 
-/// The date of today and the kind of network, for a page that is played now.
+/// Returns today's date and the kind of network, for a page that is played now.
 pub(crate) fn run_now(network: Network) -> String {
     format!("{}, {}", jiff::Zoned::now().date(), network.describe())
 }
@@ -272,9 +272,9 @@ pub(crate) fn run_now(network: Network) -> String {
 /// Numbers of differences and letters of reasons.
 struct Table<'a> {
     differences: &'a Differences,
-    /// Differences in the order of the declarations; their numbers count from 1.
+    /// Differences in the order of their declarations. Their numbers count from 1.
     names: Vec<&'a str>,
-    /// Why scenarios are not played, in the order in which they are met.
+    /// Reasons why scenarios are not played, in the order of their first use.
     reasons: Vec<String>,
 }
 
@@ -293,7 +293,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Differences that a column has wherever their facts are reported. They have a row of their own.
+    /// Returns the differences that a column has in all scenarios that report their facts. They have a
+    /// separate row.
     fn everywhere(&self, column: Column) -> Vec<&'a str> {
         let all = self.differences.difference.iter();
         let mut names: Vec<&str> = all
@@ -308,7 +309,7 @@ impl<'a> Table<'a> {
         names
     }
 
-    /// Links to differences, such as `[4](#4-late-text "late-text")`.
+    /// Returns links to differences, such as `[4](#4-late-text "late-text")`.
     fn links(&self, names: &[String]) -> String {
         let mut numbers: Vec<(usize, &str)> = names
             .iter()
@@ -331,7 +332,7 @@ impl<'a> Table<'a> {
         format!("✓ {links}").trim_end().to_owned()
     }
 
-    /// A link to a reason, by its letter.
+    /// Returns a link to a reason, by its letter.
     fn reason(&mut self, why: &str) -> String {
         let at = self.reasons.iter().position(|known| known == why);
         let at = at.unwrap_or_else(|| {
@@ -346,7 +347,7 @@ fn letter(at: usize) -> char {
     ('a'..='z').nth(at).unwrap_or('?')
 }
 
-/// The cells of one of the tables of a page, by scenario and CLI.
+/// Returns the cells of one of the tables of a page, by scenario and CLI.
 fn kept_cells<'p>(page: &'p str, heading: &str) -> BTreeMap<(&'p str, &'p str), &'p str> {
     let mut kept = BTreeMap::new();
     let Some((_, rest)) = page.split_once(&format!("\n{heading}\n")) else {
@@ -373,7 +374,7 @@ fn kept_cells<'p>(page: &'p str, heading: &str) -> BTreeMap<(&'p str, &'p str), 
     kept
 }
 
-/// The differences that a cell names; `None` if it was not the same but for them.
+/// Returns the differences that a cell names, or `None` if it has undeclared ones.
 fn names_in(cell: &str) -> Option<Vec<String>> {
     let links = cell.strip_prefix('✓')?;
     Some(

@@ -1,11 +1,11 @@
-//! A folder of its own for a CLI, and the processes in it.
+//! A separate folder for a CLI, and the processes in it.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::bench::Bench;
 
-/// A place of its own for a CLI: home, working directory, temporary files.
+/// A separate folder for a CLI: home, working directory, temporary files.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
@@ -22,12 +22,12 @@ impl Place {
         Ok(Self { folder })
     }
 
-    /// The home folder.
+    /// Returns the home folder.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    /// Where the agent works.
+    /// Returns the working directory of the agent.
     pub(crate) fn directory(&self) -> PathBuf {
         self.folder.path().join("ws")
     }
@@ -37,18 +37,18 @@ impl Place {
     }
 }
 
-/// Command lines of the processes that have this home.
+/// Returns the command lines of the processes with this home.
 pub(crate) fn processes_of(home: &Path) -> Vec<String> {
     ids_of(home).into_iter().map(command_of).collect()
 }
 
-/// The command line of a process.
+/// Returns the command line of a process.
 pub(crate) fn command_of(pid: u32) -> String {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
-/// The processes that have this home.
+/// Returns the processes with this home.
 pub(crate) fn ids_of(home: &Path) -> Vec<u32> {
     let mark = format!("HOME={}", home.display());
     let Ok(processes) = std::fs::read_dir("/proc") else {

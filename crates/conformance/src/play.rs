@@ -20,73 +20,73 @@ use crate::place::{Place, processes_of};
 use crate::process::Process;
 use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
 
-/// The longest that a run may take. The longest that a CLI needs by itself is about 80 s.
+/// Maximum duration of a run. The slowest CLI needs about 80 s.
 pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
 
-/// Which run or turn it is.
+/// Number or purpose of a run or turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// This one of the scenario's, from 0.
+    /// Run of the scenario, from 0.
     Run(usize),
-    /// The turn with which a session's process starts.
+    /// The turn that starts a session's process.
     Ready,
     /// The turn after one that broke off.
     Again,
 }
 
-/// One run that was played, or one turn of a session.
+/// A played run, or a played turn of a session.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) which: Which,
     /// Change of a session's process.
     pub(crate) process: Option<Process>,
-    /// Whether the turn was sent once more, because it had been refused for a time.
+    /// True if the turn was sent a second time, because it had been refused temporarily.
     pub(crate) sent_again: bool,
-    /// How many turns that the CLI began by itself are reported as a part of this one.
+    /// Number of unasked turns that are reported as a part of this one.
     pub(crate) unasked: u32,
-    /// Whether a warning of an earlier turn of the session named the MCP server.
+    /// True if a warning of an earlier turn of the session named the MCP server.
     pub(crate) warned_before: bool,
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) result: RunResult,
-    /// Whether the script has text in pieces.
+    /// True if the script has text in pieces.
     pub(crate) in_pieces: bool,
-    /// How many texts the script has.
+    /// Number of texts in the script.
     pub(crate) messages: usize,
     pub(crate) has_mcp: bool,
-    /// Where the agent worked.
+    /// Working directory of the agent.
     pub(crate) directory: PathBuf,
     pub(crate) session_before: Option<String>,
     pub(crate) prompt_arrived: Option<bool>,
-    /// Whether the image reached the model, of a run that is about one.
+    /// True if the image of the run reached the model; `None` without an image.
     pub(crate) image_arrived: Option<bool>,
     pub(crate) processes_left: Vec<String>,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) requests: Vec<Request>,
     pub(crate) time: Duration,
-    /// Host and port at which the CLI was pointed.
+    /// Host and port of the service that the CLI uses.
     pub(crate) service: String,
-    /// The lines that the agent printed, where they are kept.
+    /// The lines that the agent printed, if recorded.
     pub(crate) printed: Vec<String>,
-    /// Nothing listened where it was pointed at.
+    /// True if the service's port had no listener.
     pub(crate) has_no_listener: bool,
 }
 
-/// A CLI in a place of its own, pointed at a model of its own.
+/// A CLI in a separate home, with a separate model.
 pub(crate) struct Stage {
     agent: Agent,
     pub(crate) place: Place,
-    /// None if the server is gone.
+    /// `None` if the server is stopped.
     pub(crate) model: Option<MockModel>,
     pub(crate) pointing: Pointing,
-    /// Host and port at which the CLI is pointed.
+    /// Host and port of the service that the CLI uses.
     service: String,
 }
 
 impl Stage {
-    /// A place of this name with the scenario's files, and a model that plays this script.
+    /// Creates a home of this name with the scenario's files, and a model that plays this script.
     pub(crate) async fn new(
         bench: &Bench,
         agent: impl Into<Agent>,
@@ -124,13 +124,13 @@ impl Stage {
         })
     }
 
-    /// Requests to the model after this many.
+    /// Returns the requests to the model after the first `asked`.
     pub(crate) fn requests_from(&self, asked: usize) -> Vec<Request> {
         let model = self.model.as_ref();
         model.map_or_else(Vec::new, |model| model.requests_from(asked))
     }
 
-    /// How often the model was asked until now.
+    /// Returns the number of requests to the model until now.
     pub(crate) fn asked(&self) -> usize {
         self.model.as_ref().map_or(0, |it| it.requests().len())
     }
@@ -176,7 +176,7 @@ pub(crate) async fn play(
     Ok(played)
 }
 
-/// The name of what is recorded of a run of a scenario: the first has the scenario's.
+/// Returns the name of the recording of a scenario's run. The first has the scenario's name.
 pub(crate) fn recorded_name(scenario: &str, run: usize) -> String {
     match run {
         0 => scenario.to_owned(),
@@ -184,7 +184,7 @@ pub(crate) fn recorded_name(scenario: &str, run: usize) -> String {
     }
 }
 
-/// In the form that the CLI's own ids have.
+/// Returns an unknown session id in the CLI's format.
 pub(crate) fn unknown_session(agent: impl Into<Agent>) -> String {
     match agent.into() {
         Agent::Cli(Cli::OpenCode) => "ses_000000000000000000000000ab".to_owned(),
@@ -221,15 +221,15 @@ pub(crate) fn params(
             .env
             .insert(name.to_owned(), folder.display().to_string());
     }
-    // These want a newer Node than a machine may have: Pi 22.19, Copilot 24 before it had a program of
-    // its own. It is installed beside them.
+    // These need a newer Node.js than the machine may have: Pi needs 22.19, and Copilot before its native
+    // program needs 24. It is installed next to them.
     let needs_node = |cli: Cli| matches!(cli, Cli::Pi | Cli::Copilot) || !install::is_pinned(cli);
     if agent.cli().is_none_or(needs_node) {
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }
     if agent.cli() == Some(Cli::Claude) {
-        // As root it allows everything only with a variable that declares a sandbox.
+        // As root, Claude Code only allows everything with a variable that declares a sandbox.
         params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     }
     if agent.cli() == Some(Cli::Copilot) {
@@ -287,13 +287,13 @@ async fn one(
 /// State before a run.
 pub(crate) struct Before {
     pub(crate) begun: Instant,
-    /// How often the model had been asked.
+    /// Number of earlier requests to the model.
     pub(crate) asked: usize,
     pub(crate) prompt: String,
     pub(crate) session: Option<String>,
 }
 
-/// Reads a stream to its end, and aborts it if that is to be.
+/// Reads a stream to its end, and aborts it if the scenario requires that.
 pub(crate) async fn read(
     mut stream: EventStream,
     abort: Option<&Abort>,
@@ -322,7 +322,7 @@ pub(crate) async fn read(
     Ok(events)
 }
 
-/// The record of a run whose stream gave these events.
+/// Returns the record of a run from the events of its stream.
 pub(crate) fn played(
     stage: &Stage,
     scenario: &Scenario,
@@ -380,7 +380,7 @@ fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
 }
 
 impl Played {
-    /// Merges the result of a turn that the CLI started by itself after this one.
+    /// Merges the result of an unasked turn that followed this one.
     pub(crate) fn go_on(&mut self, events: Vec<AgentEvent>) -> anyhow::Result<()> {
         let next = result_of(&events)?;
         self.unasked += 1;
@@ -395,7 +395,7 @@ impl Played {
             (Some(usage), Some(more)) => Some(usage.plus(more)),
             (one, other) => one.or(other),
         };
-        // A story only has whether it is known.
+        // A story only has whether the cost is known.
         all.total_cost_usd = all.total_cost_usd.or(next.total_cost_usd);
         all.errors.extend(next.errors);
         all.permission_denials.extend(next.permission_denials);
@@ -423,14 +423,14 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             while !place.directory().join(name).exists() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            // The CLI reports the call when it has started it.
+            // The CLI writes the call after it has started it.
             tokio::time::sleep(Duration::from_millis(700)).await;
         }
     }
 }
 
-/// Whether the prompt is in what a model was asked; `None` if none was. That a service is there (`HEAD
-/// /`) is asked without it.
+/// Returns whether a request to a model contains the prompt, or `None` without requests. A request that only
+/// checks the service (`HEAD /`) does not contain it.
 fn prompt_arrived(requests: &[Request], prompt: &str) -> Option<bool> {
     let mut asked = requests
         .iter()
@@ -440,7 +440,7 @@ fn prompt_arrived(requests: &[Request], prompt: &str) -> Option<bool> {
     Some(asked.any(|request| holds(&request.body, prompt)))
 }
 
-/// The files that the story of a run is about.
+/// Returns the files that the story of a run requires.
 fn files(run: &Run, directory: &Path) -> BTreeMap<String, String> {
     let names = run
         .story

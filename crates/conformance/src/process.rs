@@ -1,18 +1,18 @@
 //! Changes of a CLI's process.
 
-/// The change of the process with a turn.
+/// The change of the process during a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// It was started for it, and lives on.
+    /// The process was started for the turn and lives on.
     New,
-    /// It was there before, and lives on.
+    /// The process existed before and lives on.
     Same,
-    /// It ended with the turn.
+    /// The process ended with the turn.
     Ended,
 }
 
 impl Process {
-    /// As a story has it.
+    /// Returns the word for a story.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::New => "new",

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The requested ones, or all.
+/// Returns the requested items, or all.
 fn given_or<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
     if given.is_empty() { all } else { given }.to_vec()
 }
@@ -109,7 +109,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         args.jobs,
         network.describe()
     ));
-    // A case may need another CLI to fall back to.
+    // A case may use another CLI as its fallback.
     for cli in install::clis() {
         bench.prepare(cli);
     }
@@ -172,7 +172,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// Prints a case.
+/// Prints the result of a case.
 fn report(args: &Args, done: &Done) {
     let line = |what: &str| {
         say(format_args!(

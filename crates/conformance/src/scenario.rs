@@ -1,4 +1,4 @@
-//! Scenarios: a script for the model, and beside it what is run and what must come of it.
+//! Scenarios: a script for the model, with the runs to play and the expected stories.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,29 +21,27 @@ pub(crate) struct Scenario {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Test {
-    /// The runs, one after the other, in the same home and against the same model.
+    /// The runs, played in order in the same home and against the same model.
     pub(crate) run: Vec<Run>,
-    /// Where the CLI is pointed at.
+    /// The service that the CLI uses.
     #[serde(default)]
     pub(crate) service: Service,
-    /// Files that are in the working directory before.
+    /// Files that exist in the working directory before the first run.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
     /// Arguments for a CLI, by its id.
     #[serde(default)]
     pub(crate) args: BTreeMap<String, Vec<String>>,
-    /// The model that a CLI is set to use in the place of its usual one, by the CLI's id: where it gives
-    /// its tools to some models only.
+    /// Models that replace the usual one, by the CLI's id, for CLIs whose tools depend on the model.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, String>,
-    /// Which CLIs do not play it as turns of one process.
+    /// CLIs that do not play it as turns of one process.
     #[serde(default)]
     pub(crate) cold_only: Vec<ColdOnly>,
-    /// Whether a CLI spends most of its time waiting before it repeats a request. Such a scenario is played
-    /// beside the others.
+    /// True if a CLI mostly waits for retries. Such a scenario is played concurrently with the others.
     #[serde(default)]
     pub(crate) waits: bool,
-    /// Which CLIs have what it is about. All, if it is absent.
+    /// CLIs with the feature of the scenario. Default: all.
     pub(crate) only: Option<Only>,
 }
 
@@ -53,18 +51,18 @@ pub(crate) struct Test {
 pub(crate) struct Only {
     /// The CLIs that have it, each with the first version that does; `""` for all versions.
     pub(crate) providers: BTreeMap<String, String>,
-    /// Why the others do not play it.
+    /// Reason why the others do not play it.
     pub(crate) why: String,
 }
 
-/// Restricts a scenario to runs with a process of their own.
+/// Restriction of a scenario to runs with separate processes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct ColdOnly {
-    /// Which CLIs do that; all, if none is named.
+    /// CLIs that are restricted. Default: all.
     #[serde(default)]
     pub(crate) providers: Vec<String>,
-    /// Why.
+    /// The reason.
     pub(crate) why: String,
 }
 
@@ -72,10 +70,10 @@ pub(crate) struct ColdOnly {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Service {
-    /// At the model that plays the script.
+    /// The model that plays the script.
     #[default]
     Model,
-    /// At a port without a listener; in a session after its first turn.
+    /// A port without a listener; in a session, only after its first turn.
     Nobody,
 }
 
@@ -85,46 +83,46 @@ pub(crate) enum Service {
 pub(crate) struct Run {
     /// The prompt.
     pub(crate) prompt: String,
-    /// Repetitions of the prompt, for a long one.
+    /// Number of repetitions of the prompt, for a long one.
     #[serde(default = "one")]
     pub(crate) prompt_times: usize,
-    /// Which session is resumed.
+    /// The session to resume.
     #[serde(default)]
     pub(crate) resume: Resume,
     /// The permission mode.
     #[serde(default)]
     pub(crate) permission: Permission,
-    /// How often the CLI itself repeats a request, where that can be set.
+    /// Number of retries by the CLI itself, if configurable.
     pub(crate) cli_retries: Option<u32>,
-    /// The MCP server `tiny`: arguments of the test server, such as its faults.
+    /// Arguments of the MCP server `tiny`, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,
     /// The caller's answer to a question of an MCP server, in a session.
     pub(crate) answer: Option<String>,
-    /// Whether an image goes with the prompt.
+    /// True if the prompt has an image.
     #[serde(default)]
     pub(crate) image: bool,
     /// The JSON Schema of the answer.
     pub(crate) output_schema: Option<Value>,
-    /// Whether a prompt may be one of the CLI's commands.
+    /// True if a prompt may be one of the CLI's commands.
     #[serde(default)]
     pub(crate) slash_commands: bool,
     /// The limit of time without a line while the model works, in milliseconds.
     pub(crate) idle_timeout_ms: Option<u64>,
-    /// When the run is aborted.
+    /// The trigger of an abort.
     pub(crate) abort: Option<Abort>,
-    /// How many `[[turn]]`s of the script (those with `times` not counted) belong to this run. All,
-    /// if it is the only one.
+    /// Number of `[[turn]]`s of the script in this run, without those with `times`. Default: all, if it is
+    /// the only run.
     pub(crate) turns: Option<usize>,
-    /// Expected facts, beside those that follow from the script, by name.
+    /// Expected facts by name, in addition to those that follow from the script.
     #[serde(default)]
     pub(crate) story: BTreeMap<String, Value>,
-    /// Further expected facts as a turn of a session.
+    /// Additional expected facts as a turn of a session.
     #[serde(default)]
     pub(crate) hot: BTreeMap<String, Value>,
 }
 
 impl Run {
-    /// A run of this prompt, with nothing particular about it.
+    /// Creates a run with this prompt and defaults for all other fields.
     pub(crate) fn new(prompt: &str) -> Self {
         Self {
             prompt: prompt.to_owned(),
@@ -150,16 +148,16 @@ fn one() -> usize {
     1
 }
 
-/// Which session is resumed.
+/// The session to resume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Resume {
-    /// None: a new one begins.
+    /// A new session.
     #[default]
     New,
-    /// That of the previous run.
+    /// The session of the previous run.
     Last,
-    /// One that does not exist.
+    /// A session that does not exist.
     Unknown,
 }
 
@@ -176,9 +174,9 @@ pub(crate) enum Permission {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum Abort {
-    /// So many milliseconds after the model was asked.
+    /// Time after a request to the model, in milliseconds.
     AfterRequestMs(u64),
-    /// As soon as there is this file in the working directory, which a tool makes.
+    /// Existence of this file in the working directory, which a tool creates.
     WhenFile(String),
 }
 
@@ -238,7 +236,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// One answer of the model, and its prompt.
+    /// Creates a scenario with one run and one answer of the model.
     pub(crate) fn of_one(name: &str, answer: Turn, run: Run) -> anyhow::Result<Self> {
         Ok(Self {
             name: name.to_owned(),
@@ -256,7 +254,7 @@ impl Scenario {
         })
     }
 
-    /// Why this CLI does not play it at all, in this version.
+    /// Returns the reason why this CLI does not play it at all, in this version.
     pub(crate) fn not_played(&self, cli: Cli, version: &str) -> Option<&str> {
         let only = self.test.only.as_ref()?;
         let played = only
@@ -266,7 +264,7 @@ impl Scenario {
         (!played).then_some(only.why.as_str())
     }
 
-    /// Why this CLI does not play it as turns of one process.
+    /// Returns the reason why this CLI does not play it as turns of one process.
     pub(crate) fn cold_only(&self, cli: Cli) -> Option<&str> {
         let about = |one: &&ColdOnly| {
             one.providers.is_empty() || one.providers.iter().any(|name| name == cli.id())
@@ -275,12 +273,12 @@ impl Scenario {
         found.map(|one| one.why.as_str())
     }
 
-    /// Its description.
+    /// Returns its description.
     pub(crate) fn description(&self) -> &str {
         self.script.description.as_deref().unwrap_or_default()
     }
 
-    /// Whether it is about work in the background.
+    /// Returns whether the script has background work.
     pub(crate) fn is_in_background(&self) -> bool {
         let turns = self.script.turns.iter();
         turns.flat_map(|turn| &turn.parts).any(|part| {
@@ -295,7 +293,7 @@ impl Scenario {
         })
     }
 
-    /// The model's answers to sub-agents, which belong to the first run.
+    /// Returns the model's answers to sub-agents, which belong to the first run.
     pub(crate) fn agent_answers(&self, run: usize) -> Vec<&Turn> {
         let agents = self.script.agents.iter().filter(|_| run == 0);
         agents
@@ -304,8 +302,7 @@ impl Scenario {
             .collect()
     }
 
-    /// The parts of the model's answers that belong to a run, each answer by itself. Answers that
-    /// are given up (`times`) are left out.
+    /// Returns the model's answers that belong to a run. Answers that fail (`times`) are omitted.
     pub(crate) fn answers(&self, run: usize) -> Vec<&Turn> {
         let lasting = self.script.turns.iter().filter(|turn| turn.times.is_none());
         let before: usize = self.test.run[..run]
@@ -324,12 +321,12 @@ fn is_provider(name: &String) -> anyhow::Result<()> {
     }
 }
 
-/// The folder of the scenarios.
+/// Returns the folder of the scenarios.
 pub(crate) fn folder() -> PathBuf {
     crate::here().join("scenarios")
 }
 
-/// All scenarios, by name; or those that are named.
+/// Reads all scenarios, sorted by name, or the named ones.
 pub(crate) fn read(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
     let folder = folder();
     let entries =

@@ -1,4 +1,4 @@
-//! Several runs at a time.
+//! Concurrent runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// The runs, and the folder in which those of this CLI were recorded.
+    /// Returns the runs, and the folder with the recordings of this CLI.
     pub(crate) fn recorded(&self, bench: &Bench) -> anyhow::Result<(&[Played], PathBuf)> {
         let played = self
             .played
@@ -36,11 +36,11 @@ impl Done {
     }
 }
 
-/// How many scenarios that mostly wait are played for each place of the others.
+/// Number of concurrent scenarios that mostly wait, for each slot of the others.
 pub(crate) const WAITING: usize = 3;
 
-/// Plays every scenario for every column that it has, so many at a time, and reports each as it ends. Those
-/// that mostly wait begin first, and take none of the places.
+/// Plays every scenario for every column, with a limit of concurrent ones, and reports each as it ends. Those
+/// that mostly wait start first and have separate slots.
 pub(crate) fn play_all(
     bench: &Bench,
     columns: &[Column],
@@ -99,7 +99,8 @@ pub(crate) fn play_all(
     })
 }
 
-/// All scenarios, with those first that mostly wait: otherwise the longest of them would end last.
+/// Returns the scenarios, beginning with those that mostly wait. Otherwise the longest of them would end
+/// last.
 fn waiting_first(scenarios: &[Arc<Scenario>]) -> impl Iterator<Item = &Arc<Scenario>> {
     let (waiting, others): (Vec<_>, Vec<_>) =
         scenarios.iter().partition(|scenario| scenario.test.waits);

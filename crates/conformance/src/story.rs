@@ -1,4 +1,4 @@
-//! The story of a run, in facts that mean the same for every CLI.
+//! Stories of runs, in facts that mean the same for every CLI.
 
 mod calls;
 
@@ -14,13 +14,13 @@ use crate::scenario::Scenario;
 pub(crate) use calls::in_place;
 use calls::{described_call, scripted_call};
 
-/// A story: its facts by name. A fact that is not known is not there.
+/// A story: its facts by name. Unknown facts are absent.
 pub(crate) type Story = BTreeMap<String, Value>;
 
-/// Where a fact can be anything.
+/// Value of a fact that can be anything.
 pub(crate) const ANY: &str = "(any)";
 
-/// The story of a scenario's script, with the facts that the scenario adds.
+/// Returns the story of a scenario's script, with the facts that the scenario adds.
 pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     let mut story = Story::new();
     let answers = scenario.answers(run);
@@ -100,7 +100,7 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     story
 }
 
-/// The story of the scenario as a turn of a session, after another one.
+/// Returns the story of the scenario as a turn of a session, after another one.
 pub(crate) fn expected_hot(scenario: &Scenario, run: usize) -> Story {
     let mut story = expected(scenario, run);
     if let Some(session) = story.get_mut("session") {
@@ -113,16 +113,16 @@ pub(crate) fn expected_hot(scenario: &Scenario, run: usize) -> Story {
     story
 }
 
-/// Puts a fact into a story, or takes it out.
+/// Adds a fact to a story, or removes it.
 fn insert(story: &mut Story, name: &str, value: &Value) {
     match value {
-        // TOML has no word for nothing.
+        // TOML has no null.
         Value::String(absent) if absent == "(absent)" => story.remove(name),
         _ => story.insert(name.to_owned(), value.clone()),
     };
 }
 
-/// Whether an answer comes to its own end, so that it counts.
+/// Returns whether an answer reaches its own end, so that it counts.
 fn is_whole(turn: &Turn) -> bool {
     let broken = |part: &Part| {
         matches!(
@@ -133,8 +133,8 @@ fn is_whole(turn: &Turn) -> bool {
     turn.error.is_none() && !turn.parts.iter().any(broken)
 }
 
-/// The story of a run. Tools are numbered as in the story that was expected, because in which
-/// order calls are reported that were made at the same time is chance.
+/// Returns the story of a run. Tools are numbered as in the expected story, because the order of concurrent
+/// calls is random.
 pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     let mut story = Story::new();
     let result = &played.result;
@@ -186,7 +186,7 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     }
     for (number, tool) in numbered(&tools, played, expected) {
         tell_tool(&mut story, number, tool, played);
-        // Of much output the number of lines is enough, and is reported if expected.
+        // For long output, the number of lines is compared if the story expects it.
         let lines = format!("tool{number}.lines");
         if expected.contains_key(&lines)
             && let Some(output) = story
@@ -237,7 +237,7 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     story
 }
 
-/// Whether a warning named the MCP server.
+/// Returns whether a warning named the MCP server.
 pub(crate) fn warned(events: &[AgentEvent]) -> bool {
     events.iter().any(|event| match event {
         AgentEvent::Notice(notice) => {
@@ -247,7 +247,7 @@ pub(crate) fn warned(events: &[AgentEvent]) -> bool {
     })
 }
 
-/// The calls with the numbers that those like them have in the story that was expected.
+/// Returns the calls, with the numbers of matching calls in the expected story.
 fn numbered<'p>(
     tools: &[&'p ToolUse],
     played: &Played,
@@ -279,7 +279,7 @@ fn tell_figures(story: &mut Story, result: &RunResult) {
         ("cache_write", usage.cache_write_tokens),
         ("reasoning", usage.reasoning_tokens),
     ] {
-        // A figure of 0 and none are the same story.
+        // A figure of 0 is equivalent to none.
         if let Some(figure @ 1..) = figure {
             story.insert(format!("usage.{name}"), figure.into());
         }
@@ -301,7 +301,7 @@ fn tell_tool(story: &mut Story, number: usize, tool: &ToolUse, played: &Played) 
     if let Some(result) = result {
         let output = in_place(&result.output, &played.directory);
         story.insert(format!("tool{number}.output"), output.trim().into());
-        // That it did not fail is the same story as no word on it.
+        // An explicit success is equivalent to no report.
         if result.is_error == Some(true) {
             story.insert(format!("tool{number}.failed"), true.into());
         }

@@ -1,4 +1,4 @@
-//! `cargo xtask conformance --times`: how long a run takes, and a turn of a process that is there.
+//! `cargo xtask conformance --times`: durations of runs, and of turns of an existing process.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -15,9 +15,9 @@ use crate::play::{self, LIMIT, Stage};
 use crate::scenario::{self, Scenario};
 use crate::{hot, matrix, say};
 
-/// The scenario that is measured.
+/// The measured scenario.
 const SCENARIO: &str = "text";
-/// How often.
+/// Number of rounds.
 const ROUNDS: usize = 5;
 /// Measurements of each round.
 const WHAT: [&str; 4] = [
@@ -27,10 +27,10 @@ const WHAT: [&str; 4] = [
     "hot, second turn",
 ];
 
-/// The times of one round, by [`WHAT`]; those of turns are absent where there are no sessions.
+/// The durations of one round, by [`WHAT`]; `None` for turns of CLIs without sessions.
 type Round = [Option<Duration>; WHAT.len()];
 
-/// Measures, prints the results, and writes them into the docs if requested.
+/// Measures, prints the results, and writes them to the docs if requested.
 pub(crate) fn run(
     bench: &Bench,
     clis: &[Cli],
@@ -60,7 +60,7 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// All rounds in one home, in which the CLI has been run before.
+/// Measures all rounds in one home, in which the CLI has been run before.
 async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result<Vec<Round>> {
     let answer = scenario.script.turns.first();
     let answer = answer.context("the scenario has no answer")?;
@@ -95,7 +95,7 @@ async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result
     Ok(rounds)
 }
 
-/// A run with a process of its own, from the call to `done`.
+/// Measures a run with a separate process, from the call to `done`.
 async fn cold(
     bench: &Bench,
     cli: Cli,
@@ -120,7 +120,7 @@ async fn timed(begun: Instant, stream: EventStream) -> anyhow::Result<(Duration,
     Ok((time, result))
 }
 
-/// Asserts that the same work was measured.
+/// Checks that both runs did the same work.
 fn same(one: &RunResult, other: &RunResult) -> anyhow::Result<()> {
     if one.text != other.text {
         bail!(

@@ -8,7 +8,7 @@ fn program(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_conformance"))
         .args(args)
         .env("CARGO_TARGET_DIR", target.path())
-        // Nothing listens there.
+        // A port without a listener.
         .env("npm_config_registry", "http://127.0.0.1:9")
         .env("npm_config_cache", target.path().join("cache"))
         .output()
@@ -38,7 +38,7 @@ fn without_a_registry_nothing_counts_as_passed() {
     }
 }
 
-/// Reads every scenario and the table of differences, which are checked on the way.
+/// Lists every scenario, which also validates the scenarios and the table of differences.
 #[test]
 fn the_scenarios_are_listed_with_their_descriptions() {
     let output = program(&["conformance", "--list"]);

@@ -12,21 +12,21 @@ use crate::json::holds;
 use crate::play::Played;
 use crate::story::{ANY, Story, in_place};
 
-/// The cause of a difference.
+/// Cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {
-    /// The agent printed it, and teamster did not report it.
+    /// The agent printed the fact, and teamster did not report it.
     Teamster,
-    /// The agent breaks the protocol.
+    /// The agent violates the protocol.
     Violation,
     /// The agent reports that it lacks the feature.
     Capability,
-    /// The agent does it otherwise, or does not print it.
+    /// The agent behaves differently or does not print the fact.
     Agent,
-    /// The protocol has no means for it.
+    /// The protocol cannot express the fact.
     Protocol,
-    /// The agent never asked the model: it has no login, or was pointed elsewhere.
+    /// The agent never called the model: it has no login or uses another address.
     Setup,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// Something that could not be played at all.
+    /// Creates the finding of a scenario that could not be played.
     pub(crate) fn not_played(error: &anyhow::Error) -> Self {
         Self {
             fact: "status".to_owned(),
@@ -69,8 +69,9 @@ impl Finding {
     }
 }
 
-/// Facts that differ from the expected ones, with their cause, but for those that are `declared`. `met` are all
-/// lines until then of the same process or an earlier one: the agent reports its capabilities in its first.
+/// Returns the facts that differ from the expected ones, with their causes, except for those in `declared`.
+/// `met` has all earlier lines of the same or an earlier process: the agent reports its capabilities in its
+/// first.
 pub(crate) fn findings(
     expected: &Story,
     actual: &Story,
@@ -103,7 +104,7 @@ pub(crate) fn findings(
     findings
 }
 
-/// A value as it is shown and kept.
+/// Returns a value in the form that is shown and stored.
 fn short(value: &Value) -> Value {
     match value {
         Value::String(text) => excerpt(text).into(),
@@ -116,9 +117,9 @@ struct Evidence<'a> {
     played: &'a Played,
     /// The messages of the run.
     messages: Vec<Value>,
-    /// Whether the agent has reported its capabilities.
+    /// True if the agent has reported its capabilities.
     is_agent: bool,
-    /// The cost of the session before, as last reported by the agent.
+    /// The cost of the session before the run, as last reported by the agent.
     cost_before: Option<Value>,
 }
 
@@ -193,7 +194,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// A parameter that was refused before, or that the agent lacks.
+    /// Returns the cause if a parameter was refused, by teamster or because the agent lacks it.
     fn refused(&self) -> Option<(Cause, String)> {
         let errors = &self.played.result.errors;
         let refused = errors
@@ -207,14 +208,14 @@ impl<'a> Evidence<'a> {
         Some((cause, excerpt(&refused.message)))
     }
 
-    /// It ended with an error, and no model was asked.
+    /// Returns the cause if the run ended with an error before any request to a model.
     fn never_asked(&self) -> Option<(Cause, String)> {
         let mut requests = self.played.requests.iter();
         let error = self.played.result.errors.last()?;
         if requests.any(|request| request.protocol.is_some()) || self.played.has_no_listener {
             return None;
         }
-        // An unknown session is reported without a model.
+        // An unknown session is reported without a request to a model.
         if self.played.session_before.is_some() {
             return None;
         }
@@ -244,8 +245,8 @@ impl<'a> Evidence<'a> {
         found.unwrap_or_else(|| "a line that is no message".to_owned())
     }
 
-    /// Tokens and cost: whether what is expected is anywhere in what was printed, as it is or of several
-    /// requests.
+    /// Returns the cause for tokens or a cost: whether the expected value occurs in the output, either
+    /// literally or as a sum over several requests.
     fn figure(&self, what: &str, expected: Option<&Value>) -> (Cause, String) {
         if expected.is_none() {
             return (Cause::Agent, "it prints what it used".to_owned());
@@ -312,7 +313,7 @@ impl<'a> Evidence<'a> {
         match (error, stop) {
             (Some(message), _) => {
                 let error = excerpt(&message["error"].to_string());
-                // Whether its own words say more than what was made of them.
+                // Checks whether the error has more information than the reported kind.
                 let is_known = actual.get("error").is_some_and(|kind| kind != "internal");
                 let cause = if fact == "error" && !is_known && names_a_status(&error) {
                     Cause::Teamster
@@ -381,7 +382,7 @@ impl<'a> Evidence<'a> {
                         .map(|text| in_place(text, &self.played.directory));
                     value.as_deref().map(str::trim) == Some(text)
                 };
-                // A diff is of a file that the call changed, and not its output.
+                // A diff belongs to a file that the call changed, not to its output.
                 let contents = calls.iter().flat_map(|call| {
                     let content = call["content"].as_array().into_iter().flatten();
                     content.filter(|part| part["type"] != "diff")
@@ -404,7 +405,7 @@ impl<'a> Evidence<'a> {
                 ),
             };
         }
-        // What is wanted of a call is its last word: a command, a path, a text.
+        // The expected part of a call is its last word: a command, a path or a text.
         let wanted = expected.and_then(Value::as_str).unwrap_or_default();
         let wanted = wanted.split_once(' ').map_or(wanted, |(_, rest)| rest);
         let is_printed = !wanted.is_empty() && calls.iter().any(|call| holds(call, wanted));
@@ -430,14 +431,14 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether an error names a status of HTTP that classifies it.
+/// Returns whether an error contains an HTTP status that classifies it.
 fn names_a_status(error: &str) -> bool {
     let numbers = error.split(|c: char| !c.is_ascii_digit());
     let mut statuses = numbers.filter_map(|number| number.parse::<u16>().ok());
     statuses.any(|status| (400..600).contains(&status))
 }
 
-/// Where in a value something is: its path.
+/// Returns the path of the first match in a value.
 fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Option<String> {
     match value {
         Value::Object(fields) => fields.iter().find_map(|(key, value)| {

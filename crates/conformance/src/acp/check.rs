@@ -1,4 +1,4 @@
-//! Validates an agent's output against the protocol's schema.
+//! Validation of an agent's output against the protocol's schema.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use agent_client_protocol_schema::v1::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The longest excerpt of a line.
+/// Maximum length of an excerpt of a line, in characters.
 const EXCERPT: usize = 300;
 
-/// Requests to a client that has offered neither files nor terminals.
+/// Prefixes of requests that a client without files and terminals does not support.
 const NOT_OFFERED: [&str; 2] = ["fs/", "terminal/"];
 
-/// Violations in these lines, by kind, with their numbers.
+/// Returns the violations in these lines by kind, with their numbers.
 pub(crate) fn violations(lines: &[String]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for line in lines {
@@ -26,7 +26,7 @@ pub(crate) fn violations(lines: &[String]) -> BTreeMap<String, usize> {
     found
 }
 
-/// The violation of a line; `None` if it is valid.
+/// Returns the violation of a line, or `None` if it is valid.
 pub(crate) fn violation(line: &str) -> Option<String> {
     if line.trim().is_empty() {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn violation(line: &str) -> Option<String> {
         (Some(method @ "session/request_permission"), _) => {
             read::<RequestPermissionRequest>(method, &message["params"])
         }
-        // Extensions of its own are its right.
+        // Extensions are allowed.
         (Some(method), _) if method.starts_with('_') => None,
         (Some(method), Some(_)) if NOT_OFFERED.iter().any(|it| method.starts_with(it)) => Some(
             format!("it asks for `{method}`, which was not offered to it"),
@@ -74,7 +74,7 @@ fn read<T: DeserializeOwned>(what: &str, value: &Value) -> Option<String> {
     Some(format!("{what}: {error}"))
 }
 
-/// The begin of a text, on one line.
+/// Returns the beginning of a text on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     if text.chars().count() <= EXCERPT {

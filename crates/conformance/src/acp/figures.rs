@@ -1,16 +1,17 @@
-//! Figures in what an agent has printed.
+//! Figures in an agent's output.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The cost of the session, if the message has it.
+/// Returns the cost of the session, if the message has it.
 pub(super) fn cost(message: &Value) -> Option<Value> {
     let amount = &message["params"]["update"]["cost"]["amount"];
     amount.is_number().then(|| amount.clone())
 }
 
-/// Where the numbers of tokens are printed that come to this together, without those from a cache if need be.
+/// Returns the location of the printed token counts whose sum is the wanted number, with or without cached
+/// tokens.
 pub(super) fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
     let mut sums = BTreeMap::new();
     for message in messages {
@@ -26,7 +27,7 @@ pub(super) fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
     less_cached.find_map(|(path, sum)| (sum == wanted).then(|| path.clone()))
 }
 
-/// Adds the numbers of tokens in a value to those of their paths.
+/// Adds the token counts in a value to the sums of their paths.
 fn add_tokens(value: &Value, path: &str, sums: &mut BTreeMap<String, u64>) {
     match value {
         Value::Object(fields) => {
@@ -60,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Made up: two requests, and another number.
+    /// Made up: two requests and another number.
     #[test]
     fn tokens_of_several_requests_are_added_up() {
         let used = |input: u64, cached: u64| json!({"params": {"_meta": {"usage": {"inputTokens": input, "cachedReadTokens": cached}}}});

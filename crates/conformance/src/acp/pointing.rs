@@ -22,7 +22,7 @@ pub(crate) enum WireName {
 impl WireName {
     const ALL: [Self; 3] = [Self::Anthropic, Self::Openai, Self::Gemini];
 
-    /// Made-up keys, and where the service is.
+    /// Returns the variables with made-up keys and the service's address.
     fn variables(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Anthropic => &[
@@ -43,13 +43,13 @@ impl WireName {
     }
 }
 
-/// The CLI of a command, if the mock model knows it.
+/// Returns the CLI of a command, if the mock model knows it.
 pub(crate) fn known(command: &str) -> Option<Cli> {
     let words = shell_words::split(command).ok()?;
     Cli::from_id(Path::new(words.first()?).file_name()?.to_str()?)
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -57,7 +57,7 @@ pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The table of agents that are installed by their names.
+/// The table of agents that are installed by name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -69,18 +69,18 @@ struct Table {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    /// Packages for npm.
+    /// Packages for npm, the agent's first.
     pub(crate) packages: Vec<String>,
 }
 
 impl Named {
-    /// The version of its first package, which is the agent itself.
+    /// Returns the version of the agent's package.
     pub(crate) fn version(&self) -> Option<&str> {
         let (_, version) = self.packages.first()?.rsplit_once('@')?;
         Some(version)
     }
 
-    /// The agent of this name.
+    /// Returns the agent with this name.
     pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
         let path = crate::here().join("acp.toml");
         let text = std::fs::read_to_string(&path)
@@ -92,10 +92,10 @@ impl Named {
 
 /// Configuration that points an agent at a model.
 pub(crate) struct Spec {
-    /// The name of its program.
+    /// Name of its program.
     pub(crate) name: String,
     cli: Option<Cli>,
-    /// In whose values the address is still to be put.
+    /// Variables and files. `{url}` in their values is not replaced yet.
     env: Vec<(String, String)>,
     files: Vec<(String, String)>,
     model: Option<String>,
@@ -128,10 +128,10 @@ impl Spec {
         })
     }
 
-    /// Pointed at this address.
+    /// Returns the configuration for this address.
     pub(crate) fn point_at(&self, url: &str) -> Pointing {
         let mut pointing = self.cli.map(|cli| cli.point_at(url)).unwrap_or_default();
-        // They are of its runs; as an ACP agent it has them from files.
+        // The arguments are for runs; an ACP agent has the same settings in files.
         pointing.args.clear();
         let env = self.env.iter();
         pointing

@@ -1,4 +1,4 @@
-//! A protocol whose agent's lines are kept, as evidence.
+//! A protocol that records the agent's lines as evidence.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use teamster_core::{ErrorKind, Id, PermissionAnswer};
 
 use crate::agent::Printed;
 
-/// Another protocol, with the lines that reach it kept.
+/// Wrapper of another protocol that records the received lines.
 pub(crate) struct Watched {
     inner: Box<dyn SessionProtocol>,
     directory: PathBuf,

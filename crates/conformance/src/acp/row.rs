@@ -1,4 +1,4 @@
-//! The row of an agent: what is kept of it, and the page of all rows.
+//! Rows of agents: their stored form, and the page of all rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ use super::cause::{Cause, Finding};
 use crate::isolation::Network;
 use crate::say;
 
-/// The row of an agent. The JSON form is stored.
+/// The row of an agent, stored as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     name: String,
-    /// As reported by itself.
+    /// The version that the agent reports.
     version: Option<String>,
     command: String,
     date: String,
@@ -31,7 +31,7 @@ pub(crate) struct Row {
     violations: BTreeMap<String, usize>,
 }
 
-/// A scenario as runs, and as turns of a session. Absent where it was not played so.
+/// Results of a scenario as runs and as turns of a session; `None` if it was not played this way.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Cells {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ impl Row {
         }
     }
 
-    /// The row that is kept under this name.
+    /// Returns the row that is stored under this name.
     pub(crate) fn kept(name: &str) -> anyhow::Result<Self> {
         let found = rows()?.into_iter().find(|row| row.name == name);
         found.with_context(|| format!("there is no row of {name} yet; play all scenarios first"))
@@ -85,13 +85,13 @@ impl Row {
         cells.flat_map(|cells| cells.cold.iter().chain(&cells.hot))
     }
 
-    /// How many facts differ by this cause.
+    /// Returns the number of facts that differ by this cause.
     pub(crate) fn count(&self, cause: Cause) -> usize {
         let findings = self.cells().flatten();
         findings.filter(|finding| finding.cause == cause).count()
     }
 
-    /// The row, and the sums.
+    /// Prints the row and its sums.
     pub(crate) fn print(&self, time: Duration) {
         let version = self.version.as_deref().unwrap_or("of an unknown version");
         say(format_args!("\n{} {version}", self.name));
@@ -116,7 +116,7 @@ impl Row {
         ));
     }
 
-    /// Keeps it.
+    /// Stores the row.
     pub(crate) fn save(&self) -> anyhow::Result<()> {
         let path = folder().join(format!("{}.json", self.name));
         std::fs::create_dir_all(folder())?;
@@ -129,12 +129,12 @@ fn folder() -> PathBuf {
     crate::here().join("acp")
 }
 
-/// A finding in a few words, for a table.
+/// Returns the text of a table cell for findings.
 fn cell(findings: Option<&Vec<Finding>>) -> String {
     findings.map_or_else(|| "–".to_owned(), |findings| summary(findings))
 }
 
-/// How much differs, and by whom.
+/// Returns the number of differences by cause.
 pub(crate) fn summary(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "same".to_owned();
@@ -158,12 +158,12 @@ fn sums<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
     }
 }
 
-/// A value of a fact.
+/// Returns a value of a fact as text.
 pub(crate) fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
-/// All rows that are kept, by name.
+/// Returns all stored rows, by name.
 fn rows() -> anyhow::Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     for entry in std::fs::read_dir(folder())? {
@@ -175,7 +175,7 @@ fn rows() -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The versions of the providers of which a row is kept, by name.
+/// Returns the versions of the providers with a stored row, by name.
 pub(crate) fn versions() -> anyhow::Result<Vec<(&'static CliInfo, String)>> {
     let of_row = |row: Row| Some((teamster::provider(&row.name)?.info(), row.version?));
     Ok(rows()?.into_iter().filter_map(of_row).collect())
@@ -233,7 +233,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
     Ok(page)
 }
 
-/// Agents that have no row, and why.
+/// Agents without a row, with the reasons.
 const WITHOUT_A_ROW: &str = "\
 ## Tried, without a row
 
@@ -269,7 +269,7 @@ fn table(out: &mut String, rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The differences, by kind, with their scenarios.
+/// Writes the differences by kind, with their scenarios.
 fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
     writeln!(out, "\n## {}\n", row.name)?;
     let mut kinds: BTreeMap<(Cause, &str), (BTreeSet<&str>, &Finding)> = BTreeMap::new();
@@ -314,7 +314,7 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// Its stated version is the played one.
+    /// The stated oldest version of a provider is the played one.
     #[test]
     fn the_oldest_version_of_a_provider_is_the_one_of_its_row() {
         for (info, version) in versions().unwrap() {

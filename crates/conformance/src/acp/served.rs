@@ -1,4 +1,4 @@
-//! Agents that `teamster acp` serves: each is compared with a run of itself.
+//! Agents that `teamster acp` serves. Each is compared with a run of its provider.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::differences::Differences;
 use crate::install;
 use crate::scenario::Scenario;
 
-/// The provider in `teamster acp PROVIDER`, and the differences that are declared for its runs.
+/// The provider in `teamster acp PROVIDER`, with the differences that are declared for its runs.
 pub(crate) struct Served {
     cli: Cli,
     differences: Differences,
 }
 
 impl Served {
-    /// The provider that this command serves, if any, in the version that is installed there.
+    /// Returns the provider that this command serves, if any, in the installed version.
     pub(crate) fn by(command: &str, programs: &Path) -> anyhow::Result<Option<Self>> {
         let Some(cli) = cli(command) else {
             return Ok(None);
@@ -27,19 +27,19 @@ impl Served {
         Ok(Some(Self { cli, differences }))
     }
 
-    /// Whether a run of the provider plays the scenario.
+    /// Returns whether a run of the provider plays the scenario.
     pub(crate) fn plays(&self, scenario: &Scenario) -> bool {
         let only = scenario.test.only.as_ref();
         only.is_none_or(|only| only.providers.contains_key(self.cli.id()))
     }
 
-    /// Whether the provider plays it as a turn of a session.
+    /// Returns whether the provider plays it as a turn of a session.
     pub(crate) fn plays_hot(&self, scenario: &Scenario) -> bool {
         let mut cold = scenario.test.cold_only.iter();
         !cold.any(|one| one.providers.iter().any(|id| id == self.cli.id()))
     }
 
-    /// Whether a run of the provider differs in the same way.
+    /// Returns whether a run of the provider differs in the same way.
     pub(crate) fn differs_so(
         &self,
         hot: bool,
@@ -56,7 +56,7 @@ impl Served {
     }
 }
 
-/// The provider in `teamster acp PROVIDER`.
+/// Returns the provider in `teamster acp PROVIDER`.
 pub(crate) fn cli(command: &str) -> Option<Cli> {
     let words = shell_words::split(command).ok()?;
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {

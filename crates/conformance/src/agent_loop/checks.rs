@@ -98,12 +98,12 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Whether all holds.
+    /// Returns whether no check failed.
     pub(crate) fn holds(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// This must be so.
+    /// Adds a failure unless this holds.
     pub(crate) fn must(&mut self, check: Check, holds: bool, what: impl FnOnce() -> String) {
         self.looked.insert(check);
         if !holds {
@@ -111,7 +111,7 @@ impl Findings {
         }
     }
 
-    /// These must be equal.
+    /// Adds a failure unless these are equal.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "what is compared is often made for it"

@@ -1,7 +1,7 @@
-//! Some ticks of an agent, by a script.
+//! Some scripted ticks of an agent.
 //!
-//! Which turn of a conversation a request is for follows from the request itself; after a clear and after a
-//! reset it is the first again. So the script has the turns of three conversations, one after the other.
+//! The turn of a request is derived from the request itself. After a clear and after a reset it starts over
+//! at the first. The script therefore has the turns of three consecutive conversations.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use super::stage::{FOREIGN_SKILL, OWN_SKILL, SLEEPS, Stage};
 use crate::bench::Bench;
 use crate::resilience::asked::{texts, times};
 
-/// How many ticks are played.
+/// Number of ticks.
 pub(crate) const TICKS: usize = 7;
 
 /// The model's text at the end of each tick.
@@ -31,24 +31,24 @@ const TEXTS: [&str; TICKS] = [
     "The seventh is done.",
 ];
 
-/// The ticks of each conversation.
+/// Ticks of each conversation.
 const CONVERSATIONS: [&[usize]; 3] = [&[1, 2], &[3, 4], &[5, 6, 7]];
 
-/// The text that the MCP server gives back.
+/// Text that the MCP server echoes.
 const ECHO: &str = "fish 7f3a";
 
-/// Whether the loop keeps the CLI's process.
+/// Returns whether the loop keeps the CLI's process.
 pub(crate) fn is_hot(cli: Cli) -> bool {
     cli != Cli::Copilot
 }
 
-/// Whether the CLI takes MCP servers. A loop of one that does not is refused where there is a `.mcp.json`.
+/// Returns whether the CLI supports MCP servers. If not, a loop is refused in a directory with a `.mcp.json`.
 pub(crate) fn takes_servers(cli: Cli) -> bool {
     let provider = teamster::provider(cli.id());
     provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty())
 }
 
-/// An answer with this usage, by its number.
+/// Returns an answer whose usage is derived from its number.
 fn answer(number: u64, parts: Vec<Part>) -> Turn {
     let mut turn = Turn::new(parts);
     let mut usage = Tokens::default();
@@ -57,7 +57,7 @@ fn answer(number: u64, parts: Vec<Part>) -> Turn {
     turn
 }
 
-/// The answers of a tick: commands first, then words.
+/// Returns the answers of a tick: first commands, then text.
 fn tick(cli: Cli, number: usize) -> Vec<Turn> {
     let shell = |command: &str| Part::Shell(command.to_owned());
     let did_work = || shell("touch .orchestrator/did-work");
@@ -89,8 +89,8 @@ fn tick(cli: Cli, number: usize) -> Vec<Turn> {
     turns
 }
 
-/// All answers, by turns of their conversation: where several conversations have one, each is for the first
-/// request that comes for it.
+/// Returns the answers of all turns. If several conversations have the same turn, each answer is for one
+/// request, in order.
 fn script(cli: Cli) -> anyhow::Result<Script> {
     let conversations = CONVERSATIONS.map(|ticks| {
         let turns = ticks.iter().flat_map(|number| tick(cli, *number));
@@ -112,8 +112,8 @@ fn script(cli: Cli) -> anyhow::Result<Script> {
     Ok(Script::new(turns)?)
 }
 
-/// Gemini CLI names the file of a session by the minute, and would write over it if it went on with the
-/// session in that minute; `teamster` refuses that.
+/// Waits for the next minute. Gemini CLI names the file of a session by the minute, and would overwrite it if
+/// the session continued in that minute, which `teamster` refuses.
 async fn next_minute() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let second = now.map_or(0, |now| now.as_secs() % 60);
@@ -124,7 +124,7 @@ async fn next_minute() {
 struct Played {
     sleep: u64,
     asked: Vec<Request>,
-    /// The CLI's processes after it.
+    /// The CLI's processes after the tick.
     processes: Vec<u32>,
 }
 
@@ -170,7 +170,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Res
     usage(&mut findings, &stage, &ticks)?;
     if takes_servers(cli) {
         let echo = ticks[4].asked.iter().any(|request| {
-            // Not only in the call.
+            // The text must not only be in the call.
             texts(request).contains(&format!("echo: {ECHO}"))
         });
         findings.must(Check::Mcp, echo, || {
@@ -216,7 +216,7 @@ fn prompts(
     let provider = teamster::provider(stage.cli.id()).context("is not in this build")?;
     let prompts = Prompts::read(&Settings::new(provider.info()), Path::new("/"))
         .map_err(anyhow::Error::msg)?;
-    // How each begins: a CLI may change white space.
+    // The first sentence of a prompt, because a CLI may change white space.
     let begins = |prompt: Prompt| {
         let sentence = prompts.text(prompt).split(". ").next();
         sentence.unwrap_or_default().to_owned()
@@ -270,7 +270,7 @@ fn prompts(
     Ok(())
 }
 
-/// Which process played which tick.
+/// Checks which process played which tick.
 fn processes(findings: &mut Findings, cli: Cli, ticks: &[Played], killed: bool) {
     if !is_hot(cli) {
         let left: Vec<_> = ticks.iter().map(|tick| tick.processes.len()).collect();
@@ -369,7 +369,7 @@ fn files(findings: &mut Findings, stage: &Stage) {
     if stage.cli == Cli::Claude {
         let log = stage.log();
         let ticks = log.matches("hook:UserPromptSubmit").count();
-        // Every message is one: the ticks and `/clear`.
+        // The hook runs for every message: the ticks and `/clear`.
         findings.must(Check::Files, ticks >= TICKS, || {
             format!("{ticks} lines of the hook")
         });

@@ -1,4 +1,4 @@
-//! Kills in the middle of a turn, while the CLI's shell tool runs.
+//! Kills during a turn, while the CLI's shell tool runs.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::bench::Bench;
 use crate::place;
 use crate::resilience::asked::texts;
 
-/// The model's text in the first tick, and in the one after the kill.
+/// Text of the model in the first tick and in the tick after the kill.
 const TEXTS: [&str; 2] = ["The first is done.", "What was broken off is done."];
 
-/// Created by the agent's command before it waits.
+/// File that the agent's command creates before it waits.
 const RUNNING: &str = "running";
 
-/// How the command is known among the processes: nothing else sleeps so long.
+/// Identifies the command among the processes: the duration is unique.
 const WAITS: &str = "sleep 7411";
 
 /// The process that is killed.
@@ -39,8 +39,8 @@ impl Victim {
     }
 }
 
-/// The answers: of the first tick, of the one that is broken off, and of every request after it, whose turn
-/// depends on how much of the broken one the CLI has kept.
+/// Returns the answers: of the first tick, of the tick that is killed, and of all later requests, whose turn
+/// depends on how much of the killed turn the CLI has kept.
 fn script() -> anyhow::Result<Script> {
     let answer = |number: u64, part: Part| {
         let mut turn = Turn::new(vec![part]);
@@ -61,7 +61,7 @@ fn script() -> anyhow::Result<Script> {
     ])?)
 }
 
-/// Plays both with a CLI.
+/// Plays both kills with a CLI.
 pub(crate) async fn play(
     bench: &Bench,
     cli: Cli,
@@ -95,8 +95,8 @@ async fn play_one(
     })
     .await?;
     let asked = stage.model.requests().len();
-    // Claude Code writes its messages a moment after it has acted on them, OpenCode what a step used when the
-    // step's tools have ended.
+    // Claude Code writes its messages a moment after it has acted on them. OpenCode writes the usage of a
+    // step after its tools have ended.
     let written = who == Victim::Loop && cli != Cli::OpenCode;
     if written {
         until(
@@ -123,12 +123,12 @@ async fn play_one(
         }
     }
     if cli == Cli::Gemini {
-        // It cannot go on with the session in the minute in which that was begun.
+        // Gemini CLI cannot continue the session in the minute of its start.
         let wait = stage.rest().await?;
         findings.must(check, wait <= 60, || format!("a wait of {wait} s"));
     }
     let sleep = stage.rest().await?;
-    // The flag of the turn that was broken off is for the next one.
+    // The flag of the killed turn applies to the next one.
     findings.same(check, "the sleep after the kill", sleep, SLEEPS[0]);
     findings.must(check, !waits(&stage), || {
         "the command of the turn that was broken off still runs".to_owned()
@@ -188,20 +188,20 @@ async fn play_one(
     Ok(())
 }
 
-/// The session that the next loop would go on with.
+/// Returns the session that the next loop would continue.
 fn session(stage: &Stage) -> Value {
     let text = stage.read(".orchestrator/session.json");
     let session: Value = serde_json::from_str(&text).unwrap_or_default();
     session["session_id"].clone()
 }
 
-/// Whether the command of the turn runs.
+/// Returns whether the command of the turn is running.
 fn waits(stage: &Stage) -> bool {
     let processes = place::processes_of(&stage.home());
     processes.iter().any(|command| command.trim() == WAITS)
 }
 
-/// Whether a file in or under the directory has this number.
+/// Returns whether a file in or below the directory contains this number.
 fn has_number(directory: &Path, number: &str) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
         return false;
@@ -217,7 +217,7 @@ fn has_number(directory: &Path, number: &str) -> bool {
     })
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(
     stage: &Stage,
     otherwise: &str,

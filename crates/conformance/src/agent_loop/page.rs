@@ -9,7 +9,7 @@ use super::checks::{Check, Findings};
 use super::day;
 use crate::matrix::LOOP;
 
-/// The section.
+/// Renders the section.
 pub(crate) fn section(all: &BTreeMap<Cli, Option<Findings>>) -> Result<String, std::fmt::Error> {
     let mut page = String::new();
     let out = &mut page;

@@ -1,4 +1,4 @@
-//! A loop with a CLI, in a place of its own.
+//! A loop with a CLI in a separate home.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,13 +18,13 @@ use super::day::takes_servers;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::place::{self, Place};
 
-/// The longest that anything may take. OpenCode needs some 6 s for its first turn on a quiet machine.
+/// Maximum duration of any wait. OpenCode needs about 6 s for its first turn on an idle machine.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
-/// How often something is looked at while it is waited for.
+/// Interval of polling.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
-/// Seconds of sleep: so long that every tick is a requested one.
+/// Durations of sleeps in seconds, so long that every tick is a requested one.
 pub(crate) const SLEEPS: [u64; 3] = [600, 300, 1500];
 
 pub(crate) struct Stage {
@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     command: Command,
     child: Child,
     pid: Pid,
-    /// How many sleeps the log had when it was looked at last.
+    /// Number of sleeps in the log at the last look.
     sleeps: usize,
 }
 
@@ -87,10 +87,10 @@ impl Stage {
             .stderr(Stdio::null())
             .kill_on_drop(true);
         match cli {
-            // As root it allows everything only with a variable that declares a sandbox.
+            // As root, Claude Code only allows everything with a variable that declares a sandbox.
             Cli::Claude => command.env("IS_SANDBOX", "1"),
             Cli::Copilot => command.env(COPILOT_PACKAGES, bench.copilot_packages()),
-            // With the Node that is installed beside it.
+            // Pi uses the Node.js that is installed next to it.
             Cli::Pi => command.env("PATH", bench.search_path()?),
             _ => &mut command,
         };
@@ -115,12 +115,12 @@ impl Stage {
         Ok(())
     }
 
-    /// The home of the loop and the CLI.
+    /// Returns the home of the loop and the CLI.
     pub(crate) fn home(&self) -> PathBuf {
         self.place.home()
     }
 
-    /// A file in the agent's directory.
+    /// Returns the path of a file in the agent's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.place.directory().join(name)
     }
@@ -133,12 +133,12 @@ impl Stage {
         self.read(".orchestrator/agent-loop.log")
     }
 
-    /// Asks for a tick.
+    /// Requests a tick.
     pub(crate) fn wake(&self) -> anyhow::Result<()> {
         kill(self.pid, Signal::SIGUSR1).context("the loop is gone")
     }
 
-    /// Waits until the loop sleeps again: so many seconds.
+    /// Waits until the loop sleeps again. Returns the duration of the sleep in seconds.
     pub(crate) async fn rest(&mut self) -> anyhow::Result<u64> {
         let wanted = self.sleeps + 1;
         let begun = Instant::now();
@@ -149,7 +149,7 @@ impl Stage {
             tokio::time::sleep(POLL).await;
         }
         self.sleeps = wanted;
-        // It is written before the line in the log.
+        // Written before the line in the log.
         let sleep: Value = serde_json::from_str(&self.read(".orchestrator/sleep.json"))?;
         let seconds = sleep["current_sleep_seconds"].as_u64();
         if sleep["state"] != "sleeping" {
@@ -158,14 +158,14 @@ impl Stage {
         seconds.with_context(|| format!("sleep.json: {sleep}"))
     }
 
-    /// Requests to the model in the conversation, from the request of this number on.
+    /// Returns the requests to the model in the conversation, beginning with the one of this number.
     pub(crate) fn asked_from(&self, count: usize) -> Vec<Request> {
         let mut requests = self.model.requests_from(count);
         requests.retain(|request| request.turn.is_some());
         requests
     }
 
-    /// The processes that the loop has started for the CLI.
+    /// Returns the processes that the loop has started for the CLI.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mut found: Vec<u32> = place::ids_of(&self.place.home())
             .into_iter()
@@ -180,7 +180,8 @@ impl Stage {
         found
     }
 
-    /// Kills the CLI as the system would that runs out of memory; whether there was one. Waits until it is gone.
+    /// Kills the CLI, like the system when it runs out of memory, and waits until it is gone. Returns whether
+    /// it was running.
     pub(crate) async fn kill(&self) -> anyhow::Result<bool> {
         let processes = self.processes();
         for pid in &processes {
@@ -194,19 +195,19 @@ impl Stage {
             }
             tokio::time::sleep(POLL).await;
         }
-        // The loop hears of it a little later.
+        // The loop notices this a little later.
         tokio::time::sleep(Duration::from_millis(500)).await;
         Ok(!processes.is_empty())
     }
 
-    /// Kills the loop, and it alone.
+    /// Kills only the loop.
     pub(crate) async fn kill_loop(&mut self) -> anyhow::Result<()> {
         kill(self.pid, Signal::SIGKILL)?;
         self.child.wait().await?;
         Ok(())
     }
 
-    /// Ends the loop as an operator does: its exit code, and the processes that are left.
+    /// Ends the loop as an operator does. Returns its exit code and the remaining processes.
     pub(crate) async fn end(&mut self) -> anyhow::Result<(Option<i32>, Vec<String>)> {
         kill(self.pid, Signal::SIGTERM)?;
         let status = tokio::time::timeout(LIMIT, self.child.wait()).await;
@@ -221,7 +222,7 @@ fn spawn(command: &mut Command) -> anyhow::Result<(Child, Pid)> {
     Ok((child, Pid::from_raw(pid.cast_signed())))
 }
 
-/// Content of the skills.
+/// Contents of the skills.
 pub(crate) const OWN_SKILL: &str = "Deploy on Tuesdays, rule 7f3a.";
 pub(crate) const FOREIGN_SKILL: &str = "Never deploy, rule 91c2.";
 

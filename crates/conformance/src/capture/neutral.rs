@@ -1,4 +1,4 @@
-//! Replaces values of this machine and this run by those of the fixtures.
+//! Replacement of values of this machine and this run by those of the fixtures.
 
 use crate::bench::Bench;
 use crate::play::Played;
@@ -13,10 +13,10 @@ impl Neutral {
         let mut pairs = Vec::new();
         let mut path = |from: &std::path::Path, to: &str| {
             let from = from.display().to_string();
-            // As Claude Code makes the name of a folder from a path.
+            // Claude Code derives the name of a folder from a path in this way.
             let dashes = |path: &str| path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             pairs.push((dashes(&from), dashes(to)));
-            // As OpenCode names a file from the root.
+            // OpenCode names a file relative to the root.
             let relative = |path: &str| path.trim_start_matches('/').to_owned();
             pairs.push((relative(&from), relative(to)));
         };
@@ -29,7 +29,7 @@ impl Neutral {
         path(&bench.programs, "/tmp/bin");
         if let Some(modules) = bench.programs.parent() {
             path(modules, "/tmp/node_modules");
-            // As a program finds itself that was started by a link.
+            // A program that was started by a link sees its real path.
             if let Ok(real) = modules.canonicalize() {
                 path(&real, "/tmp/node_modules");
             }
@@ -54,7 +54,7 @@ impl Neutral {
         without_marks(&text)
     }
 
-    /// Bytes that are not UTF-8 stay as they are, and then so does everything.
+    /// Replaces values in bytes. Bytes that are not UTF-8 are returned unchanged.
     pub(super) fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(text).into_bytes(),
@@ -63,10 +63,10 @@ impl Neutral {
     }
 }
 
-/// Prefix of the folders in which a run keeps private files.
+/// Prefix of the folders with private files of a run.
 const OF_A_RUN: &str = "/teamster-run-";
 
-/// The folders of private files without the mark that is another one in each run.
+/// Removes the random part of the names of folders with private files.
 fn without_marks(text: &str) -> String {
     let mut parts = text.split(OF_A_RUN);
     let mut out = parts.next().unwrap_or_default().to_owned();

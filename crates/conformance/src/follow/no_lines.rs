@@ -1,9 +1,9 @@
-//! Names in a program's own schema for which a provider needs no code.
+//! Names in a program's own schema that need no code in a provider.
 
 use teamster_mock_model::Cli;
 
-/// Names that are not those of lines of a CLI's output, or of lines that `teamster` never gets, by CLI, each
-/// with the reason. Read in Claude Code 2.1.330 and Codex 0.169.0.
+/// Names that are not types of lines in a CLI's output, or of lines that `teamster` never receives, by CLI
+/// and with the reason. Collected from Claude Code 2.1.330 and Codex 0.169.0.
 pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     (
         Cli::Claude,
@@ -153,7 +153,7 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     ),
 ];
 
-/// Whether a name is one of [`NO_LINES`].
+/// Returns whether a name is one of [`NO_LINES`].
 pub(super) fn is_no_line(cli: Cli, name: &str) -> bool {
     NO_LINES
         .iter()

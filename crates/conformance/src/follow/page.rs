@@ -1,4 +1,4 @@
-//! `docs/versions.md`: version by scenario, and the results that it is made of.
+//! `docs/versions.md`: version by scenario, and the stored results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,9 +14,9 @@ use crate::install;
 /// Result of a version in a scenario, in one of the two ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cell {
-    /// The facts of the story that are neither as expected nor as declared. Empty: all are.
+    /// Facts of the story that are neither expected nor declared. If empty, the story is as expected.
     pub(super) differs: Vec<String>,
-    /// Differences declared for some versions only that were seen: names and reasons.
+    /// Names and reasons of the differences that occurred and are declared for some versions only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) declared: BTreeMap<String, String>,
 }
@@ -28,15 +28,15 @@ pub(super) struct Row {
     pub(super) cold: Option<Cell>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) live: Option<Cell>,
-    /// Differences of the output to the reference's.
+    /// Differences between the output and the reference's.
     #[serde(default, skip_serializing_if = "ShapeChanges::is_empty")]
     pub(super) shapes: ShapeChanges,
 }
 
-/// Differences of the output's shapes to the reference's.
+/// Differences between the shapes of the output and the reference's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ShapeChanges {
-    /// Types of lines that are unknown to the decoder.
+    /// Types of lines that the decoder does not know.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) unknown: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -79,28 +79,28 @@ impl From<Changes> for ShapeChanges {
     }
 }
 
-/// A version's own schema.
+/// The schema of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Schema {
-    /// How many names it has, and those that the decoder lacks.
+    /// Number of its names, and those that the decoder lacks.
     Read {
         names: usize,
         lacking: BTreeSet<String>,
     },
-    /// Why there is none.
+    /// The reason why there is none.
     None(String),
 }
 
 /// Results of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Version {
-    /// The day of the last run.
+    /// Date of the last run.
     pub(super) date: String,
-    /// The version with whose fixtures the output was compared.
+    /// Version whose fixtures the output was compared with.
     pub(super) reference: String,
     pub(super) schema: Schema,
-    /// By scenario.
+    /// Results by scenario.
     pub(super) scenarios: BTreeMap<String, Row>,
 }
 
@@ -118,7 +118,7 @@ fn page_path() -> PathBuf {
 }
 
 impl Results {
-    /// Those of earlier runs.
+    /// Reads the results of earlier runs.
     pub(super) fn read() -> anyhow::Result<Self> {
         let path = results_path();
         if !path.exists() {
@@ -128,7 +128,7 @@ impl Results {
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// Writes them, and the page.
+    /// Writes the results and the page.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         for (path, text) in [
             (results_path(), serde_json::to_string_pretty(self)? + "\n"),
@@ -140,7 +140,7 @@ impl Results {
         Ok(())
     }
 
-    /// Puts a version's results in. What it played before and did not play now stays.
+    /// Merges the results of a version. Earlier results of scenarios that were not played now are kept.
     pub(super) fn merge(&mut self, cli: Cli, version: &str, now: Version) {
         let versions = self.0.entry(cli.id().to_owned()).or_default();
         let Some(before) = versions.get_mut(version) else {
@@ -180,7 +180,7 @@ impl Results {
     }
 }
 
-/// How many facts are shown of a story that differs.
+/// Maximum number of shown facts of a story that differs.
 const SHOWN: usize = 3;
 
 const HEAD: &str = "\
@@ -321,7 +321,7 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
     writeln!(out)
 }
 
-/// A line's type or a field. Lines of some versions have no type.
+/// Describes a line's type or a field. Lines of some versions have no type.
 fn shape(name: &str) -> String {
     if name.is_empty() {
         "a line without a type".to_owned()
@@ -330,7 +330,7 @@ fn shape(name: &str) -> String {
     }
 }
 
-/// Differences declared for some versions only, by name: the reason, and the scenarios in which it was seen.
+/// Returns the differences that are declared for some versions only, by name: the reason and the scenarios.
 fn declared(version: &Version) -> BTreeMap<&str, (&str, BTreeSet<&str>)> {
     let mut declared: BTreeMap<&str, (&str, BTreeSet<&str>)> = BTreeMap::new();
     for (scenario, row) in &version.scenarios {
@@ -342,7 +342,7 @@ fn declared(version: &Version) -> BTreeMap<&str, (&str, BTreeSet<&str>)> {
     declared
 }
 
-/// A text in one line of a list, of a length that can be read.
+/// Returns a text in one line of a list, shortened to a readable length.
 fn in_a_list(text: &str) -> String {
     const LONGEST: usize = 160;
     let line = text.replace('\n', " ").replace('<', "&lt;");

@@ -1,4 +1,4 @@
-//! Names of lines in the schema that a CLI's program carries, and those that no provider's code has.
+//! Names of lines in the schema of a CLI's program, and those that the provider's code lacks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use teamster_mock_model::Cli;
 
 use super::no_lines::is_no_line;
 
-/// The longest name that is looked for, in bytes.
+/// Maximum length of a name, in bytes.
 const LONGEST: usize = 64;
-/// How far behind the type of a line its field `session_id` may stand, in bytes of a minified program.
+/// Maximum distance of the field `session_id` from the type of a line, in bytes of a minified program.
 const NEAR: usize = 3000;
 
-/// The names of the types of lines in an installation's own schema, or why none can be had.
+/// Returns the types of lines in an installation's own schema, or the reason why there is none.
 pub(super) fn names(
     cli: Cli,
     modules: &Path,
@@ -49,7 +49,7 @@ pub(super) fn names(
     }
 }
 
-/// Those of the names that the provider's code does not have, as a text or as the name of a variant.
+/// Returns the names that the provider's code does not contain, as a text or as the name of a variant.
 pub(super) fn unhandled(cli: Cli, names: &BTreeSet<String>) -> anyhow::Result<BTreeSet<String>> {
     let crates = crate::root().join("crates");
     let mut sources = String::new();
@@ -67,16 +67,16 @@ pub(super) fn unhandled(cli: Cli, names: &BTreeSet<String>) -> anyhow::Result<BT
     Ok(lacking)
 }
 
-/// Those of the names that some source code does not have.
+/// Returns the names that some source code does not contain.
 fn lacking(cli: Cli, sources: &str, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_handled = |name: &&String| {
-        // A line is `system/init` where its type has subtypes: the subtype is what code looks for. A
-        // method of Codex is `item/started`, and all of it is one name.
+        // For a type with subtypes a line is `system/init`, and code contains the subtype. A method of Codex
+        // is `item/started`, which is one name.
         let word = match cli {
             Cli::Codex => name.strip_prefix("item:").unwrap_or(name),
             _ => name.rsplit(['/', ':']).next().unwrap_or(name),
         };
-        // Codex's items have other names in a session than in a run.
+        // Codex's items have different names in sessions and in runs.
         [word, name.as_str(), &*with_underscores(word)]
             .iter()
             .any(|word| sources.contains(&format!("\"{word}\"")))
@@ -96,7 +96,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// A name such as `agentMessage` as `agent_message`.
+/// Converts a name such as `agentMessage` to `agent_message`.
 fn with_underscores(name: &str) -> String {
     let mut words = String::new();
     for c in name.chars() {
@@ -108,7 +108,7 @@ fn with_underscores(name: &str) -> String {
     words
 }
 
-/// The name of an enum's variant for a name such as `agent_message` or `agentMessage`.
+/// Converts a name such as `agent_message` or `agentMessage` to that of an enum variant.
 fn variant(name: &str) -> String {
     let mut variant = String::new();
     let mut upper = true;
@@ -123,7 +123,7 @@ fn variant(name: &str) -> String {
     variant
 }
 
-/// Reads all files of an installation that are of interest.
+/// Reads all wanted files of an installation.
 fn all_of(
     folder: &Path,
     package: &str,
@@ -142,7 +142,7 @@ fn all_of(
     Ok(names)
 }
 
-/// A native program, or a bundle of about that size.
+/// Returns whether a file is a native program or a bundle of about that size.
 fn is_program(path: &Path) -> bool {
     const SMALLEST: u64 = 5_000_000;
     fs::metadata(path).is_ok_and(|it| it.len() > SMALLEST)
@@ -157,7 +157,7 @@ fn is_event_schema(path: &Path) -> bool {
         .is_some_and(|name| name == "session-events.schema.json")
 }
 
-/// All files under a folder, symbolic links left out.
+/// Returns all files below a folder, without symbolic links.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries =
@@ -174,12 +174,12 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Lines in the zod schemas of a minified program: `type:E("system"),subtype:E("init")`, or with
-/// `E.literal(`. A type without a subtype counts where a `session_id` stands near behind it.
+/// Returns the lines in the zod schemas of a minified program: `type:E("system"),subtype:E("init")`, or with
+/// `E.literal(`. A type without a subtype counts if a `session_id` follows closely.
 fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for at in matches(bytes, b"type:") {
-        // `subtype:` ends like this too.
+        // `subtype:` has the same ending.
         if at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
             continue;
         }
@@ -193,7 +193,7 @@ fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
             names.insert(format!("{kind}/{subtype}"));
         } else {
             let near = &rest[..rest.len().min(NEAR)];
-            // The next type of line may have one.
+            // The `session_id` must precede the next type of line.
             let end = matches(near, b"type:")
                 .into_iter()
                 .find(|at| literal(&near[at + b"type:".len()..]).is_some())
@@ -206,7 +206,7 @@ fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
     names
 }
 
-/// The name in `E("name")` or `E.literal("name")`, and the length of that.
+/// Returns the name in `E("name")` or `E.literal("name")`, and the length of the expression.
 fn literal(text: &[u8]) -> Option<(String, usize)> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
     let open = text.iter().take(LONGEST).position(|byte| !is_word(byte))?;
@@ -220,7 +220,7 @@ fn literal(text: &[u8]) -> Option<(String, usize)> {
     Some((name, open + 2 + length + 2))
 }
 
-/// The name at the begin of a text: lower case, digits, `_`, `.`, `-`.
+/// Returns the name at the beginning of a text: lower case, digits, `_`, `.`, `-`.
 fn name(text: &[u8]) -> Option<(String, usize)> {
     let is_name =
         |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(byte);
@@ -229,12 +229,12 @@ fn name(text: &[u8]) -> Option<(String, usize)> {
     (!name.is_empty()).then(|| (name.to_owned(), length))
 }
 
-/// The types of Gemini's events: `JsonStreamEventType2["INIT"] = "init"`.
+/// Returns the types of Gemini's events: `JsonStreamEventType2["INIT"] = "init"`.
 fn of_enum(bytes: &[u8]) -> BTreeSet<String> {
     assigned(bytes, b"JsonStreamEventType", b"] = \"")
 }
 
-/// Names after the second text, which is close behind the first.
+/// Returns the names after the second text, which closely follows the first.
 fn assigned(bytes: &[u8], first: &[u8], second: &[u8]) -> BTreeSet<String> {
     matches(bytes, first)
         .into_iter()
@@ -246,7 +246,7 @@ fn assigned(bytes: &[u8], first: &[u8], second: &[u8]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The updates of OpenCode by the Agent Client Protocol: `sessionUpdate:"plan"`.
+/// Returns OpenCode's updates of the Agent Client Protocol: `sessionUpdate:"plan"`.
 fn of_updates(bytes: &[u8]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for at in matches(bytes, b"sessionUpdate:") {
@@ -258,18 +258,18 @@ fn of_updates(bytes: &[u8]) -> BTreeSet<String> {
     names
 }
 
-/// The events of a JSON schema: each constant of a field `type`.
+/// Returns the events of a JSON schema: each constant of a field `type`.
 fn of_json_schema(bytes: &[u8]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if let Ok(schema) = serde_json::from_slice(bytes) {
         constants(&schema, "type", &mut names);
     }
-    // Parts of events have types, too; an event is one of a family.
+    // Parts of events have types, too. The type of an event contains a dot.
     names.retain(|name| name.contains('.'));
     names
 }
 
-/// The constants that a field of this name has anywhere in a schema.
+/// Adds the constants of a field with this name anywhere in a schema.
 fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
@@ -293,8 +293,8 @@ fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The notifications and requests of Codex's app server, and the types of items, by the schema that it
-/// writes itself.
+/// Returns the notifications and requests of Codex's app server, and the types of items, from the schema that
+/// it generates.
 fn of_app_server(program: &Path) -> anyhow::Result<BTreeSet<String>> {
     let folder = tempfile::tempdir()?;
     let status = Command::new(program)
@@ -323,7 +323,7 @@ fn of_app_server(program: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The constants of `type` in the variants of one type only, not in what is inside them.
+/// Adds the constants of `type` in the variants of one type, without nested ones.
 fn constants_of_variants(schema: &Value, names: &mut BTreeSet<String>) {
     for variant in schema["oneOf"].as_array().into_iter().flatten() {
         let kind = &variant["properties"]["type"];
@@ -333,7 +333,7 @@ fn constants_of_variants(schema: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Where a text is, in bytes from the begin.
+/// Returns the offsets of a text, in bytes.
 fn matches(bytes: &[u8], text: &[u8]) -> Vec<usize> {
     memchr::memmem::find_iter(bytes, text).collect()
 }
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_decoder_covers_claude_codes_own_schema() {
-        // Those of 2.1.330 for its own screens; and what looks like one.
+        // Types of 2.1.330 for its own screens, and a false match.
         let names = [
             "active_goal",
             "apply_flag_settings",
@@ -435,7 +435,7 @@ mod tests {
             list(&lacking(Cli::Claude, sources, &names)),
             ["item:agentMessageNew", "system/new_one"]
         );
-        // A method of Codex has to be there with all of its name.
+        // A method of Codex must occur with its full name.
         let sources = r#""item/started" | "started" | "web_search""#;
         let names = ["item/started", "turn/started", "item:webSearch"];
         assert_eq!(

@@ -1,12 +1,12 @@
-//! The shape of output: which types of lines there are, and which fields they have.
+//! Shapes of output: types of lines and their fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Fields whose value is the type of a line, or of a part of it.
+/// Fields whose value is the type of a line or of a part of it.
 const KINDS: [&str; 3] = ["type", "subtype", "status"];
-/// Fields with free content: the input of tools, and their output.
+/// Fields with free content: the input and output of tools.
 const FREE: [&str; 6] = [
     "input",
     "arguments",
@@ -16,16 +16,16 @@ const FREE: [&str; 6] = [
     "result",
 ];
 
-/// Fields whose own fields have free names: those of models.
+/// Fields with free field names: those of models.
 const MAPS: [&str; 3] = ["models", "modelUsage", "model_usage_since_last_result"];
 
-/// The shapes of some output, with the JSON types that each has. A type of line is an entry like
-/// `assistant`, a field one like `assistant: message.content[text].citations`.
+/// Shapes of some output, each with its JSON types. The shape of a type of line is like `assistant`, that of
+/// a field like `assistant: message.content[text].citations`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Shapes(pub(super) BTreeMap<String, BTreeSet<&'static str>>);
 
 impl Shapes {
-    /// Those of lines of JSON; other lines have none.
+    /// Returns the shapes of lines of JSON. Other lines have none.
     pub(super) fn of(stdout: &[u8]) -> Self {
         let mut shapes = Self::default();
         for line in stdout.split(|byte| *byte == b'\n') {
@@ -38,14 +38,14 @@ impl Shapes {
         shapes
     }
 
-    /// Adds those of another output.
+    /// Adds the shapes of another output.
     pub(super) fn append(&mut self, other: Self) {
         for (shape, types) in other.0 {
             self.0.entry(shape).or_default().extend(types);
         }
     }
 
-    /// The types of lines only.
+    /// Returns the types of lines only.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         self.0
             .keys()
@@ -85,7 +85,7 @@ impl Shapes {
     }
 }
 
-/// Whether a shape is a field, not a type of line.
+/// Returns whether a shape is a field, not a type of line.
 pub(super) fn is_field(shape: &str) -> bool {
     shape.contains(": ")
 }
@@ -99,7 +99,7 @@ fn kind(value: &Value) -> String {
     if !words.is_empty() {
         return words.join("/");
     }
-    // A message of JSON-RPC has a method, and its updates a name of their own.
+    // A message of JSON-RPC has a method, and its updates have names.
     let Some(method) = value.get("method").and_then(Value::as_str) else {
         return String::new();
     };
@@ -121,14 +121,14 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Differences of a version's output to that of known ones.
+/// Differences between the output of a version and that of known ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Types of lines that no known version printed.
     pub(super) new_lines: BTreeSet<String>,
     /// Fields that no known version printed, each with the types of lines that have it.
     pub(super) new_fields: BTreeMap<String, BTreeSet<String>>,
-    /// Fields whose JSON type is another one.
+    /// Fields whose JSON type changed.
     pub(super) changed: BTreeSet<String>,
     /// Types of lines that the nearest version printed in the same scenarios.
     pub(super) vanished_lines: BTreeSet<String>,
@@ -136,8 +136,8 @@ pub(super) struct Changes {
     pub(super) vanished_fields: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Compares the shapes of a version with `known`, those of all known versions, and with `same`, what one
-/// of these printed in the same scenarios: only there can something be missing.
+/// Compares the shapes of a version with `known`, those of all known versions, and with `same`, those of a
+/// known version in the same scenarios. Only the latter can reveal missing shapes.
 pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> Changes {
     let (new_lines, new_fields) = missing(now, known);
     let (vanished_lines, vanished_fields) = missing(same, now);
@@ -168,8 +168,8 @@ pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> Changes {
     }
 }
 
-/// Types of lines, and fields by name with their types of lines, that `all` has and `there` has not. A
-/// field of a type of line that is missing, or inside a field that is missing, is left out.
+/// Returns the types of lines, and fields by name with their types of lines, that are in `all` but not in
+/// `there`. Fields of missing types of lines and fields within missing fields are omitted.
 fn missing(all: &Shapes, there: &Shapes) -> (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
     let is_missing = |shape: &str| all.0.contains_key(shape) && !there.0.contains_key(shape);
     let lines = all

@@ -1,11 +1,11 @@
-//! The recorded results, and what the providers say of their versions.
+//! The recorded results, and the versions that the providers state.
 
 use teamster_mock_model::Cli;
 
 use super::page::{Results, Schema};
 use crate::{install, scenario};
 
-/// Scenarios that a version has not played, or not with the expected story.
+/// Returns the scenarios that a version has not played, or not with the expected story.
 fn gaps(cli: Cli, version: &str, results: &Results) -> Vec<String> {
     let Some(played) = results.0.get(cli.id()).and_then(|all| all.get(version)) else {
         return vec![format!("{cli} {version}: it has played nothing")];
@@ -50,7 +50,7 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
     let pinned = install::pinned().unwrap();
     let mut all = Vec::new();
     let mut checked = Vec::new();
-    // The others have rows of their own.
+    // Other CLIs have separate rows.
     for cli in install::clis() {
         let provider = teamster::provider(cli.id());
         let Some(oldest) = provider.and_then(|it| it.info().oldest_version) else {
@@ -58,7 +58,7 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
         };
         checked.push(cli.id());
         let Some(recorded) = results.0.get(cli.id()) else {
-            // Only the pinned version has played anything: the matrix.
+            // Only the pinned version was played, for the matrix.
             assert_eq!(pinned[&cli], oldest, "{cli}");
             continue;
         };
@@ -88,7 +88,7 @@ fn tested_versions_are_those_that_played_all_scenarios() {
         let Some(oldest) = info.oldest_version else {
             continue;
         };
-        // An agent with a row of its own has no versions beside that.
+        // An agent with a separate row has no other versions.
         let Some(recorded) = results.0.get(cli.id()) else {
             continue;
         };

@@ -1,10 +1,10 @@
-//! Which versions are followed, and which known one is nearest.
+//! Selection of the versions to follow, and of the nearest known version.
 
 use anyhow::{Context, bail};
 
 use crate::install::numbers;
 
-/// The releases among the versions that npm knows, the oldest first.
+/// Returns the releases among the versions that npm knows, the oldest first.
 fn releases(published: &[String]) -> Vec<String> {
     let mut releases: Vec<_> = published
         .iter()
@@ -17,7 +17,7 @@ fn releases(published: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The releases from this one on.
+/// Returns the releases from this one on.
 pub(super) fn since(published: &[String], first: &str) -> anyhow::Result<Vec<String>> {
     let wanted =
         numbers(first).with_context(|| format!("`{first}` is no release; one looks like 1.2.3"))?;
@@ -31,18 +31,18 @@ pub(super) fn since(published: &[String], first: &str) -> anyhow::Result<Vec<Str
     Ok(found)
 }
 
-/// The newest so many releases, the oldest of them first.
+/// Returns the newest `count` releases, the oldest of them first.
 pub(super) fn last(published: &[String], count: usize) -> Vec<String> {
     let mut releases = releases(published);
     releases.split_off(releases.len().saturating_sub(count))
 }
 
-/// A place on a line on which versions lie in their order.
+/// Returns the position of a version on a line, in the order of versions.
 fn place([major, minor, patch]: [u64; 3]) -> u128 {
     (u128::from(major) << 64) + (u128::from(minor) << 32) + u128::from(patch)
 }
 
-/// The known version that is nearest to this one; of two that are as near, the older one.
+/// Returns the known version that is nearest to this one; of two equally near ones, the older.
 pub(super) fn nearest<'v>(
     version: &str,
     known: impl IntoIterator<Item = &'v str>,

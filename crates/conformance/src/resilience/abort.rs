@@ -1,4 +1,4 @@
-//! A run is stopped while its tool works.
+//! Aborts of a run while its tool runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

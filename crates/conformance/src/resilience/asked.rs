@@ -3,7 +3,7 @@
 use serde_json::Value;
 use teamster_mock_model::Request;
 
-/// The requests for an answer of the conversation: not those for a title or a summary.
+/// Returns the requests for an answer of the conversation, without those for a title or a summary.
 pub(crate) fn of_the_conversation(requests: &[Request]) -> Vec<&Request> {
     requests
         .iter()
@@ -11,8 +11,7 @@ pub(crate) fn of_the_conversation(requests: &[Request]) -> Vec<&Request> {
         .collect()
 }
 
-/// All texts of a request, one after the other. What stands in a list, as a conversation does, is in
-/// its order.
+/// Returns all texts of a request, concatenated. Texts in a list, such as a conversation, keep their order.
 pub(crate) fn texts(request: &Request) -> String {
     let mut all = String::new();
     collect(&request.body, &mut all);
@@ -31,12 +30,12 @@ fn collect(value: &Value, all: &mut String) {
     }
 }
 
-/// How often a text is in another.
+/// Returns how often a text occurs in another.
 pub(crate) fn times(all: &str, text: &str) -> usize {
     all.matches(text).count()
 }
 
-/// A request in one line, for people.
+/// Formats a request in one line, for people.
 pub(crate) fn line(request: &Request) -> String {
     format!(
         "asked: {} {} {:?} turn {:?} attempt {:?} -> {}",

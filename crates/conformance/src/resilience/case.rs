@@ -78,7 +78,7 @@ impl Case {
     }
 }
 
-/// The case of this name.
+/// Returns the case with this name.
 pub(crate) fn by_name(name: &str) -> Result<Case, String> {
     Case::ALL
         .into_iter()

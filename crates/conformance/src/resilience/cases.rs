@@ -1,4 +1,4 @@
-//! Plays the cases.
+//! Dispatch of the cases.
 
 use teamster_mock_model::Cli;
 

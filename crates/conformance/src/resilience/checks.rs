@@ -14,26 +14,26 @@ use super::stage::{Ran, Stage};
 pub(crate) struct Findings {
     /// Failed checks.
     pub(crate) wrong: Vec<String>,
-    /// The names of the declared facts that were needed.
+    /// Names of the declared facts that were needed.
     pub(crate) facts: Vec<&'static str>,
     /// Details of everything that happened.
     pub(crate) details: Vec<String>,
 }
 
 impl Findings {
-    /// Whether all holds.
+    /// Returns whether no check failed.
     pub(crate) fn holds(&self) -> bool {
         self.wrong.is_empty()
     }
 
-    /// This must be so.
+    /// Adds a failure unless this holds.
     pub(crate) fn must(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.wrong.push(what());
         }
     }
 
-    /// These must be equal.
+    /// Adds a failure unless these are equal.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "what is compared is often made for it"
@@ -44,7 +44,7 @@ impl Findings {
         });
     }
 
-    /// Whether this fact is declared for the CLI, which is then a part of what was found.
+    /// Returns whether this fact is declared for the CLI. If so, adds it to the findings.
     pub(crate) fn knows(&mut self, fact: &'static Fact, cli: Cli, case: Case) -> bool {
         let known = fact.is_of(cli, case);
         if known && !self.facts.contains(&fact.name) {

@@ -14,7 +14,7 @@ pub(crate) struct Fact {
     pub(crate) why: &'static str,
 }
 
-/// All of them.
+/// All facts.
 pub(crate) static ALL: [&Fact; 8] = [
     &NO_READ_TOOL,
     &TOOLS_AT_THEIR_END,
@@ -33,7 +33,7 @@ static NO_READ_TOOL: Fact = Fact {
     why: "It has no tool that reads a file: its models run `cat`, which counts as any command.",
 };
 
-/// Of a call that is cut off there is no event.
+/// The CLI emits no event for a call that is cut off.
 pub(crate) static TOOLS_AT_THEIR_END: Fact = Fact {
     name: "tools-at-their-end-only",
     clis: &[Cli::OpenCode],
@@ -42,7 +42,7 @@ pub(crate) static TOOLS_AT_THEIR_END: Fact = Fact {
           whenever it breaks off, the run takes it that something may have been changed.",
 };
 
-/// Of a call that is cut off the resumed session has nothing.
+/// The resumed session has no trace of a call that was cut off.
 pub(crate) static CALL_FORGOTTEN: Fact = Fact {
     name: "calls-cut-off-are-forgotten",
     clis: &[Cli::Claude, Cli::Gemini],
@@ -52,7 +52,7 @@ pub(crate) static CALL_FORGOTTEN: Fact = Fact {
           the continuation names it.",
 };
 
-/// A broken answer is no failure of the attempt.
+/// A broken answer does not fail the attempt.
 pub(crate) static GOES_ON_ITSELF: Fact = Fact {
     name: "goes-on-after-a-cut",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot],
@@ -70,7 +70,7 @@ static CALL_MADE_TWICE: Fact = Fact {
           without that call: the model calls the command once more. No caller can prevent that.",
 };
 
-/// The error has no time for a retry.
+/// The error has no delay for a retry.
 pub(crate) static WAIT_UNKNOWN: Fact = Fact {
     name: "wait-unknown",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot, Cli::Pi],
@@ -79,7 +79,7 @@ pub(crate) static WAIT_UNKNOWN: Fact = Fact {
           its own policy requires.",
 };
 
-/// No line and no file has what sub-agents use.
+/// No line and no file has the usage of sub-agents.
 pub(crate) static NO_SUB_AGENTS: Fact = Fact {
     name: "no-sub-agents",
     clis: &[Cli::OpenCode],
@@ -88,7 +88,7 @@ pub(crate) static NO_SUB_AGENTS: Fact = Fact {
           the main agent continues.",
 };
 
-/// There is nothing to limit.
+/// The CLI has no sub-agents to limit.
 pub(crate) static HAS_NO_SUB_AGENTS: Fact = Fact {
     name: "has-no-sub-agents",
     clis: &[Cli::Pi],
@@ -97,13 +97,13 @@ pub(crate) static HAS_NO_SUB_AGENTS: Fact = Fact {
 };
 
 impl Fact {
-    /// Whether it is so for this CLI in this case.
+    /// Returns whether the fact applies to this CLI in this case.
     pub(crate) fn is_of(&self, cli: Cli, case: Case) -> bool {
         self.clis.contains(&cli) && self.cases.contains(&case)
     }
 }
 
-/// Why a CLI cannot do a case at all.
+/// Returns the reason why a CLI cannot play a case at all.
 pub(crate) fn cannot(cli: Cli, case: Case) -> Option<&'static Fact> {
     [&NO_READ_TOOL, &CALL_MADE_TWICE, &HAS_NO_SUB_AGENTS]
         .into_iter()

@@ -1,4 +1,4 @@
-//! A service keeps throttling: another agent takes over.
+//! Failover to another agent while a service throttles.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +19,14 @@ use super::failures::{rate_limit, reported_wait};
 use super::stage::{Ran, Stage, is_retry, nothing, perform, phase};
 use crate::bench::Bench;
 
-/// The delay before a retry, where the error names none.
+/// The delay before a retry if the error has none.
 const OWN_DELAY: Duration = Duration::from_millis(150);
 
-/// For how long a provider is on hold whose error does not say for how long: longer than all else here
-/// takes, and no longer than a run waits that has the patience of the default policy.
+/// The hold of a provider whose error has no delay. It is longer than everything else here, and not longer
+/// than a run waits with the default policy.
 const HOLD: Duration = Duration::from_mins(4);
 
-/// The fallback is another CLI.
+/// Fails over to another CLI.
 pub(crate) async fn to_another(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let other = if cli == Cli::Codex {
         Cli::Claude
@@ -36,14 +36,14 @@ pub(crate) async fn to_another(bench: &Bench, cli: Cli) -> anyhow::Result<Findin
     play(bench, cli, other, Case::Failover).await
 }
 
-/// The fallback is the model loop of this process.
+/// Fails over to the embedded agent.
 pub(crate) async fn to_embedded(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     play(bench, cli, Cli::Embedded, Case::FailoverToEmbedded).await
 }
 
 async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result<Findings> {
     let name = case.name();
-    // Twice by this run; by then it is well again.
+    // Throttled for the two requests of this run; later requests succeed.
     let throttled = vec![rate_limit(cli, 2), text("I am back.")];
     let first = Stage::new(bench, cli, name, throttled, None).await?;
     let name = format!("{name}-of-{cli}");
@@ -68,7 +68,7 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
         "the first model was asked after the fallback".to_owned()
     });
 
-    // If the error has a delay, that is over by now.
+    // A delay from the error is over by now.
     if findings.knows(&facts::WAIT_UNKNOWN, cli, case) {
         let holds = orchestrator.holds().await;
         let held: Vec<_> = holds.iter().map(|held| held.provider.as_str()).collect();
@@ -79,7 +79,7 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
     Ok(findings)
 }
 
-/// A run of the first, which is tried once more, with the second for a fallback.
+/// Returns a run of the first stage with one retry and the second stage as its fallback.
 fn request(first: &Stage, second: &Stage) -> anyhow::Result<RunRequest> {
     let candidate = first.candidate(PROMPT)?;
     let mut request = RunRequest::new(candidate.runtime, candidate.params);
@@ -135,7 +135,7 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
     findings.same("the course", course, wanted);
     let log = &outcome.attempts;
     if let [one, two, _] = &log[..] {
-        // All attempts and the wait between them are in the time of the run.
+        // The time of the run includes all attempts and the wait between them.
         let least = one.duration_ms + two.duration_ms + delay;
         findings.must(outcome.duration_ms >= least, || {
             format!(
@@ -156,7 +156,7 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
     });
 }
 
-/// A run that has less patience than the hold lasts goes to the other CLI without an attempt.
+/// Checks that a run with less patience than the hold uses the other CLI without an attempt.
 async fn while_on_hold(
     findings: &mut Findings,
     orchestrator: &Orchestrator,
@@ -192,7 +192,7 @@ async fn while_on_hold(
     Ok(())
 }
 
-/// A run with patience waits for the end of the hold, and then it goes well.
+/// Checks that a run with enough patience waits for the end of the hold and succeeds.
 async fn after_the_hold(
     findings: &mut Findings,
     orchestrator: &Orchestrator,
@@ -226,7 +226,7 @@ async fn after_the_hold(
     Ok(())
 }
 
-/// The clock, put forward by so many milliseconds.
+/// Returns the clock with a variable offset in milliseconds.
 fn put_forward(clock: Clock, later: Arc<AtomicU64>) -> Clock {
     Arc::new(move || clock().saturating_add(later.load(Ordering::SeqCst)))
 }

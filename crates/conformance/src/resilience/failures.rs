@@ -1,18 +1,18 @@
-//! Failures of a model after which a CLI gives up soon, and the run with it.
+//! Failures of a model after which a CLI, and with it the run, gives up soon.
 
 use anyhow::bail;
 use teamster_mock_model::{Cli, ErrorKind, HomeFile, HttpError, Part, Pointing, Turn};
 
 use super::answers::only;
 
-/// How often the CLI itself asks again, where that can be set.
+/// Number of retries by the CLI itself, if configurable.
 pub(crate) const CLI_RETRIES: u32 = 0;
 
-/// Has a CLI give up after one request, where that needs a file of settings.
+/// Adds the settings file that makes a CLI give up after one request, if it needs one.
 pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
     const PATIENT: &str = "\"maxAttempts\": 3";
     if cli == Cli::Pi {
-        // Both what asks again and the library of the service that it asks by.
+        // For both the CLI's own retries and those of the service's library.
         let settings = r#"{"retry": {"enabled": false, "provider": {"maxRetries": 0}}}"#;
         let file = HomeFile::new(".pi/agent/settings.json", settings);
         pointing.files.push(file);
@@ -28,37 +28,37 @@ pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()>
     Ok(())
 }
 
-/// How often OpenCode asks before it gives up. No setting changes that.
+/// Number of OpenCode's requests before it gives up, which is not configurable.
 const OPENCODE_REQUESTS: u32 = 6;
 
-/// An answer after which a CLI gives up within seconds. It is always one that may pass, so that the
-/// decision table has the run tried again.
+/// Returns an answer after which a CLI gives up within seconds. The error is always transient, so that the
+/// decision table retries the run.
 pub(crate) fn passing(cli: Cli) -> Turn {
     let server = |header: Option<(&str, &str)>| failed(ErrorKind::Server, header);
     match cli {
-        // The CLI does not retry after an event of an overloaded service.
+        // Codex does not retry after an event of an overloaded service.
         Cli::Codex => only(1, Turn::new(vec![Part::Error(ErrorKind::Overloaded)])),
-        // It gives up at once if the service forbids a retry.
+        // Copilot gives up immediately if the service forbids a retry.
         Cli::Copilot => only(1, server(Some(("x-should-retry", "false")))),
-        // It does not retry after a connection that was closed in the middle.
+        // Gemini CLI does not retry after a broken connection.
         Cli::Gemini => only(
             1,
             Turn::new(vec![Part::Text("This will be cut".into()), Part::Cut]),
         ),
-        // It asks six times with any setting, and waits as long as the service requests.
+        // OpenCode always sends six requests, with the delay that the service requests.
         Cli::OpenCode => only(OPENCODE_REQUESTS, server(Some(("retry-after-ms", "10")))),
-        // It is set to ask once: Pi by its settings, the others by `cli_retries`.
+        // Configured to send one request: Pi by its settings, the others by `cli_retries`.
         _ => only(1, server(None)),
     }
 }
 
-/// Too many requests, in so many attempts of the run. What the CLI then knows about when to come
-/// back is [`reported_wait`].
+/// Returns a throttling error for this many attempts of the run. [`reported_wait`] is the delay that the CLI
+/// reports.
 pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
     let mut turn = match cli {
         Cli::Copilot => failed(ErrorKind::RateLimit, Some(("x-should-retry", "false"))),
         Cli::OpenCode => failed(ErrorKind::RateLimit, Some(("retry-after-ms", "300"))),
-        // With a word when to come back it would ask again by itself.
+        // Codex would retry by itself after an error with a delay.
         Cli::Codex => failed(ErrorKind::RateLimit, None),
         _ => failed(ErrorKind::RateLimit, Some(("retry-after", "1"))),
     };
@@ -70,7 +70,7 @@ pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
     turn
 }
 
-/// How long the service asks to wait after [`rate_limit`], in milliseconds.
+/// Returns the delay that the service requests in [`rate_limit`], in milliseconds.
 pub(crate) fn reported_wait(cli: Cli) -> Option<u64> {
     match cli {
         Cli::OpenCode => Some(300),

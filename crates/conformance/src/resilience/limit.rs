@@ -1,4 +1,4 @@
-//! An agent that never ends has a limit.
+//! Limits of an agent that never ends.
 
 use teamster::ErrorKind;
 use teamster::RunStatus;
@@ -12,21 +12,21 @@ use super::facts::NO_SUB_AGENTS;
 use super::stage::{Stage, nothing, orchestrator, perform};
 use crate::bench::Bench;
 
-/// Usage of an answer.
+/// Usage of an answer, in tokens.
 const INPUT: u64 = 500;
 const OUTPUT: u64 = 20;
 
-/// The budget of the run, which the fifth answer exceeds.
+/// Budget of the run in tokens, which the fifth answer exceeds.
 const LIMIT: u64 = 2500;
 
-/// How many answers the model would give: far more than there is time for until the run is stopped.
+/// Number of scripted answers, far more than are possible until the run is stopped.
 const ANSWERS: usize = 400;
 
-/// How many the run may come to. The limit is seen a little later than it is met.
+/// Maximum number of answers in the run. The limit is detected a little later than it is reached.
 const SOON: usize = 25;
 
 pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
-    // Not the same twice: some CLIs end what they take for a loop.
+    // Each command differs, because some CLIs stop a presumed loop.
     let command = |number: usize| format!("echo {number} >> {EFFECTS}");
     let mut turns: Vec<_> = (0..ANSWERS).map(|it| counted(runs(&command(it)))).collect();
     turns.push(counted(text(ANSWER)));
@@ -50,7 +50,8 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let usage = ran.outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
-    // Nothing counts twice, and all seen usage is in the result. The last request may be missing.
+    // No usage counts twice, and all reported usage is in the result. That of the last request may be
+    // missing.
     let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
     findings.must(used <= most, || {
         format!("the result has {used} tokens, and the model reported {most}")
@@ -61,10 +62,10 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
 /// Prompt of the sub-agent.
 const HELPER: &str = "Count for me, helper.";
 
-/// A model to which Codex gives tools for sub-agents.
+/// A model with sub-agent tools in Codex.
 const CODEX_MODEL: &str = "gpt-6.1-sol";
 
-/// The sub-agent uses what the main agent may.
+/// Plays a run whose sub-agent uses up the budget.
 pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut findings = Findings::default();
     let case = Case::SubAgentLimit;
@@ -88,7 +89,7 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let stage = Stage::of_script(bench, cli, case.name(), script, None).await?;
     let mut candidate = stage.candidate(PROMPT)?;
     if cli == Cli::Codex {
-        // The model of the other cases gets no tool for it.
+        // The model of the other cases has no tool for it.
         candidate.params.model = Some(CODEX_MODEL.to_owned());
     }
     let mut request = RunRequest::new(candidate.runtime, candidate.params);

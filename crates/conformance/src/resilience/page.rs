@@ -10,14 +10,14 @@ use super::facts;
 use crate::install::clis;
 use crate::matrix::RESILIENCE;
 
-/// Findings: the facts that were needed, or none if a check failed.
+/// Findings: the facts that were needed, or `None` if a check failed.
 pub(crate) type Cells = BTreeMap<(Case, Cli), Option<Vec<&'static str>>>;
 
-/// Prefix of a cell that names facts.
+/// Prefixes of cells that name facts.
 const HOLDS_WITH: &str = "holds, with ";
 const CANNOT: &str = "cannot: ";
 
-/// The section. What was not played now is as it is in the section that is there, where that can be.
+/// Renders the section. Rows that were not played now are copied from the current section if possible.
 pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Error> {
     let kept = rows(there);
     let mut page = String::new();
@@ -66,7 +66,7 @@ pub(crate) fn section(cells: &Cells, there: &str) -> Result<String, std::fmt::Er
     Ok(page)
 }
 
-/// The rows of the section that is there, by the names of the cases.
+/// Returns the rows of the current section, by the names of the cases.
 fn rows(there: &str) -> BTreeMap<&str, Vec<&str>> {
     let rows = there.lines().filter_map(|line| {
         let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
@@ -76,7 +76,7 @@ fn rows(there: &str) -> BTreeMap<&str, Vec<&str>> {
     rows.collect()
 }
 
-/// Whether each fact that the cell names is still declared.
+/// Returns whether each fact that the cell names is still declared.
 fn is_known(cell: &str) -> bool {
     let names = cell
         .strip_prefix(HOLDS_WITH)

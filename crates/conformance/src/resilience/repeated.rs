@@ -12,13 +12,13 @@ use super::failures;
 use super::stage::{Ran, Stage, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::bench::Bench;
 
-/// A file that is there, with what is in it.
+/// An existing file and its content.
 const NOTES: (&str, &str) = ("notes.txt", "The list is in the second drawer.\n");
 
-/// The model's text before it reads that.
+/// The model's text before it reads the file.
 const READING: &str = "I look at the notes.";
 
-/// The first answer fails.
+/// Fails the first answer.
 pub(crate) async fn before_any_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let turns = vec![failures::passing(cli), text(ANSWER)];
     let stage = Stage::new(bench, cli, Case::SentAgain.name(), turns, None).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn before_any_tool(bench: &Bench, cli: Cli) -> anyhow::Result<F
     Ok(findings)
 }
 
-/// A file was read, and then the service fails.
+/// Fails the service after a file was read.
 pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let read = Turn::new(vec![
         Part::Text(READING.into()),
@@ -63,7 +63,7 @@ pub(crate) async fn after_reading(bench: &Bench, cli: Cli) -> anyhow::Result<Fin
     Ok(findings)
 }
 
-/// The run was tried again from the start, in another session, and the earlier text is withdrawn.
+/// Checks that the run was retried from the start in another session, and that the earlier text is retracted.
 fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, expected: &[&str]) {
     findings.lifecycle(ran);
     record(findings, ran, &[stage]);

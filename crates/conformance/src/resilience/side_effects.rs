@@ -1,4 +1,4 @@
-//! Once something was changed, the prompt is not sent again.
+//! Retries after side effects, which never repeat the prompt.
 
 use teamster::ErrorKind;
 use teamster::RunStatus;
@@ -17,13 +17,13 @@ use crate::bench::Bench;
 /// The command of the model.
 const COMMAND: &str = "echo x >> effects.txt; wc -l effects.txt";
 
-/// Its output, which is not in the command.
+/// Output of the command, which the command itself does not contain.
 const OUTPUT: &str = "1 effects.txt";
 
 /// A command that is still running when the CLI is killed.
 const LONG_COMMAND: &str = "echo x >> effects.txt; sleep 300";
 
-/// The service fails when it is given what the command printed.
+/// Fails the service when it receives the output of the command.
 pub(crate) async fn failed_after_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let turns = vec![runs(COMMAND), failures::passing(cli), text(ANSWER)];
     let case = Case::NoDoubleSideEffects;
@@ -47,10 +47,10 @@ pub(crate) async fn failed_after_a_tool(bench: &Bench, cli: Cli) -> anyhow::Resu
     Ok(findings)
 }
 
-/// The CLI is killed while its command runs.
+/// Kills the CLI while its command runs.
 pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
-    // Where it stands in the conversation depends on what the CLI had written down. The command comes
-    // once, independent of later requests.
+    // The turn depends on how much the CLI had written. The command is used once, independent of later
+    // requests.
     let turns = vec![
         only(1, runs(LONG_COMMAND)),
         text(ANSWER),
@@ -61,8 +61,7 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
     request.run_id = Some("killed".to_owned());
-    // A kill has no reason, so that by the table of decisions another
-    // candidate is tried, and there is none here.
+    // A kill has no known reason. The decision table would try another candidate, but there is none.
     request
         .retry
         .actions
@@ -85,7 +84,7 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
     Ok(findings)
 }
 
-/// The connection breaks in an answer that has called a command.
+/// Breaks the connection in an answer with a call of a command.
 pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut cut = runs(COMMAND);
     cut.parts.push(Part::Cut);
@@ -108,7 +107,7 @@ pub(crate) async fn cut_after_a_call(bench: &Bench, cli: Cli) -> anyhow::Result<
     Ok(findings)
 }
 
-/// The run was tried again in the same session, and the work is done once.
+/// Checks that the run was retried in the same session, and that the work was done once.
 fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output: Option<&str>) {
     findings.lifecycle(ran);
     record(findings, ran, &[stage]);
@@ -156,7 +155,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
         ];
         let forgotten = findings.knows(&facts::CALL_FORGOTTEN, stage.cli, case);
         findings.same("the call in attempt 2", call.is_some(), !forgotten);
-        // What was cut off is named after the continuation, if it was announced before it ended.
+        // The continuation names the call that was cut off, if it was announced before its end.
         let untold = findings.knows(&facts::TOOLS_AT_THEIR_END, stage.cli, case);
         let cut_off = case == Case::KilledInATool && !untold;
         let named = after.contains("effects.txt;");

@@ -1,4 +1,4 @@
-//! A CLI with a model of its own, and runs on it.
+//! A CLI with a separate model, and runs with it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,19 +20,19 @@ use crate::place::{self, Place};
 use crate::play;
 use crate::scenario::Run;
 
-/// How often something is looked at while it is waited for.
+/// Interval of polling.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The longest that a CLI may need to come to its tool.
+/// Maximum time until a CLI calls its tool.
 const SOON: Duration = Duration::from_mins(1);
 
-/// A CLI in a place of its own, pointed at a model of its own.
+/// A CLI in a separate home, with a separate model.
 pub(crate) struct Stage {
     pub(crate) cli: Cli,
     pub(crate) model: Arc<MockModel>,
     bench: Bench,
     place: Place,
-    /// Where the agent works: in its own place, or in that of another whose work it may take over.
+    /// Working directory: its own, or that of another stage whose work it may take over.
     pub(crate) directory: PathBuf,
     pointing: Pointing,
 }
@@ -48,7 +48,7 @@ impl Stage {
         Self::of_script(bench, cli, name, Script::new(turns)?, directory).await
     }
 
-    /// With what sub-agents' models say, too.
+    /// Creates a stage with a script that may include sub-agents.
     pub(crate) async fn of_script(
         bench: &Bench,
         cli: Cli,
@@ -75,7 +75,7 @@ impl Stage {
         })
     }
 
-    /// This CLI with this prompt, as it may be asked by an orchestrator.
+    /// Returns a candidate with this CLI and prompt for an orchestrator.
     pub(crate) fn candidate(&self, prompt: &str) -> anyhow::Result<Candidate> {
         let mut run = Run::new(prompt);
         run.cli_retries = Some(failures::CLI_RETRIES);
@@ -93,19 +93,19 @@ impl Stage {
         Ok(Candidate::new(runtime, params))
     }
 
-    /// Content of a file that the agent may have made.
+    /// Returns the content of a file that the agent may have created, or an empty text.
     pub(crate) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.directory.join(name)).unwrap_or_default()
     }
 
-    /// Kills the CLI as the system would that runs out of memory: without a word, in the middle of
-    /// what it does. That is its whole process group, since some of these programs only start another.
+    /// Kills the CLI at any point, like the system when it runs out of memory. It kills the whole process
+    /// group, because some of these programs only start another.
     pub(crate) fn kill(&self) -> anyhow::Result<()> {
         let group = self.group().context("the CLI's process is not there")?;
         killpg(Pid::from_raw(group), Signal::SIGKILL).context("cannot kill the CLI")
     }
 
-    /// The process group of the CLI: of our own child that has this home.
+    /// Returns the process group of the CLI, which is the child process with this home.
     fn group(&self) -> Option<i32> {
         let mark = format!("HOME={}", self.place.home().display());
         children().into_iter().find_map(|pid| {
@@ -118,10 +118,10 @@ impl Stage {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 pub(crate) struct Ran {
     pub(crate) events: Vec<RunEvent>,
-    /// The events by the callback, with how many requests each model had been asked by then.
+    /// The events of the callback, each with the number of requests to each model at that time.
     pub(crate) called: Vec<(RunEvent, Vec<usize>)>,
     pub(crate) outcome: Outcome,
     /// Requests to the models, by model.
@@ -131,20 +131,20 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Requests to a model after the first event that matches, in order.
+    /// Returns the requests to a model after the first event that matches, in order.
     pub(crate) fn asked_after(&self, model: usize, is: impl Fn(&RunEvent) -> bool) -> &[Request] {
         let since = self.called.iter().find(|(event, _)| is(event));
         let all = &self.requests[model];
         since.map_or(&[], |(_, asked)| &all[asked[model]..])
     }
 
-    /// All that a model was asked.
+    /// Returns all requests to a model.
     pub(crate) fn asked(&self, model: usize) -> &[Request] {
         &self.requests[model]
     }
 }
 
-/// Makes a run, while something else happens to it.
+/// Executes a run, while a concurrent action affects it.
 pub(crate) async fn perform(
     orchestrator: &Orchestrator,
     request: RunRequest,
@@ -202,7 +202,7 @@ pub(crate) async fn perform(
     })
 }
 
-/// Nothing happens to the run.
+/// The action for a run that is not affected.
 pub(crate) async fn nothing() -> anyhow::Result<()> {
     Ok(())
 }
@@ -227,8 +227,8 @@ pub(crate) async fn phase(
     }
 }
 
-/// Waits until the tool of a run is at work, and all that is known then is known. `announced`: the CLI
-/// announces its tool before that has ended.
+/// Waits until the tool of a run works and all its output is recorded. `announced` is true if the CLI
+/// announces its tool before the tool has ended.
 pub(crate) async fn in_tool(
     orchestrator: &Orchestrator,
     run_id: &str,
@@ -248,12 +248,12 @@ pub(crate) async fn in_tool(
         }
         looks.again().await.context("no tool was at work")?;
     }
-    // It writes its record of the session a little later than it acts, at an unknown time.
+    // The CLI writes its record of the session at an unknown time after it acts.
     tokio::time::sleep(Duration::from_millis(700)).await;
     Ok(())
 }
 
-/// Looks at something again and again, not forever.
+/// Polling with a time limit.
 struct Looks {
     begun: Instant,
 }
@@ -264,7 +264,7 @@ impl Looks {
         Self { begun }
     }
 
-    /// Waits until the next look. An error when it has been too long.
+    /// Waits until the next poll. Returns an error after the time limit.
     async fn again(&self) -> anyhow::Result<()> {
         if self.begun.elapsed() > SOON {
             bail!("not within {} s", SOON.as_secs());
@@ -274,12 +274,12 @@ impl Looks {
     }
 }
 
-/// An orchestrator as it comes.
+/// Creates an orchestrator with the default configuration.
 pub(crate) fn orchestrator() -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
 }
 
-/// A run that is tried once more when it fails, soon.
+/// Returns a run with one early retry.
 pub(crate) fn tried_again(stage: &Stage) -> anyhow::Result<RunRequest> {
     let candidate = stage.candidate(PROMPT)?;
     let mut request = RunRequest::new(candidate.runtime, candidate.params);
@@ -289,7 +289,7 @@ pub(crate) fn tried_again(stage: &Stage) -> anyhow::Result<RunRequest> {
     Ok(request)
 }
 
-/// Whether this is a retry of the same candidate.
+/// Returns whether this is a retry of the same candidate.
 pub(crate) fn is_retry(event: &RunEvent) -> bool {
     matches!(event, RunEvent::Retry { .. })
 }

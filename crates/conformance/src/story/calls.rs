@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 4] = [
 /// The tools that search the web.
 const SEARCHES: [&str; 3] = ["WebSearch", "google_web_search", "web_search"];
 
-/// A call of the script.
+/// Describes a call of the script.
 pub(super) fn scripted_call(part: &Part) -> String {
     match part {
         Part::Shell(command) | Part::BackgroundShell(command) => format!("execute: {command}"),
@@ -47,14 +47,14 @@ pub(super) fn scripted_call(part: &Part) -> String {
     }
 }
 
-/// Paths as seen from where the agent works.
+/// Makes paths relative to the working directory.
 pub(crate) fn in_place(text: &str, directory: &Path) -> String {
     let directory = directory.display().to_string();
     text.replace(&format!("{directory}/"), "")
         .replace(&directory, ".")
 }
 
-/// Description of a call in the terms of the script.
+/// Describes a call in the terms of the script.
 pub(super) fn described_call(tool: &ToolUse, directory: &Path) -> String {
     let field = |names: &[&str]| {
         names
@@ -63,7 +63,7 @@ pub(super) fn described_call(tool: &ToolUse, directory: &Path) -> String {
             .map(
                 |value| match (value, value[0].as_str().or(value[0]["path"].as_str())) {
                     (Value::String(text), _) => in_place(text, directory),
-                    // A list of one.
+                    // A list with one item.
                     (_, Some(text)) => in_place(text, directory),
                     (other, None) => other.to_string(),
                 },
@@ -105,7 +105,7 @@ pub(super) fn described_call(tool: &ToolUse, directory: &Path) -> String {
     }
 }
 
-/// A command without the shell in which Codex runs it.
+/// Returns a command without the shell in which Codex runs it.
 fn unwrapped(command: String) -> String {
     ["/bin/bash -lc ", "bash -lc "]
         .iter()
@@ -117,13 +117,13 @@ fn unwrapped(command: String) -> String {
         .unwrap_or(command)
 }
 
-/// The one file that a patch changes.
+/// Returns the only file that a patch changes.
 fn changed(input: &Value, directory: &Path) -> Option<String> {
     let path = input["changes"].as_array()?.first()?["path"].as_str()?;
     Some(in_place(path, directory))
 }
 
-/// The one file in the location of an agent of the Agent Client Protocol.
+/// Returns the only file in the locations of an ACP agent's call.
 fn located(input: &Value, directory: &Path) -> Option<String> {
     let path = input["locations"].as_array()?.first()?["path"].as_str()?;
     Some(in_place(path, directory))
