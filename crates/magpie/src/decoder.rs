@@ -1,4 +1,4 @@
-//! From the lines of `magpie ask` to events.
+//! Decoder of the output of `magpie ask`.
 
 mod end;
 mod errors;
@@ -45,7 +45,7 @@ enum Line {
 }
 
 impl MagpieDecoder {
-    /// A decoder for a run with these parameters.
+    /// Creates a decoder for a run with these parameters.
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self {
             model: params.model.clone(),

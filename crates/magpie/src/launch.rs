@@ -5,7 +5,7 @@ use teamster_core::{AgentError, ExecuteParams, PermissionMode};
 
 use crate::{CAPABILITIES, INFO};
 
-/// The longest prompt that the CLI takes, in bytes.
+/// Maximum length of a prompt, in bytes.
 const LONGEST_PROMPT: usize = 1 << 20;
 
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {

@@ -1,6 +1,6 @@
-//! Magpie, a CLI that does not exist, as a `teamster` provider.
+//! A `teamster` provider for Magpie, a CLI that does not exist.
 //!
-//! It proves that a provider is one crate and one registration: nothing else in the workspace knows of it.
+//! It shows that a provider needs one crate and one registration: no other code in the workspace knows it.
 #![warn(missing_docs)]
 
 mod decoder;
@@ -13,7 +13,7 @@ use teamster_core::{
 
 pub use decoder::MagpieDecoder;
 
-/// Magpie, run with `magpie ask`.
+/// Provider that runs `magpie ask`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Magpie;
 

@@ -1,4 +1,4 @@
-//! The program `teamster` with one provider more.
+//! The program `teamster` with one additional provider.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,6 +7,6 @@ use teamster::Providers;
 use teamster_magpie::Magpie;
 
 fn main() -> ExitCode {
-    // The registration.
+    // Registers the provider.
     teamster_cli::main_with(Providers::builtin().with(Arc::new(Magpie)))
 }

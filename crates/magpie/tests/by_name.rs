@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// The program with this provider.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_teamster-with-magpie");
 
-/// A folder with `bin/magpie`, the fake agent that plays one of the runs.
+/// A folder with `bin/magpie`, a fake agent that plays one of the runs.
 struct World(TempDir);
 
 impl World {
@@ -51,7 +51,7 @@ impl World {
         RuntimeConfig::default().program(self.path("bin/magpie"))
     }
 
-    /// The program with these arguments, in an environment in which nothing of this machine shows.
+    /// Runs the program with these arguments, without the environment of this machine's user.
     fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
         Command::new(PROGRAM)
             .args(args)

@@ -1,4 +1,4 @@
-//! The suite of the test kit. The runs are made up, as the CLI is.
+//! The conformance suite of the test kit. The runs are made up, because the CLI does not exist.
 
 use teamster_core::{ErrorKind, RunStatus, ToolKind};
 use teamster_magpie::Magpie;

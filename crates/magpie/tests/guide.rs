@@ -1,9 +1,9 @@
-//! The guide for authors of providers shows this crate, file by file.
+//! The guide for authors of providers contains the files of this crate.
 
 use std::fs;
 use std::path::Path;
 
-/// The blocks of the page that follow a line such as "`src/lib.rs`:", with that path.
+/// Returns the code blocks of the page that follow a line such as "`src/lib.rs`:", with that path.
 fn files(page: &str) -> Vec<(&str, &str)> {
     let mut files = Vec::new();
     for (before, rest) in page
@@ -36,7 +36,7 @@ fn the_guide_shows_the_files_of_this_crate() {
     );
     for (path, text) in shown {
         let real = fs::read_to_string(root.join(path)).unwrap();
-        // Here the snapshots are in a file of their own, `tests/it.rs`.
+        // In this crate the snapshot tests are in a separate file, `tests/it.rs`.
         let text = text
             .split("\nteamster_testkit::snapshot_tests!")
             .next()

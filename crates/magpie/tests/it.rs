@@ -1,4 +1,4 @@
-//! Everything that a provider has without a word of it elsewhere.
+//! Features that a provider has without any code elsewhere.
 #![cfg(all(test, unix))]
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 

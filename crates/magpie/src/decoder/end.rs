@@ -5,7 +5,7 @@ use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, TurnEnd, Usage
 
 use super::errors;
 
-/// The CLI's own end of the run, once it was printed.
+/// The CLI's own end of the run, if it was printed.
 #[derive(Debug, Default)]
 pub(super) struct End(Option<(bool, Usage)>);
 

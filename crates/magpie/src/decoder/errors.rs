@@ -2,7 +2,7 @@
 
 use teamster_core::ErrorKind;
 
-/// The kind of a message: the CLI's own words first, then those of model services.
+/// Classifies a message, first by the CLI's own texts, then by those of model services.
 pub(super) fn kind_of(message: &str) -> Option<ErrorKind> {
     if message.contains("MAGPIE_KEY") {
         return Some(ErrorKind::Auth);
