@@ -11,18 +11,18 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Outcome, cargo, root};
 
-/// Deltas to print, of which the instructions of one are the difference.
+/// Numbers of deltas whose difference gives the instructions of one delta.
 const STREAM_LINES: [u64; 2] = [10_000, 60_000];
-/// Deltas to print for the processor time of one.
+/// Number of deltas for the processor time of one.
 const CPU_LINES: &str = "500000";
-/// Deltas to print for their latency in each round, and the pause between them in microseconds.
+/// Number of deltas for their latency in each round, and the pause between them in microseconds.
 const LATENCY: [&str; 2] = ["500", "2000"];
-/// Short runs to start.
+/// Number of short runs to start.
 const SHORT_RUNS: &str = "300";
-/// Deltas to print to a consumer that sleeps: some 100 MB.
+/// Number of deltas for a consumer that sleeps: about 100 MB.
 const SLOW_LINES: &str = "400000";
 
-/// Runs that are read, and runs that are started meanwhile.
+/// Number of runs that are read, and of runs that are started meanwhile.
 const STARTS: [&str; 2] = ["20", "600"];
 
 pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
@@ -93,7 +93,7 @@ fn instructions(measure: &Path, input: &Path, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-/// How many instructions a piece of work takes, as callgrind counts them.
+/// Returns the number of instructions of a piece of work, as counted by callgrind.
 fn count(measure: &Path, work: &[&OsStr]) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

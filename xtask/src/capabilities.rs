@@ -1,4 +1,4 @@
-//! `cargo xtask capabilities`: which provider can do what, as a table.
+//! `cargo xtask capabilities`: the feature matrix of providers.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -10,7 +10,7 @@ use teamster::RuntimeConfig;
 
 use crate::{Outcome, generated};
 
-/// Where the table is, from the root of the repository.
+/// Path of the table, from the root of the repository.
 const FILE: &str = "docs/capabilities.md";
 
 const HEAD: &str = "\
@@ -22,7 +22,7 @@ Restrictions within a parameter, and why something is missing, are in `docs/prov
 
 ";
 
-/// Each capability, with what it means to a caller.
+/// Capabilities, with their meaning for a caller.
 const ROWS: &[(&str, &str)] = &[
     ("resume", "resume a session (`session_id`)"),
     ("fork", "resume into a new session (`fork`)"),
@@ -123,7 +123,7 @@ A process that is kept for many turns ([sessions.md](sessions.md)); in every one
 
 ";
 
-/// Each capability of a session.
+/// Capabilities of sessions, with their meaning for a caller.
 const SESSION_ROWS: &[(&str, &str)] = &[
     (
         "interrupt",
@@ -186,7 +186,7 @@ fn table() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A provider's name, and what it can do.
+/// A provider's name and capabilities.
 type Column = (&'static str, Map<String, Value>);
 
 fn column(name: &'static str, can: &impl Serialize) -> anyhow::Result<Column> {
@@ -212,7 +212,7 @@ fn rows(text: &mut String, columns: &[Column], rows: &[(&str, &str)]) -> anyhow:
     check_complete(columns.first().map(|(_, can)| can), rows)
 }
 
-/// The capabilities, those within another by both names: `mcp.strict`.
+/// Flattens nested capabilities: `strict` in `mcp` becomes `mcp.strict`.
 fn flat(can: Map<String, Value>) -> Map<String, Value> {
     let mut all = Map::new();
     for (key, value) in can {
@@ -229,7 +229,7 @@ fn flat(can: Map<String, Value>) -> Map<String, Value> {
     all
 }
 
-/// A capability that the table does not have must not be forgotten.
+/// Checks that the table has a row for every capability.
 fn check_complete(can: Option<&Map<String, Value>>, rows: &[(&str, &str)]) -> anyhow::Result<()> {
     let mut keys = can.into_iter().flat_map(Map::keys);
     match keys.find(|key| rows.iter().all(|(row, _)| row != key)) {

@@ -1,4 +1,4 @@
-//! Tasks that live in a package of their own, so that the others do not wait for it to be built.
+//! Tasks in a separate package, so that the other tasks do not wait for its build.
 
 use anyhow::Context as _;
 

@@ -1,4 +1,4 @@
-//! Files of the repository that are made from its code.
+//! Files of the repository that are generated from its code.
 
 use std::fs;
 use std::io::Write;
@@ -7,8 +7,8 @@ use anyhow::Context as _;
 
 use crate::root;
 
-/// Writes a file, given by its path from the root, or only looks whether it is current. `false` if
-/// it is not and was to be left as it is.
+/// Writes a file, given by its path from the root, or only checks that it is current. Returns `false` if it
+/// is outdated and was only checked.
 pub(crate) fn bring(
     path: &str,
     text: &str,

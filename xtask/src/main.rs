@@ -1,4 +1,4 @@
-//! Tasks of this repository, run with `cargo xtask <TASK>`. One file a task.
+//! Tasks of this repository, run with `cargo xtask <TASK>`. Each task has a file.
 
 mod bench;
 mod capabilities;
@@ -66,9 +66,9 @@ enum Task {
 enum Outcome {
     Fine,
     Problems,
-    /// Something could not be examined, which was reported.
+    /// Something could not be checked. The reason was reported.
     Failed,
-    /// Nothing was looked at, because what is needed cannot be had here.
+    /// Nothing was checked, because a requirement is missing on this machine.
     NotRun,
 }
 
@@ -106,7 +106,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Problems) => ExitCode::from(1),
         Ok(Outcome::Failed) => ExitCode::from(2),
         Ok(Outcome::NotRun) => ExitCode::from(3),
-        // The reader of our output has seen enough, as in `cargo xtask replay | head`.
+        // The reader of the output has closed the pipe, as in `cargo xtask replay | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(format_args!("{error:#}"));
@@ -124,13 +124,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Prints on stderr. A closed stderr is no reason to stop.
+/// Prints on stderr. A closed stderr is ignored.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
 }
 
-/// Cargo, without the variables that it has set for this program. Build scripts that look at them, such as that of
-/// `ring`, and all that depends on their packages, would be built again at each change between both environments.
+/// Returns cargo without the variables that it has set for this program. Build scripts that read them, such
+/// as that of `ring`, would be rerun with all dependents at each change between both environments.
 fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {
@@ -143,7 +143,7 @@ fn cargo() -> Command {
     cargo
 }
 
-/// The root of this repository.
+/// Returns the root of this repository.
 fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)

@@ -1,4 +1,5 @@
-//! `cargo xtask package`: what is published, and whether it can be built and tested without the repository.
+//! `cargo xtask package`: the contents of published packages, and their build and tests outside of the
+//! repository.
 
 use std::fs;
 use std::io::Write;
@@ -9,19 +10,19 @@ use anyhow::{Context as _, bail};
 
 use crate::{Outcome, cargo, published, root};
 
-/// The most bytes of a compressed package. Crates here have some ten kilobytes; a fixture has more.
+/// Maximum size of a compressed package, in bytes. Crates here have some ten kilobytes; a fixture is larger.
 const MOST_BYTES: u64 = 400 * 1024;
 
-/// Files that each package holds.
+/// Files that each package contains.
 const NEEDED: &[&str] = &["Cargo.toml", "README.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Folders of a crate that no package holds.
+/// Folders of a crate that no package contains.
 const LEFT_OUT: &[&str] = &["tests", "benches", "fixtures"];
 
-/// Where a dry run leaves the packages.
+/// Path of the packages after a dry run.
 const MADE: &str = "target/package/tmp-registry";
 
-/// Where packages are unpacked for their tests, in the target folder.
+/// Path of the unpacked packages for their tests.
 const UNPACKED: &str = "target/unpacked";
 
 /// Make the packages of all published crates, and check what is in them.
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
     let mut publish = cargo();
-    // Uncommitted changes are for the one who publishes to refuse.
+    // Publishing itself refuses uncommitted changes.
     publish.args([
         "publish",
         "--workspace",
@@ -74,10 +75,10 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
     Ok(Outcome::problems_if(problems))
 }
 
-/// A package as cargo made it.
+/// A package that cargo created.
 struct Package {
     name: String,
-    /// Name and version, as its folder is called.
+    /// Name and version, which is the name of its folder.
     id: String,
     file: PathBuf,
 }
@@ -96,7 +97,7 @@ fn packages() -> anyhow::Result<Vec<Package>> {
     Ok(packages.collect())
 }
 
-/// The paths in a package, from its folder.
+/// Returns the paths in a package, relative to its folder.
 fn files(package: &Package) -> anyhow::Result<Vec<String>> {
     let list = Command::new("tar")
         .arg("tzf")
@@ -133,10 +134,10 @@ fn problems_of(id: &str, files: &[String], bytes: u64) -> Vec<String> {
     problems
 }
 
-/// Runs the tests of the packages in a workspace made of nothing else.
+/// Runs the tests of the packages in a workspace that contains only them.
 fn test(packages: &[Package]) -> anyhow::Result<()> {
     let folder = root().join(UNPACKED);
-    // The build of last time is kept, beside the sources.
+    // The earlier build next to the sources is kept.
     for package in packages {
         let old = folder.join(&package.id);
         if old.exists() {
@@ -154,7 +155,7 @@ fn test(packages: &[Package]) -> anyhow::Result<()> {
     }
     let manifest = folder.join("Cargo.toml");
     fs::write(&manifest, workspace(packages)).with_context(|| manifest.display().to_string())?;
-    // The same versions of everything else.
+    // Use the same versions of all dependencies.
     let lock = folder.join("Cargo.lock");
     fs::copy(root().join("Cargo.lock"), &lock).with_context(|| lock.display().to_string())?;
     run_to_success(
@@ -165,7 +166,7 @@ fn test(packages: &[Package]) -> anyhow::Result<()> {
     )
 }
 
-/// The manifest of a workspace with these packages, which use one another.
+/// Returns the manifest of a workspace with these packages, which use one another.
 fn workspace(packages: &[Package]) -> String {
     let packages = packages.iter();
     let members = packages.clone().map(|it| format!("    \"{}\",", it.id));

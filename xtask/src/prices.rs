@@ -1,4 +1,4 @@
-//! `cargo xtask prices`: the table of prices, from the data of two packages.
+//! `cargo xtask prices`: the table of prices, generated from the data of two packages.
 
 mod litellm;
 
@@ -17,14 +17,14 @@ use crate::{Outcome, generated, root};
 const PACKAGE: &str = "@pydantic/genai-prices";
 const VERSION: &str = "0.1.8";
 
-/// Where the table is, from the root of the repository.
+/// Path of the table, from the root of the repository.
 const TABLE: &str = "crates/usage/src/prices/table.json";
-/// Where the licence of the data is.
+/// Paths of the licences of the data.
 const LICENSE: &str = "crates/usage/src/prices/LICENSE-genai-prices";
 const LICENSE_LITELLM: &str = "crates/usage/src/prices/LICENSE-litellm";
 
-/// The vendors whose models the CLIs use, as the package names them. Zhipu's are left out: its prices are in
-/// CNY and depend on the length of answers; Z.AI sells the same models in USD.
+/// Vendors whose models the CLIs use, by their names in the package. Zhipu is left out: its prices are in CNY
+/// and depend on the length of answers. Z.AI sells the same models in USD.
 const VENDORS: [&str; 9] = [
     "anthropic",
     "openai",
@@ -37,7 +37,7 @@ const VENDORS: [&str; 9] = [
     "zai",
 ];
 
-/// Substrings in ids of models that are not for agents.
+/// Substrings of ids of models that are not for agents.
 const OTHERS: [&str; 19] = [
     "audio",
     "babbage",
@@ -60,7 +60,7 @@ const OTHERS: [&str; 19] = [
     "vision",
 ];
 
-/// Our names of the prices, and the package's. All are of a million tokens.
+/// Names of prices in the table and in the package. All are per million tokens.
 const PRICES: [(&str, &str); 5] = [
     ("input", "input_mtok"),
     ("output", "output_mtok"),
@@ -146,7 +146,7 @@ fn install(version: &str) -> anyhow::Result<PathBuf> {
     Ok(folder.join("node_modules").join(PACKAGE))
 }
 
-/// The day on which the version was published.
+/// Returns the day on which the version was published.
 fn date(version: &str) -> anyhow::Result<String> {
     let mut npm = Command::new("npm");
     npm.args(["view", PACKAGE, "time", "--json"]);
@@ -156,7 +156,7 @@ fn date(version: &str) -> anyhow::Result<String> {
         .with_context(|| format!("npm does not know when {PACKAGE} {version} was published"))
 }
 
-/// The models of the vendors, as the package has them.
+/// Returns the vendors' models in the package.
 fn data(package: &Path) -> anyhow::Result<Value> {
     let script = "const { findProvider } = await import(process.argv[1]);
         const vendors = process.argv.slice(2).map(id => [id, findProvider({ providerId: id }).models]);
@@ -168,7 +168,7 @@ fn data(package: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&output(&mut node)?)?)
 }
 
-/// Output of a command.
+/// Returns the output of a command.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| program.clone())?;
@@ -179,7 +179,7 @@ fn output(command: &mut Command) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The table as a text, a line a model.
+/// Returns the table as a text, with one line per model.
 fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Result<String> {
     let mut text = String::from("{\n");
     let second = format!("{} {}", litellm::PACKAGE, litellm::VERSION);
@@ -203,7 +203,7 @@ fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Resul
             .with_context(|| format!("no models of {vendor}"))?;
         let mut known = Vec::new();
         for found in models {
-            // Google also sells models of Anthropic's, whose names are the same.
+            // Google also sells Anthropic's models, with the same names.
             if *vendor == "google"
                 && found["id"]
                     .as_str()
@@ -229,7 +229,7 @@ fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Resul
     Ok(text)
 }
 
-/// A model of the table; none if it is no model for agents or has no price for both input and output.
+/// Returns a model of the table, or `None` if it is not for agents or lacks a price for input or output.
 fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     let id = found["id"].as_str().context("no id")?;
     if OTHERS.iter().any(|other| id.contains(other)) {
@@ -237,7 +237,7 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     }
     let mut names = Vec::new();
     collect_names(&found["match"], &mut names)?;
-    // Names are compared in small letters.
+    // Names are compared in lower case.
     for name in &mut names {
         name.make_ascii_lowercase();
     }
@@ -261,8 +261,8 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
                 from = constraint["start_date"].clone();
                 price.insert("from".to_owned(), from.clone());
             }
-            // Hours of each day, in UTC. They hold from the day of the prices before them: the package's
-            // constraints cannot say both.
+            // Hours of each day, in UTC. They apply from the day of the preceding prices: the package's
+            // constraints cannot express both.
             Some("time_of_date") => {
                 let hours = ["start_time", "end_time"].map(|name| {
                     let time = constraint[name].as_str().unwrap_or_default();
@@ -291,12 +291,13 @@ fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     Ok(Some(model))
 }
 
-/// Matches names that are not of speech models. Names are in small letters.
+/// Pattern of names that are not of speech models, and its equivalent here. Names are in lower case.
 const NOT_SPEECH: &str = "^(?!.*-[tT][tT][sS](?:$|-))";
 const SPEECH: [&str; 2] = ["!*-tts", "!*-tts-*"];
 
-/// The names that match: `name`, `beginning*`, `*end` or `*part*`, and after a `!` those that do not. A pattern
-/// for dates after a name is left out, since those are cut off where the name is not known with them.
+/// Collects the patterns of matching names: `name`, `beginning*`, `*end` or `*part*`, with a `!` before names
+/// that do not match. A pattern for dates after a name is skipped, because the lookup removes dates of
+/// unknown names.
 fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
     let found = found.as_object().context("no match")?;
     for (kind, value) in found {
@@ -322,7 +323,7 @@ fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fills in prices, with those for large requests. `false` if there is none for input or for output.
+/// Adds prices, including those for large requests. Returns `false` if there is none for input or for output.
 fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
     let mut tiers: Vec<(u64, Map<String, Value>)> = Vec::new();
     for (name, key) in PRICES {
@@ -366,7 +367,7 @@ fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
 mod tests {
     use super::*;
 
-    // Made by hand in the form of the package's data.
+    // Hand-made in the format of the package's data.
     fn of(found: &str) -> anyhow::Result<Option<Value>> {
         model(&serde_json::from_str(found).unwrap())
     }

@@ -25,7 +25,7 @@ struct Package {
     publish: Option<bool>,
 }
 
-/// All of them, by name.
+/// Returns all published crates, by name.
 pub(crate) fn crates() -> anyhow::Result<Vec<Crate>> {
     let mut crates = Vec::new();
     let folder = root().join("crates");
@@ -41,7 +41,7 @@ pub(crate) fn crates() -> anyhow::Result<Vec<Crate>> {
     Ok(crates)
 }
 
-/// The version that all of them have.
+/// Returns the version of all published crates.
 pub(crate) fn version() -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Root {

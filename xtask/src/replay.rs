@@ -1,4 +1,4 @@
-//! `cargo xtask replay`: what the decoders make of recorded output.
+//! `cargo xtask replay`: the decoded events of recorded output.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,8 +16,8 @@ use teamster_testkit::snapshot;
 
 use crate::{Outcome, complain, root};
 
-/// The test that asserts the snapshots of the repository: with it, a snapshot that is accepted here has the
-/// header that insta would give it.
+/// The test that asserts the snapshots of the repository. It is in the header of accepted snapshots, as insta
+/// would write it.
 pub(crate) const SNAPSHOT_SOURCE: &str = "fixtures/tests/it.rs";
 
 /// Replay recorded runs through their provider's decoder and compare the events with events.snap.
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     provider: Option<String>,
 }
 
-/// A fixture and what reads it.
+/// A fixture and its provider.
 struct Case {
     fixture: Fixture,
     provider: Arc<dyn CliProvider>,
@@ -73,7 +73,7 @@ impl Case {
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    // All are looked at before the first is replayed, so that a mistake is reported at once.
+    // All are loaded before the first is replayed, so that errors are reported immediately.
     let (cases, all_found) = cases(args)?;
     let outcome = if cases.is_empty() {
         Outcome::Fine
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
     Ok(if all_found { outcome } else { Outcome::Failed })
 }
 
-/// The fixtures that can be replayed, and whether those are all. What cannot be replayed is reported.
+/// Returns the fixtures that can be replayed, and whether these are all. Others are reported.
 fn cases(args: &Args) -> anyhow::Result<(Vec<Case>, bool)> {
     let default = [default_path()];
     let paths = if args.paths.is_empty() {
@@ -153,7 +153,7 @@ fn provider(id: &str) -> anyhow::Result<Arc<dyn CliProvider>> {
     })
 }
 
-/// `--json`.
+/// Prints the events for `--json`.
 fn print_events(cases: &[Case], native: bool, out: &mut impl Write) -> anyhow::Result<Outcome> {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -195,7 +195,7 @@ enum Verdict {
     Missing,
     Differs(String),
     Broken(String),
-    /// Its snapshot cannot be read or written.
+    /// The snapshot cannot be read or written.
     Failed,
 }
 
@@ -218,7 +218,7 @@ impl Verdict {
 
 fn judge(fixture: &Fixture, replay: &Replay, accept: bool) -> anyhow::Result<Verdict> {
     if let Err(violation) = &replay.grammar {
-        // Never accepted: no snapshot makes such a stream right.
+        // Never accepted: no snapshot makes such a stream valid.
         return Ok(Verdict::Broken(violation.to_string()));
     }
     let path = fixture.snapshot_path();
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_broken_stream_is_never_accepted() {
-        // Hand-made: the code between decoder and stream lets no such stream through.
+        // Hand-made: the assembler never emits such a stream.
         let dir = tempfile::tempdir().unwrap();
         let fixture = Fixture {
             dir: dir.path().to_owned(),

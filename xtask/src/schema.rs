@@ -9,7 +9,7 @@ use teamster::{AgentEvent, LogEntry, RunResult};
 
 use crate::{Outcome, generated};
 
-/// Where the schemas are, from the root of the repository.
+/// Folder of the schemas, from the root of the repository.
 const FOLDER: &str = "docs/schema";
 
 /// Write the JSON Schema (draft 2020-12) of events and results to docs/schema.
@@ -37,7 +37,7 @@ fn text(schema: Schema) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
-/// Descriptions are documentation of Rust code; their readers may not know Rust.
+/// Rewrites descriptions, which are documentation of Rust code, for readers who may not know Rust.
 fn plain_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -53,7 +53,7 @@ fn plain_descriptions(schema: &mut Value) {
     }
 }
 
-/// Without links to other Rust items and without line breaks inside a paragraph.
+/// Removes links to other Rust items and line breaks within a paragraph.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split("[`");

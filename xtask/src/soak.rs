@@ -1,5 +1,7 @@
-//! `cargo xtask loop`: the loop with the real CLIs, which lives in a package of its own, and for a long time
-//! with stand-ins, which is a test with more ticks. `cargo xtask leases`: the tests of leases, with more kills.
+//! `cargo xtask loop` and `cargo xtask leases`.
+//!
+//! The loop with the real CLIs is in a separate package. `loop soak` runs a test of the loop with stand-ins
+//! and more ticks. `leases` runs the tests of leases with more kills.
 
 use anyhow::Context as _;
 

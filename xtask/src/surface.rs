@@ -1,4 +1,4 @@
-//! `cargo xtask surface`: what the libraries offer, as text.
+//! `cargo xtask surface`: the public items of the libraries, as text.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use crate::{Outcome, cargo, complain, generated, published, root};
 
-/// Where the lists are, from the root of the repository.
+/// Folder of the lists, from the root of the repository.
 const FOLDER: &str = "docs/surface";
 
-/// The version of rustdoc's JSON that is read here. It comes with the compiler, and 57 with Rust 1.95.
+/// The supported version of rustdoc's JSON. The compiler determines it: Rust 1.95 has 57.
 const FORMAT: u32 = 57;
 
 /// List the public items of each library in docs/surface, so that a change of them is seen.
@@ -69,8 +69,8 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
     Ok(Outcome::problems_if(problems))
 }
 
-/// A script that lets a stable rustdoc write JSON, which is still unstable. For cargo the variable is not set: it would
-/// build much of what others have built again.
+/// Writes a script that lets a stable rustdoc write JSON, which is unstable. The variable is not set for
+/// cargo, because that would cause many rebuilds.
 fn rustdoc(target: &Path) -> anyhow::Result<PathBuf> {
     let script = target.join("rustdoc-json");
     fs::create_dir_all(target)?;
@@ -83,7 +83,7 @@ fn rustdoc(target: &Path) -> anyhow::Result<PathBuf> {
     Ok(script)
 }
 
-/// The libraries that are published.
+/// Returns the published libraries.
 fn libraries() -> anyhow::Result<Vec<String>> {
     let crates = published::crates()?.into_iter();
     let libraries = crates.filter(|it| it.folder.join("src/lib.rs").is_file());

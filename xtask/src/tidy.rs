@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what no compiler checks.
+//! `cargo xtask tidy`: checks that no compiler makes.
 
 mod anatomy;
 mod names;
@@ -18,17 +18,17 @@ use teamster_testkit::snapshot;
 use crate::replay::SNAPSHOT_SOURCE;
 use crate::{Outcome, root};
 
-/// Most lines of a Rust file. Longer ones are hard to find one's way in.
+/// Maximum number of lines of a Rust file. Longer files are hard to navigate.
 const MOST_LINES: usize = 500;
 
-/// Leftovers that must not be in code. In two parts, so that this file does not find itself.
+/// Leftovers that code must not contain. Each is split, so that this file does not match.
 const LEFTOVERS: &[&str] = &[
     concat!("to", "do!"),
     concat!("db", "g!"),
     concat!("FIX", "ME"),
 ];
 
-/// Whether a folder is not looked into: what git ignores or keeps for itself.
+/// Returns whether a folder is skipped: ignored or used by git.
 fn is_skipped(folder: &str) -> bool {
     folder == ".git" || folder == "target" || folder.starts_with("target-")
 }
@@ -92,9 +92,9 @@ struct Tree {
 }
 
 struct File {
-    /// From the root, with `/`.
+    /// Path from the root, separated by `/`.
     path: String,
-    /// Only of the kinds that are looked into.
+    /// Content; empty for kinds of files that are not checked.
     text: String,
 }
 
@@ -103,7 +103,7 @@ impl File {
         self.path.ends_with(extension)
     }
 
-    /// Lines with their numbers.
+    /// Returns the lines with their numbers, from 1.
     fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(i, line)| (i + 1, line))
     }
@@ -300,7 +300,7 @@ fn links(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Each page of `docs` is in the index of that folder.
+/// Checks that each page of `docs` is in the index of that folder.
 fn index(tree: &Tree, problems: &mut Vec<Problem>) {
     let pages = || {
         tree.with(".md")
@@ -321,7 +321,7 @@ fn index(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Where the links of a line lead, of those that lead to files.
+/// Returns the targets of a line's links to files.
 fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1);
     let targets = targets.filter_map(|rest| rest.split([')', ' ', '#']).next());

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A line of a type that no decoder knows, so that these tests depend on none.
+/// A line of an unknown type, so that these tests do not depend on a decoder.
 const LINE: &str = "{\"type\":\"no such type\",\"n\":1}\n";
 const META: &str = r#"{"cli": "claude", "exit_code": 0, "more": [1]}"#;
 
@@ -19,7 +19,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// The lines of `--json`.
+    /// Returns the lines of `--json`.
     fn events(&self) -> Vec<Value> {
         let lines = self.stdout.lines();
         lines
@@ -49,7 +49,7 @@ fn write_fixture(folder: &Path, meta: &str, stdout: &str) {
     fs::write(folder.join("stdout.ndjson"), stdout).unwrap();
 }
 
-/// A folder with the fixtures `tree/a` and `tree/b/c`.
+/// Creates a folder with the fixtures `tree/a` and `tree/b/c`.
 fn two_fixtures() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     write_fixture(&dir.path().join("tree/a"), META, LINE);
@@ -98,7 +98,7 @@ fn lines_are_attached_if_requested() {
     let dir = tempfile::tempdir().unwrap();
     write_fixture(dir.path(), META, "{\"half\n");
     let ran = replay(dir.path(), &["--json", "--native", "."]);
-    // A notice of a line that is no JSON has no JSON to show.
+    // A notice of an invalid line has no JSON.
     assert_eq!(ran.events()[0]["event"]["type"], "notice");
     assert_eq!(ran.code, Some(0));
     let ran = replay(dir.path(), &["--native", "."]);
@@ -212,7 +212,7 @@ fn with_a_provider_the_output_is_enough() {
     let ran = replay(dir.path(), &args);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
     assert_eq!(ran.events().last().unwrap()["event"]["type"], "done");
-    // As other recorders write it.
+    // In the format of other recorders.
     let meta = r#"{"argv": "claude -p hi", "env": ["A"], "stdin": {}, "prompt": ["hi"],
         "version": 2, "duration_ms": -1.5, "signal": 9}"#;
     write_fixture(dir.path(), meta, LINE);
@@ -240,7 +240,7 @@ fn one_that_cannot_be_read_does_not_hide_the_others() {
             assert!(ran.stdout.contains(fixture), "{}", ran.stdout);
         }
     }
-    // A snapshot that is no file is a matter of one fixture as well.
+    // A snapshot that is not a file only affects one fixture, too.
     fs::create_dir(dir.path().join("tree/a/events.snap")).unwrap();
     let ran = replay(dir.path(), &["tree/a", "tree/b", "--accept"]);
     assert_eq!(ran.code, Some(2));
@@ -251,7 +251,7 @@ fn one_that_cannot_be_read_does_not_hide_the_others() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let dir = tempfile::tempdir().unwrap();
-    // More than a pipe holds, so that writing does not end before the reader is gone.
+    // More than a pipe holds, so that the writer does not finish before the reader is gone.
     write_fixture(dir.path(), META, &LINE.repeat(20_000));
     let mut child = xtask(dir.path())
         .args(["--json", "."])

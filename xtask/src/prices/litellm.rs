@@ -1,4 +1,4 @@
-//! The second source of prices: `LiteLLM`'s table, for what the package does not have.
+//! The second source of prices: `LiteLLM`'s table, for data that the package lacks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use serde_json::{Map, Value, json};
 
 use super::output;
 
-/// The package of Python, and its version.
+/// The Python package and its version.
 pub(super) const PACKAGE: &str = "litellm";
 pub(super) const VERSION: &str = "1.109.1";
 
-/// The models that are taken from it: vendor, id in our table, and key in `LiteLLM`'s table.
+/// Models that are taken from it: vendor, id in our table, and key in `LiteLLM`'s table.
 ///
-/// Of a model that the package knows, only the prices of large requests and of the faster service are
-/// taken, and only where the package has none.
+/// For a model in the package, only the prices of large requests and of the faster service are taken, and
+/// only if the package has none.
 const MODELS: [(&str, &str, &str); 14] = [
-    // The package has no prices of its requests over 200,000 tokens. Bedrock's are Anthropic's.
+    // The package has no prices for requests over 200,000 tokens. Bedrock's are equal to Anthropic's.
     (
         "anthropic",
         "claude-sonnet-4-0",
@@ -27,7 +27,7 @@ const MODELS: [(&str, &str, &str); 14] = [
     // The default models of Codex 0.169.0.
     ("openai", "gpt-6.1-sol", "gpt-6.1-sol"),
     ("openai", "gpt-6.1-terra", "gpt-6.1-terra"),
-    // The package has no prices of their faster service.
+    // The package has no prices for their faster service.
     ("openai", "gpt-6-sol", "gpt-6-sol"),
     ("openai", "gpt-6-luna", "gpt-6-luna"),
     ("openai", "gpt-6-astra", "gpt-6-astra"),
@@ -41,7 +41,7 @@ const MODELS: [(&str, &str, &str); 14] = [
     ("zai", "glm-4.5-air", "zai/glm-4.5-air"),
 ];
 
-/// Our names of the prices, and `LiteLLM`'s. Its prices are of one token.
+/// Names of prices in the table and in `LiteLLM`'s. The latter are per token.
 const PRICES: [(&str, &str); 5] = [
     ("input", "input_cost_per_token"),
     ("output", "output_cost_per_token"),
@@ -70,7 +70,7 @@ pub(super) fn download(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(wheel)
 }
 
-/// A file of the wheel.
+/// Returns a file of the wheel.
 fn file(wheel: &Path, name: &str) -> anyhow::Result<String> {
     let script = "import sys, zipfile
 sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
@@ -79,13 +79,13 @@ sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
     output(&mut python)
 }
 
-/// The table of the wheel.
+/// Returns the table of the wheel.
 pub(super) fn data(wheel: &Path) -> anyhow::Result<Value> {
     let text = file(wheel, "litellm/model_prices_and_context_window_backup.json")?;
     Ok(serde_json::from_str(&text)?)
 }
 
-/// The licence of the wheel.
+/// Returns the licence of the wheel.
 pub(super) fn license(wheel: &Path) -> anyhow::Result<String> {
     file(
         wheel,
@@ -93,7 +93,7 @@ pub(super) fn license(wheel: &Path) -> anyhow::Result<String> {
     )
 }
 
-/// Adds to the models of a vendor what only `LiteLLM` has.
+/// Adds the data that only `LiteLLM` has to the models of a vendor.
 pub(super) fn add(vendor: &str, models: &mut Vec<Value>, data: &Value) -> anyhow::Result<()> {
     for (_, id, key) in MODELS.iter().filter(|(of, ..)| *of == vendor) {
         let found = data[*key]
@@ -127,8 +127,7 @@ pub(super) fn add(vendor: &str, models: &mut Vec<Value>, data: &Value) -> anyhow
     Ok(())
 }
 
-/// Completes the prices of large requests by that of writing to a cache for an hour, which costs twice as
-/// much as input.
+/// Adds the price of one-hour cache writes to the prices of large requests: twice that of input.
 fn hour(base: &Map<String, Value>, tiers: &mut Value) {
     for tier in tiers.as_array_mut().into_iter().flatten() {
         if base.contains_key("cacheWrite1h")
@@ -140,17 +139,17 @@ fn hour(base: &Map<String, Value>, tiers: &mut Value) {
     }
 }
 
-/// Prices, if there is one for input and one for output.
+/// Returns the prices if they include input and output.
 fn prices_with_input(prices: Map<String, Value>) -> Option<Map<String, Value>> {
     (prices.contains_key("input") && prices.contains_key("output")).then_some(prices)
 }
 
-/// The prices of the faster service.
+/// Returns the prices of the faster service.
 fn prices_of_service(found: &Map<String, Value>) -> Map<String, Value> {
     prices(found, "_priority")
 }
 
-/// The prices whose names end with `suffix`, for a million tokens, with those for large requests.
+/// Returns the prices whose names end with `suffix`, per million tokens, including those for large requests.
 fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
     let mut prices = Map::new();
     let mut tiers = Vec::<(u64, Map<String, Value>)>::new();
@@ -194,7 +193,7 @@ fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
     prices
 }
 
-/// A price without the digits that a multiplication leaves.
+/// Returns a price without the rounding error of a multiplication.
 fn number(price: f64) -> Value {
     let price = (price * 1e9).round() / 1e9;
     #[expect(clippy::cast_possible_truncation, reason = "prices are small")]
@@ -209,7 +208,7 @@ fn number(price: f64) -> Value {
 mod tests {
     use super::*;
 
-    // Made by hand in the form of LiteLLM's table.
+    // Hand-made in the format of `LiteLLM`'s table.
     #[test]
     fn prices_are_of_a_million_tokens_with_those_for_large_requests_and_the_faster_service() {
         let found = json!({ "input_cost_per_token": 2e-6, "output_cost_per_token": 1e-5,

@@ -13,7 +13,7 @@ const HEADING: &str = "## Provider anatomy";
 enum Need {
     Required,
     Optional,
-    /// If this other file is there.
+    /// Required if this other file exists.
     With(String),
 }
 
@@ -49,7 +49,7 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// `folder` ends with `/`.
+/// Checks the files of one crate. `folder` ends with `/`.
 fn of_crate(tree: &Tree, folder: &str, rows: &[Row], problems: &mut Vec<Problem>) {
     let has = |file: &str| tree.has(&format!("{folder}{file}"));
     for row in rows.iter().filter(|row| !has(&row.file)) {
@@ -85,7 +85,7 @@ fn of_crate(tree: &Tree, folder: &str, rows: &[Row], problems: &mut Vec<Problem>
     }
 }
 
-/// The rows of the table; the header and the line below it have no file.
+/// Returns the rows of the table. The header and the line below it are not rows, because they have no file.
 fn rows(page: &str) -> Vec<Row> {
     let section = page.lines().skip_while(|line| *line != HEADING).skip(1);
     let section = section.take_while(|line| !line.starts_with("## "));

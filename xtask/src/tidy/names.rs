@@ -1,38 +1,38 @@
-//! No CLI is referred to by its name outside of its provider's crate, and none has its name in other words there,
-//! such as a file's (`CLAUDE.md`) or a variable's.
+//! Names of CLIs outside of their providers' crates, including names of files such as `CLAUDE.md` and of
+//! variables.
 
 use super::{File, Problem, Tree};
 
-/// The file with the one list of CLIs.
+/// The file with the list of CLIs.
 const LIST: &str = "crates/teamster/src/providers.rs";
 
-/// Where names may stand beside the list and the providers' crates, and why.
+/// Paths outside of the list and the providers' crates that may contain names, with the reason.
 const EXEMPT: &[&str] = &[
-    // The readers of the CLIs' own files, one list of them, and names of vendors and folders.
+    // Readers of the CLIs' own files, one list of them, and names of vendors and folders.
     "crates/usage/src/",
-    // How each CLI asks a model, one file each.
+    // Configuration of each CLI's model, one file each.
     "crates/mock-model/src/cli/",
     // The providers of several CLIs, one file each.
     "crates/acp-agents/src/",
-    // Services of models and their models, some of which are called as a CLI is.
+    // Model services and their models, some of which have the name of a CLI.
     "crates/embedded/src/",
     "crates/mock-model/src/protocol.rs",
     "crates/mock-model/src/wire",
-    // What one CLI alone has: Copilot's premium requests, Codex's records of limits, Claude Code's status line.
+    // Data of one CLI only: Copilot's premium requests, Codex's records of limits, Claude Code's status line.
     "crates/cli/src/usage/",
     // Examples of requests, with their own quotes.
     "crates/cli/src/args/serve.rs",
     // Commands of other programs that add an MCP server.
     "crates/cli/src/args/mcp.rs",
-    // A recording of one of them.
+    // A recording of a CLI.
     "crates/cli/src/demo/recording.rs",
-    // What tests the CLIs themselves.
+    // Tests of the CLIs themselves.
     "crates/conformance/",
     "crates/testkit/",
     "xtask/",
 ];
 
-/// Names are fine in tests, docs, examples and attributes (features).
+/// Checks for names, except in tests, docs, examples and attributes (features).
 pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     let Some(list) = tree.files.iter().find(|file| file.path == LIST) else {
         return;
@@ -60,20 +60,20 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The texts in quotes that begin on this line, as far as they are on it.
+/// Returns the texts in quotes that begin on this line, up to its end.
 fn literals(line: &str) -> impl Iterator<Item = &str> {
-    // What follows an escaped quote is taken for code, and what follows the next for text: that finds too much
-    // rather than too little, as no name is followed by a quote in code.
+    // An escaped quote counts as the end of a text, and the next one as a beginning. This can only find too
+    // much, because no name in code is followed by a quote.
     line.split('"').skip(1).step_by(2)
 }
 
-/// Whether the name is a word of the text, in any case: `CLAUDE.md`, `claude-3`, but not `claudette`.
+/// Returns whether the name is a word of the text, in any case: `CLAUDE.md`, `claude-3`, but not `claudette`.
 fn has_word(text: &str, name: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// The id in an entry of the list: `"id" | "alias" => crate::id::Provider,`.
+/// Returns the id in an entry of the list: `"id" | "alias" => crate::id::Provider,`.
 fn name_of_entry(line: &str) -> Option<&str> {
     let (names, provider) = line.trim().split_once(" => ")?;
     let is_entry = provider.starts_with("crate::") && provider.ends_with(',');
@@ -95,7 +95,7 @@ fn is_looked_at(file: &File, names: &[&str]) -> bool {
         && !EXEMPT.iter().any(|exempt| path.starts_with(exempt))
 }
 
-/// By custom, the tests of a file are at its end.
+/// Returns whether the tests of a file begin here. By convention they are at its end.
 fn begins_tests(line: &str) -> bool {
     line.trim_start().starts_with("#[cfg(test)]") || line.contains("#[cfg(all(test")
 }

@@ -1,4 +1,4 @@
-//! Each published crate has what its page on a registry shows: README, licence texts, keywords, categories.
+//! Published crates: README, licence texts, keywords and categories for their page on a registry.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use toml::{Table, Value};
 
 use super::{File, Problem, Tree};
 
-/// The licence texts, each of which stands in every package.
+/// The licence texts, which every package contains.
 const LICENSES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Limit of crates.io.
+/// Limits of crates.io.
 const MOST_KEYWORDS: usize = 5;
 const LONGEST_KEYWORD: usize = 20;
 
@@ -39,7 +39,7 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Each crate of the workspace is required in the version that is published with it.
+/// Checks that each crate of the workspace is required in the version that is published with it.
 fn versions(file: &File, manifest: &Table, problems: &mut Vec<Problem>) {
     let Some(workspace) = manifest.get("workspace") else {
         return;
@@ -56,7 +56,7 @@ fn versions(file: &File, manifest: &Table, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Missing keys in the `[package]` of a published crate.
+/// Returns the missing keys in the `[package]` of a published crate.
 fn missing(package: &Value) -> Vec<String> {
     let mut missing = Vec::new();
     for field in ["repository", "include"] {
@@ -93,7 +93,7 @@ fn files(tree: &Tree, folder: &str, manifest: &File, problems: &mut Vec<Problem>
     let readme = format!("{folder}/README.md");
     match tree.files.iter().find(|file| file.path == readme) {
         None => problems.push(manifest.problem(0, "has no README.md beside it")),
-        // A relative link is dead on the page of a registry, and in the package.
+        // A relative link is dead in the package and on its page in a registry.
         Some(file) if !file.text.contains("https://github.com/") => {
             problems.push(file.problem(0, "has no link to the README of the workspace"));
         }

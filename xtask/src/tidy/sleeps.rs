@@ -1,8 +1,8 @@
-//! Tests that sleep in real time: slow on every machine, and wrong on a slow one.
+//! Tests that sleep in real time, which are slow on every machine and fail on a slow one.
 
 use super::{File, Problem, Tree};
 
-/// Where a test sleeps all the same, and why.
+/// Tests that may sleep, with the reason.
 const ALLOWED: &[(&str, &str)] = &[
     ("crates/testkit/tests/engine.rs", "polls, with a limit"),
     (
@@ -54,7 +54,7 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// From which line on a file is a test, if it has one.
+/// Returns the line of a file where its tests begin, if it has any.
 fn first_test_line(file: &File) -> Option<usize> {
     let path = &file.path;
     if path.contains("/tests/") || path.ends_with("/tests.rs") {
@@ -65,7 +65,7 @@ fn first_test_line(file: &File) -> Option<usize> {
     Some(number)
 }
 
-/// Whether tokio's clock is paused in the tests of the folder that the file is in.
+/// Returns whether tokio's clock is paused in the tests of the file's folder.
 fn clock_is_paused(tree: &Tree, file: &File) -> bool {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let beside = |other: &&File| other.path.starts_with(folder);
@@ -73,7 +73,7 @@ fn clock_is_paused(tree: &Tree, file: &File) -> bool {
     beside.any(|other| other.text.contains("start_paused = true"))
 }
 
-/// Whether the line calls a function `sleep`; one of tokio's takes no time while its clock is paused.
+/// Returns whether the line calls a function `sleep`. Tokio's does not count while its clock is paused.
 fn sleeps(line: &str, paused: bool) -> bool {
     let before = line.split("sleep(").next().unwrap_or_default();
     let is_name = |c: char| c.is_alphanumeric() || "_.\"".contains(c);

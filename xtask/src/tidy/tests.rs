@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// The problems of a tree of hand-made files.
+/// Returns the problems of a tree of hand-made files.
 fn problems(files: &[(&str, &str)]) -> Vec<String> {
     problems_of(CHECKS, files)
 }
 
-/// The same by some of the checks.
+/// Returns the problems that some of the checks find.
 pub(super) fn problems_of(checks: &[Check], files: &[(&str, &str)]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -80,7 +80,7 @@ fn every_check_finds_its_fault() {
 
 #[test]
 fn words_that_are_gone_are_found_in_comments_and_pages() {
-    // In two parts, so that this file does not find itself.
+    // Split, so that this file does not match.
     let word = concat!("no", "body");
     let code = format!("let {word} = 1;\n/// What {word} sees.\nlet x = {word}_1;\n");
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_page_is_in_the_index() {
 #[test]
 fn a_test_sleeps_only_where_the_clock_is_its_own() {
     let paused = "#[tokio::test(start_paused = true)]\nasync fn a() {}\n";
-    // In two parts, so that this file does not find itself.
+    // Split, so that this file does not match.
     let sleeps = concat!("    tokio::time::sle", "ep(TIME).await;\n");
     let blocks = concat!("    std::thread::sle", "ep(TIME);\n");
     let call = "    script.sleep(TIME);\n";

@@ -1,8 +1,8 @@
-//! Words that are gone for good: the glossary and the field have better ones.
+//! Banned words. The glossary and the field have better ones.
 
 use super::{Problem, Tree};
 
-/// The word, and what to write. Comments of Rust files and complete pages are checked.
+/// Words and their replacements. Comments of Rust files and complete pages are checked.
 const GONE: &[(&str, &str)] = &[
     ("anew", "again, or \"starts over\""),
     ("anybody", "the caller, or the passive voice"),
@@ -22,7 +22,7 @@ const GONE: &[(&str, &str)] = &[
     ("whatever", "any, or the set by its name"),
 ];
 
-/// Pages that are made from the output of CLIs and from scenarios.
+/// Pages that are generated from scenarios and the output of CLIs.
 const GENERATED: &[&str] = &[
     "docs/acp-agents.md",
     "docs/conformance.md",
@@ -49,7 +49,7 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Whether a text has this word, or these words one after the other.
+/// Returns whether a text contains this word, or these consecutive words.
 fn has_word(text: &str, word: &str) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
     let text = text.to_ascii_lowercase();
