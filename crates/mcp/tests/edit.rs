@@ -1,4 +1,4 @@
-//! Entries in and out of configuration files.
+//! Tests of inserting entries into configuration files and removing them.
 #![allow(clippy::unwrap_used)]
 
 mod dice;

@@ -1,4 +1,4 @@
-//! Leases, with real processes that are killed, disks that fail, and users who edit.
+//! Tests of leases, with real processes that are killed, disks that fail, and users who edit.
 #![cfg(unix)]
 // All of this is test code.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -13,7 +13,7 @@ mod property;
 mod rules;
 mod support;
 
-/// Whether all steps are wanted, as `cargo xtask leases` does: it takes minutes.
+/// Returns whether all steps are tested, as in `cargo xtask leases`. That takes minutes.
 fn soak() -> bool {
     std::env::var_os("TEAMSTER_LEASE_SOAK").is_some()
 }

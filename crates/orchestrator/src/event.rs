@@ -27,7 +27,7 @@ pub enum RunEvent {
     #[serde(rename = "run:start")]
     #[non_exhaustive]
     Start {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The agent's session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub enum RunEvent {
     #[serde(rename = "run:error")]
     #[non_exhaustive]
     Error {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The error.
         error: Box<AgentError>,
@@ -64,7 +64,7 @@ pub enum RunEvent {
     #[serde(rename = "run:attempt")]
     #[non_exhaustive]
     Attempt {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// Number of the attempt, from 1.
         attempt: u32,
@@ -82,7 +82,7 @@ pub enum RunEvent {
     #[serde(rename = "run:hold")]
     #[non_exhaustive]
     Hold {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The group that shares limits and holds: the provider, unless the candidate names another.
         group: String,
@@ -100,7 +100,7 @@ pub enum RunEvent {
     #[serde(rename = "run:retry")]
     #[non_exhaustive]
     Retry {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The error of the failed attempt.
         reason: Box<AgentError>,
@@ -113,7 +113,7 @@ pub enum RunEvent {
     #[serde(rename = "run:fallback")]
     #[non_exhaustive]
     Fallback {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The error for which the last candidate was given up.
         reason: Box<AgentError>,
@@ -126,7 +126,7 @@ pub enum RunEvent {
     #[serde(rename = "tool:start")]
     #[non_exhaustive]
     ToolStart {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// Name of the tool in the CLI.
         tool_name: String,
@@ -137,7 +137,7 @@ pub enum RunEvent {
     #[serde(rename = "tool:end")]
     #[non_exhaustive]
     ToolEnd {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// Name of the tool in the CLI.
         tool_name: String,
@@ -152,7 +152,7 @@ pub enum RunEvent {
     #[serde(rename = "assistant:chunk")]
     #[non_exhaustive]
     Chunk {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The text.
         content: String,
@@ -162,7 +162,7 @@ pub enum RunEvent {
     #[serde(rename = "assistant:message")]
     #[non_exhaustive]
     Message {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
         /// The text.
         content: String,
@@ -191,7 +191,7 @@ pub enum RunEvent {
     #[serde(rename = "reset")]
     #[non_exhaustive]
     Reset {
-        /// The run.
+        /// Id of the run.
         run_id: Id,
     },
     /// An event that only a newer version knows, in its wire form. Runs do not emit it.

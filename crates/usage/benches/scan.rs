@@ -1,7 +1,7 @@
-//! A scan of many large transcripts, and how much memory it takes.
+//! Benchmark of a scan of many large transcripts, with its memory usage.
 //!
-//! The transcripts are made of recorded lines, with ids of their own and with results of tools as long as
-//! real ones. `TEAMSTER_BENCH_MB` is how many megabytes of them; 500 if it is not set.
+//! The transcripts consist of recorded lines with unique ids and with tool results of realistic size.
+//! `TEAMSTER_BENCH_MB` sets their total size in megabytes. Default: 500.
 
 #![allow(clippy::expect_used, reason = "a benchmark")]
 
@@ -18,7 +18,7 @@ use teamster_usage::{Dimension, Places, Provider, Scan};
 /// Size of a transcript, in bytes.
 const FILE: u64 = 20 << 20;
 
-/// The lines of a recorded file.
+/// Returns the lines of a recorded file.
 fn recorded(folder: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
@@ -42,7 +42,7 @@ fn recorded(folder: &str) -> Vec<String> {
     panic!("no recorded file")
 }
 
-/// Results of tools are some kilobytes of text.
+/// Lengthens tool results to some kilobytes of text.
 fn long(line: &str) -> String {
     let text =
         "    let line = reader.next_line()?; // \\\"quoted\\\" and \\u4f60\\u597d\\n".repeat(60);
@@ -50,8 +50,8 @@ fn long(line: &str) -> String {
         .replacen("\"stdout\":\"", &format!("\"stdout\":\"{text}"), 1)
 }
 
-/// Writes files of `FILE` bytes until there are `size`. `lines` gives what a file begins with, or the lines
-/// of a turn.
+/// Writes files of `FILE` bytes up to a total of `size`. `lines` returns the beginning of a file, or the lines of a
+/// turn.
 fn fill(
     folder: &Path,
     name: impl Fn(u64) -> PathBuf,
@@ -76,7 +76,7 @@ fn fill(
     }
 }
 
-/// Claude's transcripts: a turn with an answer in four lines and results of two tools, and one more answer.
+/// Writes Claude's transcripts: a turn has an answer in four lines, results of two tools, and one more answer.
 fn claude(home: &Path, size: u64, long_results: bool) {
     let lines: Vec<_> = recorded("claude/2.1.197/tools_in_one_answer/home")
         .iter()
@@ -114,7 +114,7 @@ fn claude(home: &Path, size: u64, long_results: bool) {
     );
 }
 
-/// Codex's rollouts: turns of two requests with tools.
+/// Writes Codex's rollouts: a turn has two requests with tools.
 fn codex(home: &Path, size: u64) {
     let recorded = recorded("codex/0.169.0/tools/home");
     let thread = "7916-7541-accb-75642c4d6556";
@@ -142,10 +142,10 @@ fn codex(home: &Path, size: u64) {
     );
 }
 
-/// Makes files in a home, of so many bytes.
+/// Writes files of this total size to a home.
 type Make = fn(&Path, u64);
 
-/// The most memory that this process has had since `forget_peak`, in MiB.
+/// Returns the peak memory of this process since `forget_peak`, in MiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -153,12 +153,12 @@ fn peak() -> u64 {
     kib.unwrap_or(0) / 1024
 }
 
-/// Lets the most memory be what there is now. Linux knows how.
+/// Resets the peak memory to the current one. Works only on Linux.
 fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Time to read the files without parsing them.
+/// Reads the files without parsing them, as the lower limit of a scan's time.
 fn floor(home: &Path) -> u64 {
     let mut folders = vec![home.to_owned()];
     let mut buffer = vec![0; 256 << 10];

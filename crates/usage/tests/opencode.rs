@@ -1,5 +1,5 @@
-//! The accounts of the databases that the real OpenCode and its fork Kilo left, against what the model's service reported:
-//! however the database stands there, and without a trace in its folder.
+//! Compares the accounts of databases of the real OpenCode and its fork Kilo with the usage that the model's service
+//! reported. A scan works in any state of the database and leaves no trace in its folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::common::{counted, scan, scenarios, truth};
 
-/// A home folder with an empty one for OpenCode's data.
+/// Creates a home folder with an empty folder for OpenCode's data.
 fn home() -> (TempDir, PathBuf) {
     home_of(Provider::OpenCode)
 }
@@ -25,7 +25,7 @@ fn home_of(provider: Provider) -> (TempDir, PathBuf) {
     (home, data)
 }
 
-/// The recorded scenarios of the versions that have a database, each with its truth.
+/// Returns the recorded scenarios of versions with a database, with their real usage.
 fn with_database() -> Vec<(PathBuf, Value)> {
     with_database_of(Provider::OpenCode)
 }
@@ -36,7 +36,7 @@ fn with_database_of(provider: Provider) -> Vec<(PathBuf, Value)> {
     all
 }
 
-/// The database of a scenario, with its log as long as it is open.
+/// Creates the database of a scenario. Its log exists while the connection is open.
 async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
     let name = folder.file_name().unwrap().to_str().unwrap();
     let dump = fs::read_to_string(scenario.join(format!("{name}.sql"))).unwrap();
@@ -54,7 +54,7 @@ async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
     open
 }
 
-/// All files of a folder and what is in them.
+/// Returns all files of a folder with their content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -80,7 +80,7 @@ async fn opencode_and_kilo_match_the_real_usage_in_any_state_of_the_database() {
     }
 }
 
-/// Open, of a killed process, as a copy, and closed.
+/// Checks a database that is open, left by a killed process, copied, and closed.
 async fn stands_there_in_all_ways(provider: Provider, scenario: &Path, known: &Value) {
     let (open_home, open) = home_of(provider);
     let connection = database(&open, scenario).await;
@@ -97,7 +97,7 @@ async fn stands_there_in_all_ways(provider: Provider, scenario: &Path, known: &V
     let check = |home: &TempDir, data: &Path, shared: bool| {
         let files = || {
             let mut files = files(data);
-            // The connections of one process share the index, and write to it.
+            // Connections of one process share the index and write to it.
             files.retain(|path, _| !shared || !path.to_string_lossy().ends_with("-shm"));
             files
         };
@@ -176,7 +176,7 @@ async fn a_writer_does_not_wait_for_a_scan() {
     }
 }
 
-/// Moves all that happened by so many milliseconds.
+/// Moves all times by this number of milliseconds.
 async fn later(open: &mut SqliteConnection, by: i64) {
     for query in [
         "UPDATE message SET data = \
@@ -203,7 +203,7 @@ async fn a_meter_reports_the_usage_of_a_session_and_its_sub_agents() {
         .fetch_one(&mut open)
         .await
         .unwrap();
-    // As if it were an hour ago, and then as if it were now.
+    // As if all happened an hour ago, and then as if it happened now.
     let hour = 3_600_000;
     let meter = TickMeter::new(Provider::OpenCode, places);
     let now = jiff::Timestamp::now().as_millisecond();

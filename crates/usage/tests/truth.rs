@@ -1,4 +1,4 @@
-//! The accounts of files that real CLIs left, against what the model's service reported.
+//! Compares the accounts of files of real CLIs with the usage that the model's service reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use teamster_core::Usage;
 use teamster_usage::{Accounts, Dimension, Places, Provider, Scan};
 
-/// Requests, tokens, and those written to the cache for an hour.
+/// Requests, tokens, and tokens that were written to the cache for an hour.
 type Sum = (u64, Usage, Option<u64>);
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// The recorded scenarios of a CLI, each with its truth.
+/// Returns the recorded scenarios of a CLI with their real usage.
 fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
     let mut found = Vec::new();
     for version in fs::read_dir(data().join(provider.id())).unwrap() {
@@ -36,7 +36,7 @@ fn scan(home: &Path) -> Accounts {
     Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
 }
 
-/// Usage in the accounts, by session and model.
+/// Returns the usage in the accounts, by session and model.
 fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     let mut sums = BTreeMap::<_, Sum>::new();
     accounts.each(&mut |record, _| {
@@ -52,7 +52,7 @@ fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     sums
 }
 
-/// Real usage, by session and model.
+/// Returns the real usage, by session and model.
 fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let total = truth["total"].as_array().unwrap().iter().map(|total| {
@@ -78,11 +78,11 @@ fn claude_matches_the_real_usage() {
     }
 }
 
-/// Where a fork has another model, the model of before sums up its history first, and the file names the
-/// new one.
+/// Scenario of a fork with another model. The previous model summarizes the history first, and the file names the new
+/// model.
 const OTHER_MODEL: &str = "fork_other_model";
 
-/// A version that does not report what was written to the cache: it is input like any other.
+/// A version that does not report cache writes, which count as input.
 const NO_CACHE_WRITES: &str = "0.144.6";
 
 #[test]
@@ -126,7 +126,7 @@ fn all_sessions_worked_where_they_were_started() {
     }
 }
 
-/// The sums that newer versions write at the end of a process: each counts once, over resumes and forks.
+/// Tests the sums that newer versions write at the end of a process. Each counts once, over resumes and forks.
 #[test]
 fn claude_reports_the_cost_of_its_sessions() {
     let mut compared = 0;
@@ -139,7 +139,7 @@ fn claude_reports_the_cost_of_its_sessions() {
         let reported = total.reported_cost_usd.unwrap();
         let name = folder.display();
         assert!((reported - cost).abs() < 1e-9, "{name}: {reported} {cost}");
-        // What a process used that was killed is estimated.
+        // The usage of a killed process is estimated.
         let killed = if folder.ends_with("killed") {
             0.002_779_5
         } else {
@@ -157,7 +157,7 @@ fn claude_reports_the_cost_of_its_sessions() {
     assert!(compared >= 15, "{compared}");
 }
 
-/// A fork of a session whose file is gone: its own part of the sum is unknown.
+/// Tests a fork of a session whose file is missing. The fork's own part of the sum is unknown.
 #[test]
 fn a_forks_sum_does_not_count_without_its_parents() {
     let home = data().join("claude/2.1.330/fork/home");
@@ -171,13 +171,13 @@ fn a_forks_sum_does_not_count_without_its_parents() {
     )
     .unwrap();
     let total = scan(copy.path()).total();
-    // Its own two requests, and the two that were copied.
+    // The fork's own two requests, and two copied ones.
     assert_eq!(total.requests, 4);
     assert_eq!(total.usage.input_tokens, Some(4 + 7 + 8 + 9));
     assert_eq!(total.reported_cost_usd, None);
 }
 
-/// A copy of a session's file, also of one as it was after its first process.
+/// Tests copies of a session's file, including one in its state after the first process.
 #[test]
 fn copies_of_a_file_with_sums_change_nothing() {
     for scenario in ["resume_compact", "fork", "killed"] {
@@ -211,12 +211,12 @@ fn copies_of_a_file_with_sums_change_nothing() {
     }
 }
 
-/// Priority costs more, and the service's limits are in the file.
+/// Tests that priority costs more, and that the service's limits are read from the file.
 #[test]
 fn codex_with_priority_costs_more_and_reports_its_limits() {
     let home = data().join("codex/0.169.0/priority/home");
     let total = scan(&home).total();
-    // 1,200 tokens of input at $12.50 and 40 of output at $75 for a million.
+    // 1,200 tokens of input at $12.50 and 40 of output at $75 per million.
     let estimated = total.estimated_cost_usd.unwrap();
     assert!((estimated - 0.018).abs() < 1e-12, "{estimated}");
     let limits = teamster_usage::limits(&Places::of_home(&home));
@@ -234,14 +234,14 @@ fn codex_with_priority_costs_more_and_reports_its_limits() {
     );
 }
 
-/// Claude's own costs come from a table of its own, one that it has in the program.
+/// Tests estimates against Claude's own costs, which come from a table in the program.
 #[test]
 fn estimates_match_claudes_own_reports() {
     let mut compared = 0;
     for (folder, known) in scenarios(Provider::Claude) {
         let name = folder.file_name().unwrap().to_str().unwrap();
-        // Of a live session each result has the sum so far, and a summary is not on the disk.
-        // Of newer versions it is in the files.
+        // In a live session each result has the sum so far, and a summary is not on disk. In newer versions the cost is
+        // in the files.
         if matches!(name, "clear" | "compact") || known["costUsd"].is_number() {
             continue;
         }

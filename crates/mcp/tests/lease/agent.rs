@@ -1,4 +1,4 @@
-//! Another process that takes leases: this test program, run again.
+//! Another process that takes leases: this test program, started again.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -17,14 +17,14 @@ use teamster_mcp::lease::{Lease, restore_on};
 
 use crate::lease::support::edit_of;
 
-/// Makes this program the other process: the number of the operation before which it
-/// kills itself, 0 for none.
+/// Environment variable that makes this program the other process. Its value is the number of the operation before
+/// which the process kills itself, or 0 for none.
 const MARK: &str = "TEAMSTER_LEASE_TEST_AGENT";
 
-/// With this, its file system knows no second names for files.
+/// Environment variable that makes hard links fail.
 const NO_LINKS: &str = "TEAMSTER_LEASE_TEST_NO_LINKS";
 
-/// Kills this process, as nothing can be caught or cleaned up after.
+/// Kills this process by SIGKILL, which cannot be caught.
 pub(crate) fn die() -> ! {
     let _ = kill(Pid::this(), Signal::SIGKILL);
     loop {
@@ -32,7 +32,7 @@ pub(crate) fn die() -> ! {
     }
 }
 
-/// A disk on which the process dies before its `at`th operation, and reports which one that was.
+/// Creates a disk on which the process dies before its `at`th operation, and reports that operation.
 pub(crate) fn deadly_disk(at: usize, links: bool) -> Disk {
     let count = AtomicUsize::new(0);
     Disk::with_hook(move |step, moment| {
@@ -47,14 +47,14 @@ pub(crate) fn deadly_disk(at: usize, links: bool) -> Disk {
     })
 }
 
-/// One line for the process that started this one; the test harness writes lines of its own.
+/// Prints a line for the parent process. The test harness prints other lines.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "\n@{line}");
     let _ = out.flush();
 }
 
-/// Does nothing, unless this is the other process.
+/// Runs the other process. Does nothing in the test program itself.
 #[test]
 fn agent_process() {
     let Ok(at) = env::var(MARK) else {
@@ -102,14 +102,14 @@ fn agent_process() {
     }
 }
 
-/// The other process, seen from the one that started it.
+/// Handle to the other process.
 pub(crate) struct Agent {
     child: Child,
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-/// Answer to an order.
+/// Answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Ok(String),
@@ -118,7 +118,7 @@ pub(crate) enum Answer {
     Died(String),
 }
 
-/// This program, to be run as the other process.
+/// Returns the command that starts this program as the other process.
 pub(crate) fn command(test: &str) -> Command {
     let mut command = Command::new(Arc::new(env::current_exe().unwrap()).as_path());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
@@ -127,7 +127,7 @@ pub(crate) fn command(test: &str) -> Command {
 }
 
 impl Agent {
-    /// A process that is killed before the operation of this number; never, for 0.
+    /// Starts a process that is killed before the operation with this number, or never for 0.
     pub(crate) fn start(at: usize, links: bool) -> Self {
         let mut command = command("lease::agent::agent_process");
         command.env(MARK, at.to_string()).stdin(Stdio::piped());
@@ -137,7 +137,7 @@ impl Agent {
         Self::spawn(command)
     }
 
-    /// The same, by another program that is given this one's command line.
+    /// Starts the process through another program, which gets this one's command line.
     pub(crate) fn start_by(program: &str, args: &[&str]) -> Self {
         let own = command("lease::agent::agent_process");
         let mut command = Command::new(program);
@@ -161,12 +161,12 @@ impl Agent {
         }
     }
 
-    /// Gives an order and waits for the answer.
+    /// Sends a command and waits for the answer.
     pub(crate) fn order(&mut self, what: &str, file: &Path, toml: bool, name: &str) -> Answer {
         let format = if toml { "toml" } else { "json" };
         let order = json!({"do": what, "file": file, "format": format, "name": name});
         if let Some(orders) = &mut self.orders {
-            // If it is dead, the answers say so.
+            // If the process is dead, its answers show that.
             let _ = writeln!(orders, "{order}");
         }
         match self.answer() {
@@ -180,12 +180,12 @@ impl Agent {
         }
     }
 
-    /// Its process.
+    /// Returns the id of the process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The same as [`Self::order`], of a process that may not have come to be.
+    /// Sends a command as [`Self::order`] does, to a process that may not have started.
     pub(crate) fn try_order(&mut self, what: &str, file: &Path) -> Option<Answer> {
         let order = json!({"do": what, "file": file, "format": "json", "name": ""});
         let _ = writeln!(self.orders.as_mut()?, "{order}");
@@ -209,16 +209,16 @@ impl Agent {
         died
     }
 
-    /// Kills it.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Closes its stdin, and waits for its end.
+    /// Closes the stdin of the process and waits for its end.
     pub(crate) fn end(mut self) {
         self.orders = None;
-        // It must be able to write its last lines.
+        // The process must be able to write its last lines.
         for line in (&mut self.answers).lines() {
             line.unwrap();
         }

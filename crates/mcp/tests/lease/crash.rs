@@ -1,4 +1,4 @@
-//! A process that is killed at any moment leaves nothing that the next one does not undo.
+//! Tests that the changes of a process that is killed at any moment are undone by the next one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,24 +14,24 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::{WORLDS, World};
 
-/// The action of the killed process, and of others meanwhile.
+/// Actions of the killed process, and of others meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
-    /// It takes a lease and releases it.
+    /// The process takes a lease and releases it.
     Alone,
-    /// The same on a file system that knows no second names.
+    /// As `Alone`, on a file system without hard links.
     Copied,
-    /// The same while another process holds one.
+    /// As `Alone`, while another process holds a lease.
     Beside,
-    /// Another process, which was there first, releases before it.
+    /// Another process, which was first, releases its lease before.
     Last,
-    /// The user edits the file while it holds the lease.
+    /// The user edits the file while the process holds the lease.
     Edited,
-    /// The user edits the file while it and another process hold leases.
+    /// The user edits the file while the process and another one hold leases.
     EditedBeside,
-    /// The user changes the mode of the file meanwhile.
+    /// The user changes the mode of the file while the process holds the lease.
     Mode,
-    /// One was killed at the operation of this number; this one, which restores the file or takes a
+    /// A process was killed at the operation with this number. The next process, which restores the file or takes a
     /// lease, is killed as well.
     Restoring(usize),
 }
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-/// An edit of the user's, of the original as well as of what a lease has made of it.
+/// Returns an edit of the user's, both for the original and for the content of a lease.
 fn edited(text: &str) -> Option<String> {
     [
         ("\"dark\"", "\"light and long\""),
@@ -62,7 +62,7 @@ fn edited(text: &str) -> Option<String> {
     .map(|(from, to)| text.replace(from, to))
 }
 
-/// The agent that is killed, and whether it was.
+/// The process that is killed, with the operation at which it died.
 struct Victim {
     agent: Agent,
     toml: bool,
@@ -97,8 +97,8 @@ impl Victim {
     }
 }
 
-/// Kills a process at one operation and puts everything right. Gives the operation; nothing if the
-/// process had ended before it.
+/// Kills a process at one operation and restores everything. Returns the operation, or `None` if the process ended
+/// before it.
 fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
     let world = World::new(name);
     let when = format!("{plan:?}, killed at {at}");
@@ -132,7 +132,7 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
                 }
                 Plan::Edited | Plan::EditedBeside => {
                     let text = world.text().as_deref().and_then(edited)?;
-                    // Only root writes to a file that is read-only.
+                    // Only root can write to a read-only file.
                     fs::write(&world.file, text).ok()?;
                     expected = original.as_deref().and_then(edited);
                 }
@@ -147,7 +147,7 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
         }
     };
 
-    // In every case the file can be read, with all that was in it.
+    // In every case the file can be parsed and has all of its original content.
     let servers = world.servers();
     assert!(users.iter().all(|user| servers.contains(user)), "{when}");
     if let Some(first) = first {
@@ -178,7 +178,7 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
         Plan::Mode => {
             assert_eq!(world.text(), original, "{name}: {when}");
             if let Ok(meta) = fs::metadata(&world.file) {
-                // The user's change may have come when the lease had already died.
+                // The user's change may have come after the process died.
                 assert_eq!(meta.permissions().mode() & 0o777, 0o620, "{name}: {when}");
             }
             world.assert_no_litter(&when);
@@ -190,7 +190,7 @@ fn kill_one(name: &'static str, plan: Plan, at: usize) -> Option<String> {
     died
 }
 
-/// Kills at every `stride`th operation, until the process has no more.
+/// Kills a process at every `stride`th operation until it has no more. Returns the number of kills.
 fn kill_all(name: &'static str, plan: Plan, start: usize, stride: usize, tally: &Tally) -> usize {
     let mut killed = 0;
     for at in (1 + start % stride..).step_by(stride) {
@@ -203,7 +203,7 @@ fn kill_all(name: &'static str, plan: Plan, start: usize, stride: usize, tally: 
     killed
 }
 
-/// Everything that is killed: all of it, or a part that is another for each world.
+/// Runs all plans: completely, or at a subset of operations that differs between the worlds.
 fn campaign(full: bool) {
     let tally = Tally::default();
     let next = AtomicUsize::new(0);
@@ -230,7 +230,7 @@ fn campaign(full: bool) {
             if let Plan::Restoring(_) = plan {
                 let (step, stride) = if full { (1, 1) } else { (9, 3) };
                 for before in (1 + salt % step..).step_by(step) {
-                    // Past its last operation the process is no longer killed.
+                    // Beyond its last operation the process is no longer killed.
                     if kill_one(name, Plan::Alone, before).is_none() {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! A disk that refuses an operation: it is reported, nothing is damaged, and all can be undone later.
+//! Tests of disks that refuse an operation. The error is reported, nothing is damaged, and all changes can be undone.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,18 @@ use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
 
 use crate::lease::support::{WORLDS, World};
 
-/// ENOSPC, EROFS, EIO, EDQUOT: errors of a full, a read-only and a broken disk, and of a
-/// quota. EACCES: that of a folder whose mode is changed meanwhile.
+/// ENOSPC, EROFS, EIO, EDQUOT: errors of a full, a read-only and a broken disk, and of a quota. EACCES: error of a
+/// folder whose mode was changed meanwhile.
 const ERRORS: [i32; 5] = [28, 30, 5, 122, 13];
 
-/// Which operations fail.
+/// The operations that fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fails {
     Once,
     FromThenOn,
 }
 
-/// A disk that fails, and the number of operations so far.
+/// Creates a disk that fails, with a counter of its operations.
 fn bad_disk(at: usize, fails: Fails, error: i32, links: bool) -> (Disk, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&count);
@@ -44,7 +44,7 @@ fn assert_helpful(error: &LeaseError) {
     assert!(text.contains("cannot "), "{text}");
 }
 
-/// In every case the file has all of the user's servers.
+/// Asserts that the file has all of the user's servers.
 fn assert_complete(world: &World, users: &[String], when: &str) {
     let servers = world.servers();
     assert!(users.iter().all(|user| servers.contains(user)), "{when}");
@@ -58,7 +58,7 @@ fn an_error_at_any_operation_is_reported_and_undone() {
             for links in [true, false] {
                 for at in 1.. {
                     let error = ERRORS[at % ERRORS.len()];
-                    // A refusal of links alone is not an error, but the reason for a copy.
+                    // A refused link alone is not an error, but the reason for a copy.
                     let (disk, count) = bad_disk(at, fails, error, links);
                     let world = World::new(name);
                     let users = world.servers();
@@ -72,7 +72,7 @@ fn an_error_at_any_operation_is_reported_and_undone() {
                     failed += 1;
                     match ended {
                         Err(error) => assert_helpful(&error),
-                        // The one error that has another answer: EACCES for a second name.
+                        // The only error with another result: EACCES for a hard link.
                         Ok(_) => assert!(fails == Fails::Once && error == 13, "{when}"),
                     }
                     assert_complete(&world, &users, &when);
@@ -154,7 +154,7 @@ fn an_error_beside_another_lease_does_that_no_harm() {
                 let done = count.load(Ordering::Relaxed) < at;
                 assert_eq!(ended.is_ok(), done, "{when}");
                 assert!(world.servers().contains(&"first".to_owned()), "{when}");
-                // The next one is not kept from the name.
+                // The next lease can use the name.
                 let again = Lease::acquire(&world.edit(&["ours"])).unwrap();
                 assert_eq!(again.release().unwrap(), Released::Shared, "{when}");
                 assert!(!world.servers().contains(&"ours".to_owned()), "{when}");
@@ -176,7 +176,7 @@ fn a_restore_that_fails_can_be_repeated() {
                 let world = World::new(name);
                 let (dead, _) = bad_disk(usize::MAX, Fails::Once, 5, true);
                 let lease = Lease::acquire_on(&dead, &world.edit(&["ours"])).unwrap();
-                // As if it had been killed: it has no holder, and nothing was undone.
+                // As if the process had been killed: there is no holder, and nothing was undone.
                 let copy = World::new(name);
                 copy.take_over(&world);
                 drop(lease);

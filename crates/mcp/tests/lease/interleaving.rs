@@ -1,4 +1,4 @@
-//! Many processes on the same files at the same time, some of which are killed.
+//! Tests of many processes that use the same files at the same time, some of which are killed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -17,13 +17,13 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 use crate::lease::agent::{command, deadly_disk, die};
 use crate::lease::support::{World, definition, edit_of, key};
 
-/// Makes this program one of the processes, and holds its task.
+/// Environment variable that makes this program one of the processes. Its value is the process's task.
 const MARK: &str = "TEAMSTER_LEASE_TEST_WORKER";
 
-/// Servers of which each lease takes some.
+/// Servers, of which each lease takes some.
 const SHARED: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// Random numbers, the same for the same seed (xorshift).
+/// Pseudo-random numbers from a seed (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -38,7 +38,7 @@ impl Dice {
         (self.0 >> 11) % sides
     }
 
-    /// An index below `len`.
+    /// Returns an index below `len`.
     fn pick(&mut self, len: usize) -> usize {
         usize::try_from(self.roll(len as u64)).unwrap()
     }
@@ -51,8 +51,8 @@ fn format_of(file: &Path) -> ConfigFormat {
     }
 }
 
-/// The file can be read and has these servers, with exactly these definitions: taking them out by
-/// definition takes them all out.
+/// Asserts that the file can be parsed and has these servers with exactly these definitions: removing them by
+/// definition removes them all.
 fn assert_holds(file: &Path, names: &[&str]) {
     let text = fs::read_to_string(file).unwrap();
     let format = format_of(file);
@@ -70,7 +70,7 @@ fn assert_holds(file: &Path, names: &[&str]) {
     assert_eq!(left.len() + entries.len(), there.len(), "{text}");
 }
 
-/// Does nothing, unless this is one of the processes.
+/// Runs one of the processes. Does nothing in the test program itself.
 #[test]
 fn worker_process() {
     let Ok(plan) = env::var(MARK) else {
@@ -81,7 +81,7 @@ fn worker_process() {
     let rounds = plan["rounds"].as_u64().unwrap();
     let files: Vec<(PathBuf, bool)> = serde_json::from_value(plan["files"].clone()).unwrap();
     let mut dice = Dice::new(seed);
-    // Most die somewhere on the way, in the middle of a change or while they hold a lease.
+    // Most processes die during a change or while they hold a lease.
     let at = match plan["kill"].as_bool() {
         Some(true) => 1 + dice.pick(usize::try_from(rounds * 60).unwrap()),
         _ => 0,
@@ -118,7 +118,7 @@ fn worker(seed: u64, rounds: u64, kill: bool, files: &[(PathBuf, bool)]) -> Chil
     command.env(MARK, plan.to_string()).spawn().unwrap()
 }
 
-/// The exit status and what was printed of each, at the latest after a minute.
+/// Waits at most a minute for all processes. Returns the numbers of those that ended and of those that were killed.
 fn wait_all(workers: Vec<Child>) -> (usize, usize) {
     let (mut ended, mut killed) = (0, 0);
     let until = Instant::now() + Duration::from_mins(1);
@@ -138,7 +138,7 @@ fn wait_all(workers: Vec<Child>) -> (usize, usize) {
     (ended, killed)
 }
 
-/// Generations of processes on the same files. Gives how many ended well and how many were killed.
+/// Runs generations of processes on the same files. Returns the numbers of those that ended and that were killed.
 fn storm(generations: u64, rounds: u64, kill: bool) -> (usize, usize) {
     let worlds = ["plain", "no folders", "toml", "link"].map(World::new);
     let files: Vec<_> = worlds
@@ -155,7 +155,7 @@ fn storm(generations: u64, rounds: u64, kill: bool) -> (usize, usize) {
         killed += dead;
         for world in &worlds {
             restore(&world.file).unwrap();
-            // One of the processes may have kept a copy only.
+            // One of the processes may have kept only a copy.
             world.assert_copied_as_before(&format!("generation {generation}"));
         }
     }
@@ -190,7 +190,7 @@ fn processes_that_need_the_same_folder_at_once_remove_it_together() {
             .map(|i| worker(seed * 10 + i, 30, false, &files))
             .collect();
         assert_eq!(wait_all(workers), (3, 0));
-        // No process was killed: nothing is left to be done.
+        // No process was killed, so no changes remain.
         world.assert_as_before("after all");
         assert_eq!(pending(&world.file).unwrap(), None);
     }
@@ -245,7 +245,7 @@ fn programs_that_are_started_meanwhile_do_not_keep_a_lease_alive() {
 fn who_finds_a_place_in_a_folder_of_another_leases_making_joins_that() {
     let world = World::new("no folder");
     let first = Lease::acquire(&world.edit(&["first"])).unwrap();
-    // Left by one who was killed before he looked again.
+    // Left by a process that was killed before it checked the location again.
     let place = world.file.with_file_name(".teamster-lease-settings.json");
     fs::create_dir(&place).unwrap();
     let second = Lease::acquire(&world.edit(&["second"])).unwrap();
@@ -259,7 +259,7 @@ fn who_finds_a_place_in_a_folder_of_another_leases_making_joins_that() {
 #[test]
 fn a_place_for_a_folder_that_is_there_by_now_is_given_up() {
     let world = World::new("plain");
-    // Left by one who was killed when the folder `project` was not there.
+    // Left by a process that was killed when the folder `project` was missing.
     let old = world
         .root
         .path()
@@ -293,12 +293,12 @@ fn a_folder_of_our_making_goes_also_if_another_begins_in_it_at_its_end() {
                         fs::create_dir(&his).unwrap();
                         let lock = fs::File::create_new(his.join("lock")).unwrap();
                         lock.lock().unwrap();
-                        // Who is killed holds it no longer.
+                        // The lock of a killed process is released.
                         if !killed {
                             *held.lock().unwrap() = Some(lock);
                         }
                     }
-                    // He sees that he is wrong there, and goes.
+                    // The other process notices that the location is wrong and removes its folder.
                     2 if !killed => {
                         fs::remove_dir_all(&his).unwrap();
                         held.lock().unwrap().take();

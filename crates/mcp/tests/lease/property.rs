@@ -1,4 +1,4 @@
-//! Any content of a file is restored, for any order of leases.
+//! Property tests: any content of a file is restored, for any order of leases.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use teamster_mcp::lease::{Lease, Released};
 
 use crate::lease::support::{World, key};
 
-/// Any value that JSON and TOML both have.
+/// Returns any value that both JSON and TOML have.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
@@ -25,7 +25,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A file's text: keys of any kind, with servers or without.
+/// Returns a file's text with any keys, with or without servers.
 fn text() -> impl Strategy<Value = (ConfigFormat, String)> {
     let servers = prop::option::of(btree_map("[a-z]{1,5}", value(), 0..3));
     let keys = btree_map("[a-z]{1,6}", value(), 0..4);
@@ -72,7 +72,7 @@ fn text() -> impl Strategy<Value = (ConfigFormat, String)> {
     })
 }
 
-/// Servers of a holder: from a few names, so that some are shared.
+/// Returns the servers of a holder, from a few names, so that some are shared.
 fn names() -> impl Strategy<Value = Vec<usize>> {
     vec(0_usize..4, 0..3)
 }

@@ -1,4 +1,4 @@
-//! Folders with configuration files in all shapes, and what is in them.
+//! Folders with configuration files of all kinds, and snapshots of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable
 use teamster_mcp::edit;
 use tempfile::TempDir;
 
-/// A file system in memory where there is one: these tests write to the disk a lot.
+/// Creates a folder in memory if possible, because these tests write to the disk a lot.
 pub(crate) fn temp() -> TempDir {
     let memory = Path::new("/dev/shm");
     let mut builder = tempfile::Builder::new();
@@ -22,7 +22,7 @@ pub(crate) fn temp() -> TempDir {
         .unwrap()
 }
 
-/// A folder with a configuration file in it, which may have to be made.
+/// A folder with a configuration file, which may be missing.
 pub(crate) struct World {
     pub(crate) name: &'static str,
     pub(crate) root: TempDir,
@@ -31,12 +31,12 @@ pub(crate) struct World {
     before: BTreeMap<PathBuf, Thing>,
 }
 
-/// An object at a path.
+/// A file, folder or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thing {
     mode: u32,
     owner: (u32, u32),
-    /// Of a file: what it holds, its time, and which one it is.
+    /// Content, modification time and inode of a file.
     file: Option<(String, SystemTime, u64)>,
     link: Option<PathBuf>,
 }
@@ -76,7 +76,7 @@ impl World {
         let write = |path: &Path, text: &str, mode: u32| {
             fs::write(path, text).unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-            // A time that no file gets by accident.
+            // A time that no file has by accident.
             let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_000_000);
             let times = fs::FileTimes::new().set_modified(time);
             fs::File::open(path).unwrap().set_times(times).unwrap();
@@ -139,7 +139,7 @@ impl World {
         world
     }
 
-    /// A world with this text in a plain file.
+    /// Creates a world with this text in a plain file.
     pub(crate) fn with_text(text: &str, format: ConfigFormat) -> Self {
         let mut world = Self::new("no file");
         world.format = format;
@@ -152,12 +152,12 @@ impl World {
         edit_of(&self.file, self.format, names)
     }
 
-    /// The text of the file, if it is there.
+    /// Returns the text of the file, if it exists.
     pub(crate) fn text(&self) -> Option<String> {
         fs::read_to_string(&self.file).ok()
     }
 
-    /// The names of the servers in the file.
+    /// Returns the names of the servers in the file.
     pub(crate) fn servers(&self) -> Vec<String> {
         let text = self.text().unwrap_or_default();
         let mut names = edit::names(&text, self.format, key(self.format)).unwrap();
@@ -165,13 +165,13 @@ impl World {
         names
     }
 
-    /// Becomes a copy of another world, with the journal as it is now.
+    /// Becomes a copy of another world in its current state, including the journal.
     pub(crate) fn take_over(&self, other: &Self) {
         fs::remove_dir_all(self.root.path().join("project")).unwrap();
         copy(other.root.path(), self.root.path());
     }
 
-    /// Asserts that the present state equals the earlier one.
+    /// Records the current state as the expected one.
     pub(crate) fn remember(&mut self) {
         self.before = self.look();
     }
@@ -182,12 +182,12 @@ impl World {
         all
     }
 
-    /// Everything is what it was, to the inode.
+    /// Asserts that everything is unchanged, including inodes.
     pub(crate) fn assert_as_before(&self, when: &str) {
         self.assert_same(when, |thing| thing);
     }
 
-    /// The same, but a file may be a copy.
+    /// Asserts that everything is unchanged, except that files may be copies.
     pub(crate) fn assert_copied_as_before(&self, when: &str) {
         self.assert_same(when, |mut thing| {
             if let Some((_, _, inode)) = &mut thing.file {
@@ -207,7 +207,7 @@ impl World {
         assert_eq!(formed(&now), formed(&self.before), "{}: {when}", self.name);
     }
 
-    /// Nothing but this file is new or changed; and nothing is left of us.
+    /// Asserts that no files of leases remain.
     pub(crate) fn assert_no_litter(&self, when: &str) {
         let left: Vec<_> = self
             .look()
@@ -246,7 +246,7 @@ pub(crate) fn key(format: ConfigFormat) -> &'static str {
     }
 }
 
-/// The definition of a server: the same for the same name.
+/// Returns the definition of a server, which depends only on its name.
 pub(crate) fn definition(name: &str) -> Value {
     json!({"command": format!("/bin/{name}"), "args": ["--x", ""], "timeout": 1.5})
 }

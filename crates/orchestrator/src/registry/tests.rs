@@ -11,7 +11,7 @@ mod properties;
 mod runs;
 mod slots;
 
-/// When the test begins, Unix.
+/// Start time of the test, in milliseconds since the Unix epoch.
 const T0: u64 = 1_700_000_000_000;
 
 fn start(limits: Limits) -> Registry {
@@ -20,7 +20,7 @@ fn start(limits: Limits) -> Registry {
 }
 
 impl Registry {
-    /// Whether the task remembers nothing of any run.
+    /// Returns whether the task has no state of any run.
     async fn is_idle(&self) -> bool {
         self.ask(Command::IsIdle).await.unwrap()
     }
@@ -45,7 +45,7 @@ impl Registry {
 }
 
 impl Registration {
-    /// A slot, after all waits of the run.
+    /// Waits for a slot and ignores the reasons of waiting.
     async fn any_slot(&self, group: &str, queue: &str) -> Result<Slot, Gone> {
         let (waits, _) = mpsc::unbounded_channel();
         self.slot(group, queue, waits).await
@@ -60,7 +60,7 @@ fn why() -> AgentError {
     )
 }
 
-/// Lets everything that can go on do so, without a command that would wake the registry.
+/// Lets all tasks run without a command that would wake the registry.
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
@@ -72,11 +72,11 @@ async fn advance(ms: u64) {
     settle().await;
 }
 
-/// A wait for a slot, which is looked at and never awaited.
+/// A wait for a slot, which is polled and never awaited.
 struct Wait<'a>(Pin<Box<dyn Future<Output = Result<Slot, Gone>> + Send + 'a>>);
 
 impl<'a> Wait<'a> {
-    /// Takes a place in the queue.
+    /// Takes a position in the queue.
     async fn begin(run: &'a Registration, group: &'a str, queue: &'a str) -> Wait<'a> {
         let mut wait = Self(Box::pin(run.any_slot(group, queue)));
         assert!(wait.poll().await.is_none(), "a slot takes an answer");

@@ -1,4 +1,4 @@
-//! Runs of scripted runtimes, read as one stream.
+//! Tests of runs of scripted runtimes, read as one stream.
 
 mod alone;
 mod ends;
@@ -32,7 +32,7 @@ fn mock(name: &str, scripts: impl IntoIterator<Item = Script>) -> Arc<MockRuntim
     Arc::new(mock)
 }
 
-/// A request with whole seconds between its attempts.
+/// Creates a request without jitter, so that delays are whole seconds.
 fn request(runtime: &Arc<MockRuntime>) -> RunRequest {
     let mut request = RunRequest::new(runtime.clone(), ExecuteParams::new("do it"));
     request.retry.jitter = false;
@@ -43,7 +43,7 @@ fn candidate(runtime: &Arc<MockRuntime>) -> Candidate {
     Candidate::new(runtime.clone(), ExecuteParams::new("do it"))
 }
 
-/// The whole stream, which has its grammar.
+/// Reads the whole stream and checks its grammar.
 async fn all(mut events: EventStream) -> Vec<AgentEvent> {
     let mut all = Vec::new();
     while let Some(event) = events.next().await {
@@ -54,7 +54,7 @@ async fn all(mut events: EventStream) -> Vec<AgentEvent> {
     all
 }
 
-/// Every error of the stream is in its result.
+/// Asserts that every error of the stream is in its result.
 fn assert_errors_in_result(events: &[AgentEvent]) {
     let errors: Vec<_> = (events.iter())
         .filter_map(|event| match event {
@@ -78,7 +78,7 @@ fn json(events: &[AgentEvent]) -> Vec<String> {
         .collect()
 }
 
-/// Each event in a few words.
+/// Returns each event as a short text.
 fn short(events: &[AgentEvent]) -> Vec<String> {
     events.iter().map(words).collect()
 }

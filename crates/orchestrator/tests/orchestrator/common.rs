@@ -1,4 +1,4 @@
-//! Helpers of all tests.
+//! Shared test helpers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use teamster_orchestrator::{
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
-/// When every test begins, Unix.
+/// Start time of every test, in milliseconds since the Unix epoch.
 pub(crate) const T0: u64 = 1_700_000_000_000;
 pub(crate) const PROMPT: &str = "do it";
 
-/// A clock that goes as Tokio's time does.
+/// Creates a clock that follows Tokio's time.
 pub(crate) fn clock() -> Clock {
     let start = tokio::time::Instant::now();
     Arc::new(move || T0 + u64::try_from(start.elapsed().as_millis()).unwrap())
@@ -44,7 +44,7 @@ pub(crate) fn mock(provider: &str, scripts: impl IntoIterator<Item = Script>) ->
     Arc::new(mock)
 }
 
-/// A run `r` of the prompt by these, without jitter.
+/// Creates a request for the run `r` with these runtimes, without jitter.
 pub(crate) fn request(mocks: &[&Arc<MockRuntime>]) -> RunRequest {
     let mut request = RunRequest::new(mocks[0].clone(), ExecuteParams::new(PROMPT));
     for mock in &mocks[1..] {
@@ -64,7 +64,7 @@ pub(crate) fn fails(kind: ErrorKind) -> Script {
     Script::new().failed(error(kind))
 }
 
-/// Fails with a time for the retry.
+/// Creates a script that fails with a delay for the retry.
 pub(crate) fn fails_for(kind: ErrorKind, ms: u64) -> Script {
     let mut error = error(kind);
     error.retry_after_ms = Some(ms);
@@ -79,7 +79,7 @@ pub(crate) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// Lets everything that can go on without time do so.
+/// Lets all tasks run that do not wait for time.
 pub(crate) async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -95,7 +95,7 @@ pub(crate) async fn events(mut run: Run) -> Vec<RunEvent> {
     events
 }
 
-/// Asserts what holds for every run.
+/// Asserts the properties of every run.
 pub(crate) fn check(events: &[RunEvent]) {
     let shown = || events.iter().map(brief).collect::<Vec<_>>();
     let count = |name: &str| events.iter().filter(|e| e.type_name() == name).count();
@@ -140,12 +140,12 @@ pub(crate) fn check(events: &[RunEvent]) {
     }
 }
 
-/// The events of a run, each in a few words.
+/// Returns the events of a run, each as a short text.
 pub(crate) async fn story(run: Run) -> Vec<String> {
     briefs(&events(run).await)
 }
 
-/// All events but those of attempts that begin, which follow from the others.
+/// Returns all events except `run:attempt`, which follows from the others.
 pub(crate) fn briefs(events: &[RunEvent]) -> Vec<String> {
     let events = events.iter();
     events
@@ -165,7 +165,7 @@ pub(crate) fn wire(event: &RunEvent) -> serde_json::Value {
     serde_json::to_value(event).unwrap()
 }
 
-/// The messages that stand, as the end of the run has them on the wire.
+/// Returns the messages that were not retracted, from the wire form of the run's end.
 pub(crate) fn messages(events: &[RunEvent]) -> Vec<String> {
     let end = wire(events.last().unwrap());
     let payloads = end["result"]["payloads"].as_array().unwrap().iter();
@@ -230,7 +230,7 @@ pub(crate) fn brief(event: &RunEvent) -> String {
     }
 }
 
-/// Asserts that the run is over: it is not active, no agent of it runs, its slot is free.
+/// Asserts that the run has ended: it is not active, none of its agents is running, and its slot is free.
 pub(crate) async fn assert_over(orchestrator: &Orchestrator, mocks: &[&Arc<MockRuntime>]) {
     assert!(!orchestrator.is_run_active("r").await);
     assert_eq!(orchestrator.active_runs().await, []);

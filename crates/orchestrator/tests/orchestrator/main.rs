@@ -1,4 +1,4 @@
-//! The engine with scripted runtimes, on paused time, and with the real providers (`providers`).
+//! Tests of the engine with scripted runtimes on paused time, and with the real providers (`providers`).
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Random agents, policies and stops.
+//! Property tests with random agents, policies and stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ struct Stop {
 
 #[derive(Debug, Clone)]
 struct Case {
-    /// The provider of each candidate, and what its runs do.
+    /// The provider of each candidate, and the scripts of its runs.
     candidates: Vec<(u8, Vec<Play>)>,
     announces: [bool; 2],
     resume: bool,
@@ -210,7 +210,7 @@ fn script(play: &Play) -> Script {
     }
 }
 
-/// Whether something may have been changed in a run that was played to its end.
+/// Returns whether something may have been changed in a run that was played to its end.
 fn changed(play: &Play, announces: bool) -> bool {
     let seen = play.does.iter().any(|does| match does {
         Does::Tool { kind, denied, .. } => kind.has_side_effects() && !denied,
@@ -255,7 +255,7 @@ async fn play(case: &Case) {
         policy.side_effects.then = AfterSideEffects::End;
     }
     request.budget.turns = case.turns;
-    // An agent that hangs has to be stopped at some time.
+    // An agent that hangs must be stopped at some time.
     request.budget.time = Some(secs(3600));
     if case.new_session && case.resume {
         for candidate in &mut request.candidates {
@@ -270,7 +270,7 @@ async fn play(case: &Case) {
     let mut run = Some(orchestrator.run(request));
     let abort = run.as_ref().unwrap().abort_handle();
     let mut reader = None;
-    // Two in five read, the others only listen.
+    // The stream is read, except in the case that drops it.
     let drops = case.stop.as_ref().is_some_and(|stop| stop.how == 4);
     if !drops {
         reader = Some(tokio::spawn(events(run.take().unwrap())));
@@ -298,7 +298,7 @@ async fn play(case: &Case) {
     assert_not_done_twice(case, &mocks, &seen);
 }
 
-/// The outcome has what was emitted and not retracted.
+/// Asserts that the outcome has the messages that were emitted and not retracted.
 fn assert_messages(seen: &[RunEvent]) {
     let mut stand: Vec<&str> = Vec::new();
     let mut first = 0;
@@ -317,7 +317,7 @@ fn assert_messages(seen: &[RunEvent]) {
     assert_eq!(messages(seen), stand);
 }
 
-/// After something was changed the prompt is never sent again, and before that always.
+/// Asserts that the prompt is never sent again after a change, and always before one.
 fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], seen: &[RunEvent]) {
     // The candidate of each attempt.
     let mut candidates = Vec::new();
@@ -337,7 +337,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], seen: &[RunEve
                     candidates.push(now);
                 }
                 last = next.attempt;
-                // The next of that provider, unless what was done needs one that can resume.
+                // The next candidate of that provider, unless a side effect requires one that can resume.
                 now = (now + 1..mocks.len())
                     .find(|n| name(case.candidates[*n].0) == next.provider)
                     .unwrap();
@@ -354,7 +354,7 @@ fn assert_not_done_twice(case: &Case, mocks: &[Arc<MockRuntime>], seen: &[RunEve
     for (n, candidate) in candidates.iter().enumerate() {
         let runs = mocks[*candidate].runs();
         let Some(run) = runs.get(taken[*candidate]) else {
-            // It was aborted before it began.
+            // The attempt was aborted before it began.
             assert_eq!(n + 1, candidates.len());
             continue;
         };

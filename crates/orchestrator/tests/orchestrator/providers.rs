@@ -1,5 +1,5 @@
-//! Never a side effect twice, one file a provider: the real provider, its engine, and real processes that
-//! print what the real CLI was recorded to print, until they crash.
+//! Tests that no side effect happens twice, with one file for each provider. They use the real provider and engine, and
+//! processes that print the recorded output of the real CLI until they crash.
 
 mod claude;
 mod codex;
@@ -17,13 +17,13 @@ use teamster_orchestrator::{
 };
 use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
 
-/// The prompt, which must not be sent twice.
+/// The prompt.
 const PROMPT: &str = "Please order 12 chairs, task 7f3a.";
 
-/// Long enough for a loaded machine, and only waited out by a test that fails.
+/// Time limit, long enough for a loaded machine. Only a failing test waits for it.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A recorded run, up to the line in which all of these are for the first time.
+/// A recorded run, up to the first line that contains all of these texts.
 struct Recorded {
     fixture: &'static str,
     until: &'static [&'static str],
@@ -32,9 +32,9 @@ struct Recorded {
 /// A crash of the CLI.
 #[derive(Debug, Clone, Copy)]
 enum Crash {
-    /// With exit code 1, and without a word.
+    /// The CLI exits with code 1, without a message.
     Exits,
-    /// It is killed.
+    /// The CLI is killed.
     Killed,
 }
 
@@ -52,7 +52,7 @@ struct Played {
 }
 
 impl Recorded {
-    /// Lines that the CLI had printed when it crashed.
+    /// Returns the lines that the CLI printed before it crashed.
     fn lines(&self) -> String {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fixtures")
@@ -67,7 +67,7 @@ impl Recorded {
             .collect()
     }
 
-    /// A run with one retry after any error, if no side effect forbids it.
+    /// Executes a run with one retry after any error, unless a side effect forbids it.
     async fn play(
         &self,
         provider: impl CliProvider + 'static,
@@ -98,7 +98,7 @@ impl Recorded {
         request.retry.retries = 1;
         request.retry.base_delay = Duration::from_millis(1);
         request.retry.side_effects.then = then;
-        // A crash has no known cause, so by the table the next candidate follows.
+        // A crash has no known cause, so by default the next candidate would be tried.
         request
             .retry
             .actions
@@ -117,8 +117,8 @@ impl Recorded {
         Played { outcome, launches }
     }
 
-    /// The CLI crashes after it had announced a side effect: its session is resumed with the continuation,
-    /// by arguments that hold these words one after the other, and the prompt is not sent again.
+    /// Asserts that after a crash with an announced side effect the session is resumed with the continuation, and the
+    /// prompt is not sent again. The arguments contain these words in sequence.
     async fn is_resumed(
         &self,
         provider: impl CliProvider + Clone + 'static,
@@ -144,8 +144,7 @@ impl Recorded {
         }
     }
 
-    /// The same, where the policy is that the run ends then: nothing is started again, and the error
-    /// names what was done.
+    /// Asserts that with the policy to end after side effects nothing is started again, and the error names the change.
     async fn ends(&self, provider: impl CliProvider + Clone + 'static, done: &str) {
         for crash in [Crash::Exits, Crash::Killed] {
             let then = AfterSideEffects::End;
@@ -156,7 +155,7 @@ impl Recorded {
         }
     }
 
-    /// Nothing was changed before the CLI crashed: the prompt is sent again, in a new session.
+    /// Asserts that after a crash without side effects the prompt is sent again, in a new session.
     async fn is_sent_again(&self, provider: impl CliProvider + Clone + 'static) {
         for crash in [Crash::Exits, Crash::Killed] {
             let then = AfterSideEffects::Resume;
@@ -176,13 +175,13 @@ impl Recorded {
 }
 
 impl Launch {
-    /// Whether the CLI was started with this text.
+    /// Returns whether the CLI was started with this text.
     fn has(&self, text: &str) -> bool {
         self.stdin.contains(text) || self.args.iter().any(|arg| arg.contains(text))
     }
 }
 
-/// The program that plays.
+/// Returns the program that plays the recording.
 fn cli() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/orchestrator/providers/cli.sh")
 }

@@ -1,5 +1,5 @@
-//! The store on both of its databases: on SQLite always, on PostgreSQL where `TEAMSTER_TEST_POSTGRES` has
-//! the URL of a server (`.ci/postgres cargo test -p teamster-store`).
+//! Tests of the store on SQLite and, if `TEAMSTER_TEST_POSTGRES` has the URL of a server, on PostgreSQL
+//! (`.ci/postgres cargo test -p teamster-store`).
 
 #![expect(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
-//! Several processes at one store, and what is left of those that are killed.
+//! Tests of several processes that use one store, and of the state after some are killed.
 //!
-//! The processes are this test program itself: it runs `the_other_process` alone, which without the
-//! variable below does nothing.
+//! The processes are this test program itself. It runs only `the_other_process`, which does nothing without the
+//! variable below.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,10 +17,10 @@ use teamster_store::{
 
 use crate::support::Database;
 
-/// `COUNT NAME URL`: so many runs (0 for no end), with ids that begin with the name.
+/// Environment variable `COUNT NAME URL`: the number of runs (0 for no end), whose ids begin with the name.
 const VARIABLE: &str = "TEAMSTER_STORE_TEST_PROCESS";
 
-/// How long to wait for what must happen.
+/// Time limit of waiting for an expected event.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +55,7 @@ fn shared() -> Conversation {
     Conversation::new().channel("shared")
 }
 
-/// One run with its sessions. The number determines every field of a row.
+/// Writes one run with its sessions. The number determines every field of a row.
 async fn write(store: &Store, name: &str, i: usize) {
     let id = format!("{name}-{i}");
     let mut new = NewRun::new(&*id, "claude", &id);
@@ -98,7 +98,7 @@ fn outcome(id: &str) -> Outcome {
     outcome
 }
 
-/// A row is as it was begun or as it ended, nothing between.
+/// Returns whether a row has its state of the beginning or of the end, and no mixture.
 fn is_whole(run: &RunRecord) -> bool {
     let ended = outcome(&run.run_id);
     let begun = run.prompt_hash == teamster_store::prompt_hash(&run.run_id)
@@ -123,7 +123,7 @@ fn is_whole(run: &RunRecord) -> bool {
         }
 }
 
-/// Nothing is wrong with a store, and these are its runs, by the process that wrote them.
+/// Checks the integrity of a store. Returns its runs by the process that wrote them.
 async fn checked(database: &Database) -> BTreeMap<String, Vec<RunRecord>> {
     let store = database.open().await;
     if database.is_sqlite() {
@@ -193,7 +193,7 @@ on_each_database! {
                     (start(&database, &name, 0), name)
                 })
                 .collect();
-            // Each at a moment of its own, while the others go on.
+            // Each process is killed at its own moment, while the others continue.
             for (child, name) in &mut writers {
                 let mut filter = RunFilter::default();
                 filter.conversation = Some(name.clone());
@@ -218,9 +218,8 @@ on_each_database! {
                     .iter()
                     .filter(|run| run.status != RunState::Error)
                     .collect();
-                // Only the last one, and every one before it is there. On PostgreSQL a statement that
-                // was under way may be executed a moment after its process is gone, so it may also
-                // be finished.
+                // Only the last run may be unfinished, and every run before it is there. PostgreSQL may execute a
+                // pending statement shortly after its process is gone, so the last run may also be finished.
                 assert!(unfinished.len() <= 1, "{unfinished:#?}");
                 for i in 0..runs.len() {
                     assert!(runs.iter().any(|run| run.run_id == format!("{name}-{i}")));
@@ -241,7 +240,7 @@ on_each_database! {
 
     async fn a_store_can_be_opened_after_a_kill_during_its_creation(database) {
         let mut chance = Chance::new();
-        // Until its tables are there: the moments between the start and that are what is looked for.
+        // Kills are aimed at the time between the start and the creation of the tables.
         for round in 0..25 {
             let mut child = start(&database, &format!("o{round}"), 0);
             let moment = Instant::now() + Duration::from_micros(chance.below(30_000));
@@ -264,7 +263,7 @@ on_each_database! {
     }
 }
 
-/// Random moments; a failed test prints the seed.
+/// Random moments. A failed test prints the seed.
 struct Chance(u64);
 
 impl Chance {
@@ -274,7 +273,7 @@ impl Chance {
         Self(seed)
     }
 
-    /// Xorshift.
+    /// Returns a random number below `bound` (xorshift).
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,4 +1,4 @@
-//! Databases that do not answer, and runs that go on nevertheless.
+//! Tests of databases that do not answer. Runs continue anyway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::recorder::{accept, attempt, outcome, params, session_of, talk};
 use crate::support::Database;
 
-/// How long to wait for what must happen.
+/// Time limit of waiting for an expected event.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 async fn whole_run(recorder: &Recorder, run_id: &Id) {
@@ -37,7 +37,7 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
     let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
     let _lock = blocker.begin_with("BEGIN IMMEDIATE").await.unwrap();
 
-    // From here on nothing but waiting takes time.
+    // From here on, time passes only by waiting.
     tokio::time::pause();
     let start = Instant::now();
     let recorder = Recorder::new(store.clone()).conversation(talk());
@@ -55,7 +55,7 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
     let message = errors[0].to_string();
     assert!(message.contains("is something blocking it?"), "{message}");
 
-    // It is given up some time.
+    // The entries are given up after some time.
     assert!(!recorder.settled(Duration::from_secs(30)).await);
     assert!(recorder.settled(Duration::from_secs(90)).await);
 }
@@ -79,7 +79,7 @@ async fn writes_missed_by_a_blocked_database_are_repeated_in_the_background() {
     );
 
     lock.rollback().await.unwrap();
-    // What a program does at its end.
+    // As at the end of a program.
     store.close().await;
     let store = database.open().await;
     let runs = store.runs(&RunFilter::default()).await.unwrap();
@@ -105,20 +105,19 @@ async fn a_run_that_was_slow_once_is_waited_for_again_when_the_database_is_well(
     assert!(recorder.settled(DEADLINE).await);
     assert_eq!(recorder.take_errors().len(), 1);
     end(&recorder, &run_id).await;
-    // Written when the call returns.
+    // The entry is written when the call returns.
     assert_eq!(
         store.run("r-1").await.unwrap().unwrap().status,
         RunState::Success
     );
 }
 
-/// A proxy between a store and its server that can stop forwarding, as a server that was
-/// stopped does not answer.
+/// A proxy between a store and its server. It can stop forwarding, like a stopped server that does not answer.
 struct Line {
     url: String,
     /// Connections up to this number are dead.
     dead: Arc<AtomicUsize>,
-    /// Those up to this number are so as soon as the pool asks them for a sign of life.
+    /// Connections up to this number die at the pool's next ping.
     dead_when_asked: Arc<AtomicUsize>,
     made: Arc<AtomicUsize>,
 }
@@ -129,7 +128,7 @@ impl Line {
         let (server, path) = rest.split_once('/').unwrap();
         let server = server.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        // Only what is passed on matters here, so it may be read.
+        // Without TLS, so that the proxy can read the messages.
         let url = format!(
             "{head}@{}/{path}&sslmode=disable",
             listener.local_addr().unwrap()
@@ -155,12 +154,12 @@ impl Line {
         }
     }
 
-    /// Nothing comes through any more on the connections that there are.
+    /// Stops forwarding on all existing connections.
     fn cut(&self) {
         self.dead.store(self.made.load(SeqCst), SeqCst);
     }
 
-    /// Nor on those to come.
+    /// Stops forwarding on all existing and future connections.
     fn cut_all(&self) {
         self.dead.store(usize::MAX, SeqCst);
     }
@@ -172,7 +171,7 @@ async fn pass(
     number: usize,
     [dead, dead_when_asked]: [Arc<AtomicUsize>; 2],
 ) {
-    // The message Sync alone.
+    // A single Sync message.
     const SIGN_OF_LIFE: &[u8] = b"S\0\0\0\x04";
     let mut bytes = vec![0; 65536];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
@@ -200,7 +199,7 @@ async fn the_end_of_a_run_is_written_on_a_fresh_connection_if_its_own_is_dead() 
     line.cut();
     end(&recorder, &run_id).await;
 
-    // The first user of the connection fails: the end, or work left from the beginning.
+    // The first use of the connection fails: the end, or work that was left from the beginning.
     let errors = recorder.take_errors();
     assert!(
         matches!(&errors[..], [] | [StoreError::Slow { .. }]),
@@ -245,7 +244,7 @@ async fn a_connection_that_dies_when_it_is_given_back_does_not_hold_up_the_next(
 
 #[tokio::test]
 async fn a_silent_server_is_waited_for_within_the_limit() {
-    // Connections are accepted, and never read.
+    // Connections are accepted but never read.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let url = format!("postgres://user:secret@{address}/db");
@@ -274,7 +273,7 @@ async fn a_run_continues_when_the_server_does_not_answer() {
         matches!(&errors[..], [StoreError::Slow { .. }]),
         "{errors:?}"
     );
-    // The server is back: what it missed comes.
+    // The server is back, so the missed entries are written.
     line.cut();
     assert!(recorder.settled(DEADLINE).await);
     let other = database.open().await;

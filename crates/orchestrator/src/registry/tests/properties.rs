@@ -1,4 +1,4 @@
-//! Properties of random operations in random order.
+//! Property tests with random operations in random order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,7 +40,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-/// An account of what must be so, kept apart from the registry's.
+/// The expected state, tracked separately from the registry.
 struct World<'a> {
     run: &'a Registration,
     limits: Limits,
@@ -62,7 +62,7 @@ impl World<'_> {
             Op::Release(at) if !self.slots.is_empty() => {
                 self.slots.swap_remove(at.index(self.slots.len()));
             }
-            // It may have been granted meanwhile.
+            // The slot may have been granted meanwhile.
             Op::Cancel(at) if !self.waits.is_empty() => {
                 self.waits.remove(at.index(self.waits.len()));
             }
@@ -81,7 +81,7 @@ impl World<'_> {
 
     async fn check(&mut self) {
         settle().await;
-        // Within a line, those that were let in came before those that were not.
+        // Within a line, granted tickets come before waiting ones.
         let mut stuck = BTreeSet::new();
         let mut still = Vec::new();
         for (group, queue, mut wait) in self.waits.drain(..) {
@@ -133,7 +133,7 @@ async fn keeps_its_account(limits: Limits, ops: Vec<(Op, bool)>) {
     }
     world.check().await;
 
-    // Everyone is served in the end, and nothing is lost or left over.
+    // Every waiter is served in the end, and no state remains.
     world.do_it(&registry, &Op::Advance(1000)).await;
     let mut rounds = world.waits.len();
     world.check().await;
@@ -154,7 +154,7 @@ fn takes_turns(limits: Limits, ops: &[Op]) {
     let mut now_ms = 0;
     let mut lines: BTreeMap<(usize, usize), Vec<u64>> = BTreeMap::new();
     let mut granted: Vec<u64> = Vec::new();
-    // How often each other queue was served since a line has waited for its turn.
+    // Number of times that each other queue was served while a line waits for its turn.
     let mut passed: HashMap<((usize, usize), usize), u32> = HashMap::new();
     for (ticket, op) in (0..).zip(ops) {
         match op {

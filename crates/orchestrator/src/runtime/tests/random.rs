@@ -1,4 +1,4 @@
-//! The stream keeps its grammar for random agents, policies and commands.
+//! Property tests of the stream's grammar for random agents, policies and commands.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -62,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An ending; of one that keeps the promise of a stream, if so.
+/// Returns an ending. With `kept`, it follows the grammar of a stream.
 fn end(kept: bool) -> impl Strategy<Value = End> {
     let broken = u32::from(!kept);
     prop_oneof![
@@ -76,7 +76,7 @@ fn end(kept: bool) -> impl Strategy<Value = End> {
     ]
 }
 
-/// A script, and whether it ends by itself.
+/// Returns a script, and whether it ends by itself.
 fn script(kept: bool) -> impl Strategy<Value = (Script, bool)> {
     (proptest::collection::vec(step(), 0..8), end(kept)).prop_map(|(steps, end)| {
         let script = steps
@@ -122,7 +122,7 @@ struct Case {
     wait: bool,
     tokens: Option<u64>,
     time: Option<u64>,
-    /// When it is stopped, and how: by force, or not.
+    /// Time of a stop in seconds, and whether it is forced.
     abort: Option<(u64, bool)>,
 }
 
@@ -195,11 +195,11 @@ async fn play(case: Case) {
     let result = result(&events);
     assert_eq!(result.aborted, result.status == RunStatus::Aborted);
     let Ok(mut outcome) = ended.try_recv() else {
-        // Stopped before it was polled.
+        // The run was stopped before it was polled.
         assert_eq!(result.status, RunStatus::Aborted);
         return;
     };
-    // An answer that is all of the text is there once.
+    // An answer that equals the whole text is stored once.
     (outcome.result.final_message).get_or_insert_with(|| outcome.result.text.clone());
     let mut done = result.clone();
     (done.final_message).get_or_insert_with(|| result.text.clone());
@@ -228,7 +228,7 @@ async fn stopped(events: EventStream, abort: Option<u64>) -> Vec<AgentEvent> {
     if let Some(after) = abort {
         let handle = events.abort_handle();
         tokio::spawn(async move {
-            // Not at the very time at which something else happens.
+            // Not at the exact time of another event.
             tokio::time::sleep(seconds(after) + Duration::from_millis(500)).await;
             handle.abort();
         });
@@ -236,7 +236,7 @@ async fn stopped(events: EventStream, abort: Option<u64>) -> Vec<AgentEvent> {
     all(events).await
 }
 
-/// One attempt, through an orchestrator and without one.
+/// Compares one attempt with and without an orchestrator.
 async fn once(script: Script, abort: Option<u64>) {
     let alone = mock("claude", [script.clone()]).execute(ExecuteParams::new("do it"));
     let mut request = request(&mock("claude", [script]));
